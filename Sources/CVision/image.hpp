@@ -1,0 +1,33 @@
+// What the files of this target share: the pixels behind cv_image and the catch-all of the C boundary.
+#pragma once
+#include <exception>
+#include <new>
+#include <opencv2/core.hpp>
+
+#include "CVision.h"
+
+struct cv_image {
+    cv::Mat bgr;   // CV_8UC3, upright: EXIF orientation is already applied
+    cv::Mat gray;  // CV_8UC1 of the same size
+};
+
+namespace cvision {
+
+/// Records `status` and `message` in `error` (which may be null) and returns `status`.
+cv_status fail(cv_error *error, cv_status status, const char *message) noexcept;
+
+/// Runs `body` (returning cv_status) so that no C++ exception leaves this target.
+template <typename Body>
+cv_status guard(cv_error *error, Body body) noexcept {
+    try {
+        return body();
+    } catch (const std::bad_alloc &) {
+        return fail(error, CV_OUT_OF_MEMORY, "out of memory");
+    } catch (const std::exception &failure) {
+        return fail(error, CV_INTERNAL, failure.what());
+    } catch (...) {
+        return fail(error, CV_INTERNAL, "unknown C++ exception");
+    }
+}
+
+}  // namespace cvision

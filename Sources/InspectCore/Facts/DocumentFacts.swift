@@ -1,0 +1,80 @@
+/// The outline of a document in its picture.
+public struct OutlineFacts: Codable, Sendable, Hashable {
+    public var quad: Quad
+    /// Longer side over shorter side of the rectified document (ISO/IEC 7810: ID-1 1.586, ID-2 1.42, ID-3 1.42).
+    public var aspectRatio: Double
+    /// How many of the four corners lie outside the frame or on its border.
+    public var cornersOutside: Int
+    /// How much of the outline is backed by edges in the picture, 0–1.
+    public var support: Double
+
+    public init(quad: Quad, aspectRatio: Double, cornersOutside: Int, support: Double) {
+        self.quad = quad
+        self.aspectRatio = aspectRatio
+        self.cornersOutside = cornersOutside
+        self.support = support
+    }
+}
+
+/// One barcode as read.
+public struct BarcodeFacts: Codable, Sendable, Hashable {
+    /// `PDF417`.
+    public var format: String
+    /// The text, with U+0000 replaced by U+FFFD (PostgreSQL's jsonb cannot hold it); `bytesHex` is exact.
+    public var text: String
+    /// The raw bytes in lower-case hexadecimal.
+    public var bytesHex: String
+    public var quad: Quad
+
+    public init(format: String, text: String, bytesHex: String, quad: Quad) {
+        self.format = format
+        self.text = text
+        self.bytesHex = bytesHex
+        self.quad = quad
+    }
+}
+
+/// Everything that was measured on one side of a document (FRONT or BACK).
+public struct DocumentFacts: Codable, Sendable, Hashable {
+    public var image: ImageFacts
+    /// `nil` when no outline was found: the picture may be a crop that the document fills, or show no document at all.
+    public var outline: OutlineFacts?
+    public var quality: QualityFacts
+    public var mrz: MRZReading?
+    public var barcodes: [BarcodeFacts]
+    /// Faces on the document, largest first (the portrait, then ghost images), with features.
+    public var faces: [FaceFacts]
+
+    public init(
+        image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
+        barcodes: [BarcodeFacts], faces: [FaceFacts]
+    ) {
+        self.image = image
+        self.outline = outline
+        self.quality = quality
+        self.mrz = mrz
+        self.barcodes = barcodes
+        self.faces = faces
+    }
+}
+
+/// A machine-readable zone as read from a picture (ICAO Doc 9303-3 §4).
+public struct MRZReading: Codable, Sendable, Hashable {
+    /// The lines after decoding, characters A–Z, 0–9 and `<` only.
+    public var lines: [String]
+    /// For every character of every line, the posterior (0–1) of the character chosen.
+    public var confidences: [[Double]]
+    public var quad: Quad
+    /// Pixels per character cell in the picture; below 7 the print is too small to trust (`reference`).
+    public var pitch: Double
+    /// How many characters a check digit corrected (each only where the check digits prove it).
+    public var corrections: Int
+
+    public init(lines: [String], confidences: [[Double]], quad: Quad, pitch: Double, corrections: Int) {
+        self.lines = lines
+        self.confidences = confidences
+        self.quad = quad
+        self.pitch = pitch
+        self.corrections = corrections
+    }
+}

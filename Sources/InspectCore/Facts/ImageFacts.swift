@@ -1,0 +1,60 @@
+/// The image formats that are decoded; everything else is refused by its first bytes.
+public enum ImageFormat: String, Codable, Sendable, CaseIterable {
+    case jpeg = "JPEG"
+    case png = "PNG"
+    case webp = "WEBP"
+    case jpeg2000 = "JPEG2000"
+}
+
+/// What decoding one part told.
+public struct ImageFacts: Codable, Sendable, Hashable {
+    public var format: ImageFormat
+    /// Pixels, after the EXIF orientation was applied.
+    public var width: Int
+    public var height: Int
+    /// The EXIF orientation that was applied, 1 to 8 (1 = as stored).
+    public var orientation: Int
+
+    public init(format: ImageFormat, width: Int, height: Int, orientation: Int) {
+        self.format = format
+        self.width = width
+        self.height = height
+        self.orientation = orientation
+    }
+}
+
+/// What can be measured of a picture's fitness, inside the document's quad where one was found, else over the frame.
+///
+/// Measurements only: the limits that turn them into decisions are in ``UsabilityRules``.
+public struct QualityFacts: Codable, Sendable, Hashable {
+    /// Variance of the Laplacian at 1,000 px document width (`reference`: folk threshold 100, floor about 40).
+    public var laplacianVariance: Double
+    /// Median width of strong edges, in pixels at 1,000 px document width; grows with defocus and motion alike.
+    public var edgeWidth: Double
+    /// Mean luminance, 0–255.
+    public var brightness: Double
+    /// Standard deviation of the luminance, 0–255.
+    public var contrast: Double
+    /// Share (0–1) of the document covered by burnt-out, colourless blobs that hide print.
+    public var glareShare: Double
+    /// 95th percentile of max−min over the colour channels inside the document, 0–255; 0 is pure grey.
+    public var chroma: Double
+    /// The same outside the document; `nil` when no background is visible.
+    public var backgroundChroma: Double?
+    /// Width of the document in pixels.
+    public var documentWidth: Double
+
+    public init(
+        laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
+        chroma: Double, backgroundChroma: Double?, documentWidth: Double
+    ) {
+        self.laplacianVariance = laplacianVariance
+        self.edgeWidth = edgeWidth
+        self.brightness = brightness
+        self.contrast = contrast
+        self.glareShare = glareShare
+        self.chroma = chroma
+        self.backgroundChroma = backgroundChroma
+        self.documentWidth = documentWidth
+    }
+}

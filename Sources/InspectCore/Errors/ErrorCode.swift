@@ -1,0 +1,160 @@
+/// The one table of errors: every code that a job, an `enqueue` call or a command can end with.
+///
+/// The raw value is the stable code that partners and operators see. SQL raises the same codes with the SQLSTATE of
+/// ``sqlState`` and a message that starts with the code.
+public enum ErrorCode: String, Codable, Sendable, CaseIterable {
+    // What `insp.enqueue` refuses.
+    case payloadInvalid = "PAYLOAD_INVALID"
+    case payloadTooLarge = "PAYLOAD_TOO_LARGE"
+    case partnerUnknown = "PARTNER_UNKNOWN"
+    case partnerDisabled = "PARTNER_DISABLED"
+    case workflowUnknown = "WORKFLOW_UNKNOWN"
+    case partMissing = "PART_MISSING"
+    case partUnexpected = "PART_UNEXPECTED"
+    case partUnknown = "PART_UNKNOWN"
+    case partEmpty = "PART_EMPTY"
+    case partTooLarge = "PART_TOO_LARGE"
+    case partURLInvalid = "PART_URL_INVALID"
+    case digestInvalid = "DIGEST_INVALID"
+    case digestMismatch = "DIGEST_MISMATCH"
+    case identifierTooLong = "IDENTIFIER_TOO_LONG"
+    case callbackURLInvalid = "CALLBACK_URL_INVALID"
+    case callbackURLMissing = "CALLBACK_URL_MISSING"
+    case countryInvalid = "COUNTRY_INVALID"
+    case documentTypeUnknown = "DOCUMENT_TYPE_UNKNOWN"
+    case documentFormatUnknown = "DOCUMENT_FORMAT_UNKNOWN"
+    case laneUnknown = "LANE_UNKNOWN"
+    case regionInvalid = "REGION_INVALID"
+    case consentMissing = "CONSENT_MISSING"
+    case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
+    case jobUnknown = "JOB_UNKNOWN"
+
+    // What ends or delays a job that was accepted.
+    case partUnreachable = "PART_UNREACHABLE"
+    case partNotFound = "PART_NOT_FOUND"
+    case unsupportedFormat = "UNSUPPORTED_FORMAT"
+    case corruptImage = "CORRUPT_IMAGE"
+    case tooManyPixels = "TOO_MANY_PIXELS"
+    case workflowNotImplemented = "WORKFLOW_NOT_IMPLEMENTED"
+    case analyzerCrashed = "ANALYZER_CRASHED"
+    case analyzerTimeout = "ANALYZER_TIMEOUT"
+    case analyzerOutOfMemory = "ANALYZER_OUT_OF_MEMORY"
+    case analyzerUnavailable = "ANALYZER_UNAVAILABLE"
+    case modelUnavailable = "MODEL_UNAVAILABLE"
+    case workerLost = "WORKER_LOST"
+    case attemptsExhausted = "ATTEMPTS_EXHAUSTED"
+    case cancelled = "CANCELLED"
+    case expired = "EXPIRED"
+    case databaseUnavailable = "DATABASE_UNAVAILABLE"
+    case internalError = "INTERNAL_ERROR"
+}
+
+extension ErrorCode {
+    /// The facts about one code: its row in the table.
+    public struct Row: Sendable {
+        /// PostgreSQL error class `IN` (unused by PostgreSQL itself), as `RAISE … USING ERRCODE` takes it.
+        public let sqlState: String
+        /// One sentence without personal data.
+        public let message: String
+        /// Whether the same work may succeed later without any change by the caller.
+        public let retryable: Bool
+        /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
+        public let jumio: String
+        /// The error of the face SDK's contract.
+        public let faceSDK: String
+        /// The error number of the payment SDK's contract, where it has one.
+        public let iZettle: Int?
+    }
+
+    /// SQLSTATE of the code.
+    public var sqlState: String { self.row.sqlState }
+    /// Whether the same work may succeed later without any change by the caller.
+    public var isRetryable: Bool { self.row.retryable }
+
+    /// The code that SQL raised, or `nil` if the state is none of ours.
+    public init?(sqlState: String) {
+        guard let code = Self.allCases.first(where: { $0.sqlState == sqlState }) else { return nil }
+        self = code
+    }
+
+    /// The row of the table. Letters: N = required input missing or unusable, A = network, F = service not available,
+    /// C = not authorised, J = session over, G = cancelled.
+    public var row: Row {
+        func refusal(_ state: String, _ message: String, jumio: String = "N00000", iZettle: Int? = nil) -> Row {
+            Row(
+                sqlState: state, message: message, retryable: false, jumio: jumio, faceSDK: "INVALID_ARGS",
+                iZettle: iZettle)
+        }
+        func failure(
+            _ state: String, _ message: String, retryable: Bool, jumio: String, faceSDK: String = "UNKNOWN_ERROR",
+            iZettle: Int? = nil
+        ) -> Row {
+            Row(
+                sqlState: state, message: message, retryable: retryable, jumio: jumio, faceSDK: faceSDK,
+                iZettle: iZettle)
+        }
+        return switch self {
+        case .payloadInvalid: refusal("IN001", "the payload is not a JSON object of known keys and types")
+        case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB")
+        case .partnerUnknown: refusal("IN003", "no partner of that name exists", jumio: "C00401", iZettle: -300)
+        case .partnerDisabled: refusal("IN004", "the partner is disabled", jumio: "C00401")
+        case .workflowUnknown: refusal("IN005", "no workflow of that name exists")
+        case .partMissing: refusal("IN006", "a part that the workflow needs is missing")
+        case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not have")
+        case .partUnknown: refusal("IN008", "no part of that name exists")
+        case .partEmpty: refusal("IN009", "a part has no bytes")
+        case .partTooLarge: refusal("IN010", "a part is larger than the limit")
+        case .partURLInvalid: refusal("IN011", "a part's URL is not a plain https URL")
+        case .digestInvalid: refusal("IN012", "a digest is not 64 hexadecimal digits (SHA-256)")
+        case .digestMismatch: refusal("IN013", "a part's bytes do not match its SHA-256 digest")
+        case .identifierTooLong: refusal("IN014", "an identifier is longer than 100 characters")
+        case .callbackURLInvalid:
+            refusal("IN015", "the callback URL is not acceptable for this partner", iZettle: -202)
+        case .callbackURLMissing:
+            refusal("IN016", "no callback URL was given and the partner has no default", iZettle: -203)
+        case .countryInvalid: refusal("IN017", "a country is not an ISO 3166-1 alpha-3 code")
+        case .documentTypeUnknown: refusal("IN018", "no document type of that name exists")
+        case .documentFormatUnknown: refusal("IN019", "no document format of that name exists")
+        case .laneUnknown: refusal("IN020", "no lane of that name exists")
+        case .regionInvalid: refusal("IN021", "a region is not a short upper-case name")
+        case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
+        case .idempotencyConflict: refusal("IN023", "the idempotency key was used before with another request")
+        case .jobUnknown: refusal("IN024", "no job of that id exists", jumio: "J00000")
+
+        case .partUnreachable:
+            failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
+        case .partNotFound:
+            failure("IN041", "a part's URL answers that nothing is there", retryable: false, jumio: "N00000")
+        case .unsupportedFormat:
+            failure("IN042", "a part is none of JPEG, PNG, WebP, JPEG 2000", retryable: false, jumio: "N00000")
+        case .corruptImage: failure("IN043", "a part's image data is damaged", retryable: false, jumio: "N00000")
+        case .tooManyPixels:
+            failure("IN044", "a part's image is larger than the pixel limits", retryable: false, jumio: "N00000")
+        case .workflowNotImplemented:
+            failure("IN045", "this version cannot run the workflow", retryable: false, jumio: "F00000", iZettle: -501)
+        case .analyzerCrashed:
+            failure("IN050", "the analyzer process ended while it worked on the job", retryable: true, jumio: "F00000")
+        case .analyzerTimeout:
+            failure(
+                "IN051", "the analyzer did not answer within the stage's deadline", retryable: true, jumio: "F00000")
+        case .analyzerOutOfMemory:
+            failure("IN052", "the analyzer ran out of its memory limit", retryable: true, jumio: "F00000")
+        case .analyzerUnavailable:
+            failure("IN053", "no analyzer process could be started", retryable: true, jumio: "F00000")
+        case .modelUnavailable:
+            failure(
+                "IN054", "a model file is missing or damaged; run inspectd doctor", retryable: true, jumio: "F00000")
+        case .workerLost: failure("IN055", "the worker that held the job died", retryable: true, jumio: "F00000")
+        case .attemptsExhausted:
+            failure("IN056", "the job failed at every attempt", retryable: false, jumio: "F00000")
+        case .cancelled:
+            failure(
+                "IN057", "the job was cancelled", retryable: false, jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
+        case .expired:
+            failure("IN058", "the job was not finished before its deadline", retryable: false, jumio: "J00000")
+        case .databaseUnavailable:
+            failure("IN059", "the database could not be reached", retryable: true, jumio: "A10000")
+        case .internalError: failure("IN099", "an unexpected error", retryable: true, jumio: "F00000")
+        }
+    }
+}

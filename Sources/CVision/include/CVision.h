@@ -2,3 +2,4 @@
 // throws, and every buffer is the caller's.
 #pragma once
 #include "cvision_image.h"
+#include "cvision_mrz.h"

@@ -2,6 +2,8 @@
 public struct AcquisitionFacts: Codable, Sendable, Hashable {
     /// By part name (`FRONT`, `BACK`, `FACE`); chip files are not images and do not appear.
     public var images: [String: ImageFacts]
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
 
     public init(images: [String: ImageFacts]) {
         self.images = images
@@ -12,6 +14,8 @@ public struct AcquisitionFacts: Codable, Sendable, Hashable {
 public struct DocumentStageFacts: Codable, Sendable, Hashable {
     /// By part name: `FRONT`, `BACK`.
     public var sides: [String: DocumentFacts]
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
 
     public init(sides: [String: DocumentFacts]) {
         self.sides = sides
@@ -34,6 +38,8 @@ public struct FaceStageFacts: Codable, Sendable, Hashable {
 
     /// By part name: `FACE`, or the names that a comparison gives its two pictures.
     public var pictures: [String: Picture]
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
 
     public init(pictures: [String: Picture]) {
         self.pictures = pictures
@@ -44,6 +50,8 @@ public struct FaceStageFacts: Codable, Sendable, Hashable {
 public struct LivenessStageFacts: Codable, Sendable, Hashable {
     /// `nil` when no conforming face was found and the cues were not measured.
     public var passive: LivenessFacts?
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
 
     public init(passive: LivenessFacts?) {
         self.passive = passive

@@ -6,8 +6,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 packages=(
-    # What a Swift toolchain needs to compile and link C++ targets.
-    ca-certificates git g++ pkg-config
+    # What a Swift toolchain from swift.org needs beside itself, to run and to link C++ targets.
+    ca-certificates g++ git libedit2 libncurses6 libsqlite3-0 libxml2 pkg-config tzdata zlib1g-dev
     # The queue, and the server that the demo and the tests run privately.
     postgresql-15 postgresql-contrib libpq-dev
     # Callbacks, signatures, the analyzer's system-call filter.

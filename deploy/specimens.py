@@ -163,7 +163,8 @@ def _png_bomb(width: int, height: int) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(64))) + chunk(b"IEND", b"")
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(64))) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
 
 
 def _jpeg_bomb(width: int, height: int) -> bytes:
@@ -193,7 +194,10 @@ def main() -> int:
     # Valid in the years in which this program is likely to run; ICAO's own dates are those of passport_icao.jpg.
     dates = {"issued": "2024-04-16", "expiry": "2034-04-15"}
     try:
-        holder = Holder.of(dates | json.loads(arguments.holder))
+        values = json.loads(arguments.holder)
+        if not isinstance(values, dict):
+            raise ValueError("--holder needs a JSON object")
+        holder = Holder.of(dates | values)
         box = tuple(float(v) for v in arguments.face_box.split(",")) if arguments.face_box else None
         if box is not None and len(box) != 4:
             raise ValueError("--face-box needs four numbers")

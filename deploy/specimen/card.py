@@ -136,9 +136,8 @@ class Card:
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder, "text"), Path(folder, "code.png")
             source.write_bytes(text.encode("latin-1"))
-            subprocess.run(
-                ["zint", "--barcode=PDF417", "--binary", "--cols=13", "--secure=5", "--scale=1", "-i", source, "-o", target],
-                check=True, capture_output=True)
+            shape = ["--barcode=PDF417", "--binary", "--cols=13", "--secure=5", "--scale=1"]
+            subprocess.run(["zint", *shape, "-i", source, "-o", target], check=True, capture_output=True)
             code = Image.open(target).convert("L")
         size = (round(width * SCALE), round(width * SCALE * code.height / code.width))
         margin = round(1.5 * SCALE)

@@ -9,8 +9,8 @@ import unicodedata
 _WEIGHTS = (7, 3, 1)
 # ICAO Doc 9303-3 section 6.A: the recommended transliterations that differ from dropping the diacritic.
 _TRANSLITERATION = {
-    "Ä": "AE", "Å": "AA", "Æ": "AE", "Ð": "D", "Ĳ": "IJ", "Ö": "OE", "Ø": "OE", "Œ": "OE", "ẞ": "SS", "Þ": "TH",
-    "Ü": "UE", "Ł": "L", "Đ": "D",
+    "Ä": "AE", "Å": "AA", "Æ": "AE", "Ð": "D", "Ĳ": "IJ", "Ö": "OE", "Ø": "OE", "Œ": "OE", "ẞ": "SS",
+    "Þ": "TH", "Ü": "UE", "Ł": "L", "Đ": "D",
 }
 
 
@@ -100,8 +100,8 @@ class Holder:
         """The PDF417 text of a licence (AAMVA DL/ID Card Design Standard 2020, annex D: version 10)."""
         names = transliterate(self.given_names).split("<")
         elements = [
-            f"DAQ{self.number}", f"DCS{transliterate(self.surname).replace('<', ' ')}", "DDEN", f"DAC{names[0]}", "DDFN",
-            f"DAD{' '.join(names[1:]) or 'NONE'}", "DDGN", "DCAD", "DCBNONE", "DCDNONE", f"DBD{self.issued:%m%d%Y}",
+            f"DAQ{self.number}", f"DCS{transliterate(self.surname).replace('<', ' ')}", "DDEN",
+            f"DAC{names[0]}", "DDFN", f"DAD{' '.join(names[1:]) or 'NONE'}", "DDGN", "DCAD", "DCBNONE", "DCDNONE", f"DBD{self.issued:%m%d%Y}",
             f"DBB{self.birth:%m%d%Y}", f"DBA{self.expiry:%m%d%Y}", f"DBC{ {'M': 1, 'F': 2}.get(self.sex, 9)}",
             "DAU068 in", "DAYBRO", "DAG100 ZENITH AVENUE", "DAIRICHMOND", "DAJVA", "DAK232200000  ",
             f"DCF{self.number}0001", "DCGUSA", "DDAF", f"DDB{date(2020, 6, 1):%m%d%Y}",

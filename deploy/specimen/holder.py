@@ -101,8 +101,9 @@ class Holder:
         names = transliterate(self.given_names).split("<")
         elements = [
             f"DAQ{self.number}", f"DCS{transliterate(self.surname).replace('<', ' ')}", "DDEN",
-            f"DAC{names[0]}", "DDFN", f"DAD{' '.join(names[1:]) or 'NONE'}", "DDGN", "DCAD", "DCBNONE", "DCDNONE", f"DBD{self.issued:%m%d%Y}",
-            f"DBB{self.birth:%m%d%Y}", f"DBA{self.expiry:%m%d%Y}", f"DBC{ {'M': 1, 'F': 2}.get(self.sex, 9)}",
+            f"DAC{names[0]}", "DDFN", f"DAD{' '.join(names[1:]) or 'NONE'}", "DDGN", "DCAD", "DCBNONE",
+            "DCDNONE", f"DBD{self.issued:%m%d%Y}", f"DBB{self.birth:%m%d%Y}", f"DBA{self.expiry:%m%d%Y}",
+            f"DBC{ {'M': 1, 'F': 2}.get(self.sex, 9)}",
             "DAU068 in", "DAYBRO", "DAG100 ZENITH AVENUE", "DAIRICHMOND", "DAJVA", "DAK232200000  ",
             f"DCF{self.number}0001", "DCGUSA", "DDAF", f"DDB{date(2020, 6, 1):%m%d%Y}",
         ]

@@ -3,3 +3,4 @@
 #pragma once
 #include "cvision_face.h"
 #include "cvision_image.h"
+#include "cvision_mrz.h"

@@ -14,6 +14,9 @@ double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre);
 /// pixels of its surroundings on each side. Pixels from outside the frame repeat the nearest pixel of the frame.
 cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin);
 
+/// Maps points of `rectify`'s result (without margin) back to the image.
+cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size);
+
 /// The quad's mean width and height in pixels.
 cv::Size2d quad_size(const cv_point corners[4]);
 

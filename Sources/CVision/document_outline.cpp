@@ -352,14 +352,20 @@ cv::Size2d quad_size(const cv_point corners[4]) {
     return {(side(0, 1) + side(3, 2)) / 2, (side(0, 3) + side(1, 2)) / 2};
 }
 
+cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size) {
+    const float w = static_cast<float>(size.width), h = static_cast<float>(size.height);
+    const cv::Point2f from[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
+    cv::Point2f to[4];
+    for (int i = 0; i < 4; ++i) to[i] = {static_cast<float>(corners[i].x), static_cast<float>(corners[i].y)};
+    return cv::getPerspectiveTransform(from, to);
+}
+
 cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin) {
-    const float m = static_cast<float>(margin), w = static_cast<float>(size.width), h = static_cast<float>(size.height);
-    const cv::Point2f to[4] = {{m, m}, {m + w, m}, {m + w, m + h}, {m, m + h}};
-    cv::Point2f from[4];
-    for (int i = 0; i < 4; ++i) from[i] = {static_cast<float>(corners[i].x), static_cast<float>(corners[i].y)};
+    const cv::Matx33d shift(1, 0, -margin, 0, 1, -margin, 0, 0, 1);
     cv::Mat result;
-    cv::warpPerspective(image, result, cv::getPerspectiveTransform(from, to),
-                        {size.width + 2 * margin, size.height + 2 * margin}, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
+    cv::warpPerspective(image, result, from_rectified(corners, size) * shift,
+                        {size.width + 2 * margin, size.height + 2 * margin}, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP,
+                        cv::BORDER_REPLICATE);
     return result;
 }
 

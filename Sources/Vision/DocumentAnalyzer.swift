@@ -55,7 +55,7 @@ extension OutlineFacts {
 }
 
 extension cv_outline {
-    fileprivate init(_ outline: OutlineFacts) {
+    init(_ outline: OutlineFacts) {
         self.init(
             corners: outline.quad.corners, aspect_ratio: outline.aspectRatio,
             corners_outside: Int32(clamping: outline.cornersOutside), support: outline.support)

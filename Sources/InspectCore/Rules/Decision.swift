@@ -6,7 +6,7 @@ public enum DecisionType: String, Codable, Sendable, CaseIterable {
     case notExecuted = "NOT_EXECUTED"
 }
 
-/// One reason for a rejection, in the numbering of Jumio's `rejectReasonCode`.
+/// One reason for a rejection, in the numbering of Jumio's mobile SDK (class RejectReason).
 public struct RejectReason: Codable, Sendable, Hashable {
     public var code: Int
     public var message: String

@@ -54,8 +54,7 @@ public enum TestInputs {
         if let prepared = ProcessInfo.processInfo.environment["INSPECTD_TEST_INPUTS"] {
             return URL(fileURLWithPath: prepared, isDirectory: true)
         }
-        let repository = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let repository = URL(fileURLWithPath: ScratchDatabase.root, isDirectory: true)
         let folder = repository.appending(path: ".build/inputs", directoryHint: .isDirectory)
         let process = Process()
         process.executableURL = repository.appending(path: "deploy/inputs.sh")

@@ -1,0 +1,59 @@
+/// What an ``AnalyzerPool`` starts and what it allows.
+public struct AnalyzerConfiguration: Sendable {
+    /// The program that calls ``AnalyzerServer/run(makeEngine:)``. The default is the running program itself, also
+    /// after its file was replaced by an upgrade.
+    public var executable = "/proc/self/exe"
+    /// Its arguments, without the program's name.
+    public var arguments: [String] = ["analyzer"]
+    /// Variables on top of ``baseEnvironment``. Nothing of the worker's own environment is passed on.
+    public var environment: [String: String] = [:]
+    /// How many analyzer processes run at once.
+    public var slots: Int
+    /// Bytes of address space that a process may add to what its parent has mapped.
+    ///
+    /// The largest image that the decoder's pixel limits admit needs about a third.
+    public var memoryLimit: UInt64 = 1 << 30
+    /// CPU seconds for one stage. A backstop for when the worker's deadline cannot act, so it is longer than that.
+    public var cpuSeconds: UInt64 = 60
+    /// How long the parent may take to load its models.
+    public var startDeadline: Duration = .seconds(60)
+    /// The memory through which parts travel, in bytes: the most that all parts of one job may have together.
+    /// Costs nothing until it is used.
+    public var sharedMemory = 64 << 20
+    /// The largest request and the largest reply in bytes.
+    public var largestFrame = 16 << 20
+    /// A process is replaced after so many jobs; what leaks or fragments in a native library ends with it.
+    public var jobsPerProcess = 500
+    /// A process is replaced when its private memory has grown by so many bytes since the fork.
+    public var growthLimit: UInt64 = 384 << 20
+
+    public init(slots: Int) {
+        precondition(slots > 0, "a pool needs a slot")
+        self.slots = slots
+    }
+
+    /// The whole environment of an analyzer before ``environment``.
+    ///
+    /// One thread each for BLAS and OpenMP: the pool is the parallelism, and a fork copies one thread only. Swift's
+    /// crash reporter is off, since it would start another program and keep a crashed process alive meanwhile.
+    public static let baseEnvironment = [
+        "LANG": "C.UTF-8",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "OMP_THREAD_LIMIT": "1",
+        "SWIFT_BACKTRACE": "enable=no",
+    ]
+}
+
+/// Something that happened to a pool's processes, for logs and metrics. Free of personal data.
+public enum AnalyzerEvent: Sendable {
+    /// The warm parent has loaded its models.
+    case parentStarted(pid: Int32, loadTime: Duration)
+    /// The warm parent could not be started; the next attempt comes after `retry`.
+    case parentFailed(reason: String, retry: Duration)
+    /// The warm parent ended although the pool runs. `cause` is `nil` if it was not to be learnt.
+    case parentEnded(pid: Int32, cause: String?)
+    case processStarted(slot: Int, forkTime: Duration)
+    /// An analyzer ended. `expected` for one that was replaced because of its age or growth.
+    case processEnded(slot: Int, end: ProcessEnd?, reason: String, expected: Bool)
+}

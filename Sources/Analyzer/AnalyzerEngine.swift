@@ -1,0 +1,43 @@
+public import InspectCore
+
+/// What runs inside an analyzer process: the only code of inspectd that parses images.
+///
+/// The engine is made once, in the warm parent, and every analyzer process gets its copy by fork. It must not start
+/// threads (a fork copies one thread only) and must have loaded everything it will need: the analyzer can open no
+/// file. Calls are strictly sequential.
+public protocol AnalyzerEngine {
+    /// Runs one stage of the current job.
+    ///
+    /// - Parameters:
+    ///   - stage: The stage's name.
+    ///   - request: What the worker passed to ``AnalyzerSession/perform(stage:request:deadline:)``.
+    ///   - parts: The job's parts, the same at every stage until ``endJob()``.
+    /// - Returns: The reply.
+    /// - Throws: An error that the worker gets as it is; the process goes on.
+    mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8]
+
+    /// Drops everything that was kept of the job, such as decoded images.
+    mutating func endJob()
+}
+
+/// One part of a job, lying in the memory that the worker shares with the analyzer.
+public struct PartView {
+    /// The part's name (`FRONT`, `BACK`, `FACE`, …), as the worker gave it.
+    public let kind: String
+    private let bytes: UnsafeRawBufferPointer
+
+    init(kind: String, bytes: UnsafeRawBufferPointer) {
+        self.kind = kind
+        self.bytes = bytes
+    }
+
+    /// The part's size in bytes.
+    public var byteCount: Int { self.bytes.count }
+
+    /// Lends the part's bytes. They are gone when the job ends.
+    public func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(self.bytes)
+    }
+}

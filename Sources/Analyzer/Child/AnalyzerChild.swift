@@ -1,0 +1,88 @@
+internal import CSystem
+internal import Glibc
+internal import InspectCore
+
+/// The life of one analyzer process, from fork to exit.
+enum AnalyzerChild {
+    /// Confines the process, then answers requests until the worker closes the socket.
+    static func run(
+        engine: any AnalyzerEngine, limits: ChildLimits, parent: pid_t, socket: CInt, memory: CInt, error: CInt
+    ) -> Never {
+        do {
+            var job = try JobLoop(
+                engine: engine, limits: limits, parent: parent, socket: socket, memory: memory, error: error)
+            try job.serve()
+        } catch Frame.Failure.closed {
+            csys_exit_now(0)
+        } catch {
+            complain("\(error)")
+        }
+        csys_exit_now(70)  // EX_SOFTWARE of sysexits.h
+    }
+}
+
+private struct JobLoop {
+    var engine: any AnalyzerEngine
+    let socket: CInt
+    let memory: UnsafeRawBufferPointer
+    let cpuSeconds: UInt64
+    let largestFrame: Int
+    let statm: CInt
+    let memoryAtFork: Int
+    var parts: [PartView] = []
+
+    init(
+        engine: any AnalyzerEngine, limits: ChildLimits, parent: pid_t, socket: CInt, memory: CInt, error: CInt
+    ) throws {
+        self.engine = engine
+        self.socket = socket
+        self.cpuSeconds = limits.cpuSeconds
+        self.largestFrame = Int(limits.largestFrame)
+        self.statm = try SystemError.check("open statm", csys_open_statm())
+        var address: UnsafeMutableRawPointer?
+        let size = Int(limits.sharedMemory)
+        try SystemError.check("mmap", csys_map(memory, size, 0, &address))
+        self.memory = UnsafeRawBufferPointer(start: address, count: size)
+        close(memory)
+        try SystemError.check("limit", csys_prepare_child(parent, error, limits.addressSpace))
+        close(error)
+        self.memoryAtFork = csys_private_memory(self.statm)
+        try SystemError.check("seccomp", csys_enter_sandbox())
+    }
+
+    mutating func serve() throws {
+        try Frame(kind: .hello, sequence: 0, payload: []).send(to: self.socket, deadline: 0)
+        while true {
+            let frame = try Frame.receive(from: self.socket, limit: self.largestFrame, deadline: 0)
+            switch frame.kind {
+            case .begin: self.parts = try PartTable.views(frame.payload, in: self.memory)
+            case .perform: try self.perform(frame).send(to: self.socket, deadline: 0)
+            case .end: try self.end(frame).send(to: self.socket, deadline: 0)
+            default: throw MalformedMessage()
+            }
+        }
+    }
+
+    private mutating func perform(_ frame: Frame) throws -> Frame {
+        // The limit counts a process's whole life; a process that lives for hundreds of jobs gets it anew for each stage.
+        try SystemError.check("setrlimit", csys_renew_cpu_limit(self.cpuSeconds))
+        var reader = ByteReader(frame.payload)
+        let stage = try reader.readString()
+        let request = Array(try reader.readBytes())
+        do throws(InspectError) {
+            let reply = try self.engine.handle(stage: stage, request: request, parts: self.parts)
+            return Frame(kind: .reply, sequence: frame.sequence, payload: reply)
+        } catch {
+            return Frame(kind: .failure, sequence: frame.sequence, payload: error.encoded)
+        }
+    }
+
+    private mutating func end(_ frame: Frame) -> Frame {
+        self.engine.endJob()
+        self.parts = []
+        csys_trim_heap()
+        var writer = ByteWriter()
+        writer.append(UInt64(max(0, csys_private_memory(self.statm) - self.memoryAtFork)))
+        return Frame(kind: .ended, sequence: frame.sequence, payload: writer.bytes)
+    }
+}

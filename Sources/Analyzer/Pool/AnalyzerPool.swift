@@ -1,0 +1,170 @@
+public import Foundation
+internal import InspectCore
+internal import Synchronization
+
+/// Analyzer processes for the worker: hands each job one of them for as long as the job needs it.
+///
+/// A process that crashes, hangs or eats memory costs the request that it worked on, and nothing else: the next request
+/// gets a new process, a fork of the warm parent (about 5 ms).
+public final class AnalyzerPool: Sendable {
+    private let configuration: AnalyzerConfiguration
+    private let supervisor: WarmParentSupervisor
+    private let slots: [AnalyzerSlot]
+    private let state: Mutex<State>
+
+    private struct State {
+        var free: [Int]
+        var waiting: [(number: UInt64, continuation: CheckedContinuation<Int, any Error>)] = []
+        var nextNumber: UInt64 = 1
+        var isStopped = false
+    }
+
+    /// Prepares a pool; nothing runs before ``start()``.
+    ///
+    /// - Parameter onEvent: Called from the pool's own threads; must not block for long.
+    public init(
+        configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in }
+    ) {
+        self.configuration = configuration
+        let supervisor = WarmParentSupervisor(configuration, onEvent: onEvent)
+        let slots = (0..<configuration.slots).map {
+            AnalyzerSlot(index: $0, configuration: configuration, supervisor: supervisor, onEvent: onEvent)
+        }
+        self.supervisor = supervisor
+        self.slots = slots
+        self.state = Mutex(State(free: Array(slots.indices.reversed())))
+        supervisor.onRestart { [weak self] in self?.slots.forEach { $0.refill() } }
+    }
+
+    /// Starts the warm parent and every process.
+    ///
+    /// - Throws: `ANALYZER_UNAVAILABLE` or `MODEL_UNAVAILABLE`. The pool keeps trying, so that a caller may go on.
+    public func start() async throws {
+        for slot in self.slots { try await slot.run { try $0.prepare() } }
+    }
+
+    /// Ends every process. Requests under way fail with `ANALYZER_UNAVAILABLE`.
+    public func stop() async {
+        let waiting = self.state.withLock { state in
+            state.isStopped = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for waiter in waiting { waiter.continuation.resume(throwing: Self.stopped) }
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "inspectd.analyzer.stop").async {
+                self.supervisor.stop()
+                continuation.resume()
+            }
+        }
+        for slot in self.slots { try? await slot.run { $0.close() } }
+    }
+
+    private static let stopped = InspectError(.analyzerUnavailable, "the pool was stopped")
+
+    /// How many jobs could begin now. A worker claims no more than these; 0 while no warm parent runs.
+    public var freeSlots: Int { self.supervisor.isReady ? self.state.withLock { $0.free.count } : 0 }
+
+    /// The warm parent's process, while it runs.
+    public var parentPID: Int32? { self.supervisor.pid }
+
+    /// Lends an analyzer for one job, waiting for one if all are busy.
+    ///
+    /// - Parameters:
+    ///   - parts: What the stages see as ``PartView``. Written once, into memory that is shared with the process.
+    ///   - body: Runs the job's stages. The session ends with it; whatever the process kept of the job is then dropped
+    ///     and the shared memory is wiped.
+    /// - Throws: `PART_TOO_LARGE` when the parts are larger than ``AnalyzerConfiguration/sharedMemory``;
+    ///   `CancellationError`; what `body` throws.
+    public func withAnalyzer<Result: Sendable>(
+        parts: [(kind: String, bytes: Data)], isolation: isolated (any Actor)? = #isolation,
+        _ body: (AnalyzerSession) async throws -> Result
+    ) async throws -> Result {
+        var table = PartTable()
+        for part in parts { table.append(kind: part.kind, byteCount: part.bytes.count) }
+        guard table.span <= self.configuration.sharedMemory else {
+            throw InspectError(
+                .partTooLarge,
+                "all parts together have \(table.span) bytes; the limit is \(self.configuration.sharedMemory)")
+        }
+        let number = self.state.withLock { state in
+            defer { state.nextNumber += 1 }
+            return state.nextNumber
+        }
+        let index = try await self.acquire(number)
+        let slot = self.slots[index]
+        let job = AnalyzerJob(
+            number: number, parts: parts.map { AnalyzerPart(kind: $0.kind, bytes: $0.bytes) }, table: table)
+        // The process must drop the job also when the task is cancelled; `run` does not look at that.
+        do {
+            try await slot.run { $0.begin(job) }
+            let result = try await body(AnalyzerSession(slot: slot, job: job))
+            try await slot.run { $0.end(job) }
+            self.release(index)
+            return result
+        } catch {
+            try? await slot.run { $0.end(job) }
+            self.release(index)
+            throw error
+        }
+    }
+
+    private func acquire(_ number: UInt64) async throws -> Int {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Int, any Error>) in
+                let outcome: Swift.Result<Int, any Error>? = self.state.withLock { state in
+                    if state.isStopped { return .failure(Self.stopped) }
+                    // Cancelled before it could wait: the handler found nobody to wake.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if let index = state.free.popLast() { return .success(index) }
+                    state.waiting.append((number, continuation))
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            let waiter = self.state.withLock { state in
+                state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+            }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    private func release(_ index: Int) {
+        let waiter = self.state.withLock { state in
+            if state.waiting.isEmpty {
+                state.free.append(index)
+                return CheckedContinuation<Int, any Error>?.none
+            }
+            return state.waiting.removeFirst().continuation
+        }
+        waiter?.resume(returning: index)
+    }
+}
+
+/// One job's hold on an analyzer process.
+public struct AnalyzerSession: Sendable {
+    let slot: AnalyzerSlot
+    let job: AnalyzerJob
+
+    /// Has the process run one stage.
+    ///
+    /// After a failure that cost the process, the next call gets a new one, which has the job's parts, too.
+    ///
+    /// - Parameters:
+    ///   - deadline: When it has passed, the process is killed.
+    /// - Throws: What the engine raised; `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT` or `ANALYZER_OUT_OF_MEMORY` when the
+    ///   process was lost; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError` when the task was
+    ///   cancelled, which kills the process.
+    public func perform(stage: String, request: Data, deadline: Duration) async throws -> Data {
+        let call = AnalyzerCall()
+        let job = self.job
+        return try await withTaskCancellationHandler {
+            try await self.slot.run {
+                try $0.perform(job, stage: stage, request: request, deadline: deadline, call: call)
+            }
+        } onCancel: {
+            call.cancel()
+        }
+    }
+}

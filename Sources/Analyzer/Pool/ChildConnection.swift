@@ -1,0 +1,105 @@
+internal import CSystem
+internal import InspectCore
+
+/// The worker's hold on one analyzer process.
+final class ChildConnection: Sendable {
+    let memory: SharedMemory
+    let forkTime: Duration
+    private let parent: WarmParent
+    private let number: UInt64
+    private let end: ChildEnd
+    private let socket: FileDescriptor
+    private let errors: FileDescriptor
+
+    /// How long a fork may take until the analyzer says hello (usually 5 ms).
+    private static let helloDeadline: UInt64 = 10_000_000_000
+
+    /// Why there is no new analyzer.
+    enum ForkFailure: Error {
+        /// The parent is gone or does not answer: another one may do better.
+        case parentLost
+        case childFailed(InspectError)
+    }
+
+    /// Has the parent fork an analyzer and waits until it is ready. Blocks.
+    init(parent: WarmParent, configuration: AnalyzerConfiguration) throws(ForkFailure) {
+        let begun = csys_now()
+        self.parent = parent
+        do throws(SystemError) {
+            var near: CInt = -1
+            var far: CInt = -1
+            try SystemError.check("socketpair", csys_socket_pair(0, &near, &far))
+            self.socket = FileDescriptor(owning: near)
+            let theirSocket = FileDescriptor(owning: far)
+            try SystemError.check("pipe", csys_pipe_nonblocking(&near, &far))
+            self.errors = FileDescriptor(owning: near)
+            let theirErrors = FileDescriptor(owning: far)
+            self.memory = try SharedMemory(size: configuration.sharedMemory)
+            let theirMemory = try self.memory.readOnlyDescriptor()
+            let limits = ChildLimits(
+                addressSpace: configuration.memoryLimit, cpuSeconds: configuration.cpuSeconds,
+                sharedMemory: UInt64(configuration.sharedMemory), largestFrame: UInt64(configuration.largestFrame))
+            (self.number, self.end) = try parent.fork(
+                limits, socket: theirSocket.raw, memory: theirMemory.raw, errors: theirErrors.raw)
+        } catch  where error.call == "sendmsg" {
+            throw .parentLost
+        } catch {
+            throw .childFailed(InspectError(.analyzerUnavailable, "\(error)"))
+        }
+        do throws(Frame.Failure) {
+            let hello = try Frame.receive(from: self.socket.raw, limit: 0, deadline: begun + Self.helloDeadline)
+            guard hello.kind == .hello else { throw .garbage }
+        } catch {
+            self.forkTime = .zero
+            guard case .ended(let end?) = self.kill(patience: .seconds(1)) else { throw .parentLost }
+            let what = end.pid == 0 ? "fork failed with errno \(end.exitStatus)" : end.cause
+            throw .childFailed(
+                InspectError(
+                    .analyzerUnavailable, "the analyzer ended while starting (\(what)): \(self.complaint(limit: 300))"))
+        }
+        self.forkTime = .nanoseconds(Int64(csys_now() - begun))
+    }
+
+    func send(_ frame: Frame, deadline: UInt64) throws(Frame.Failure) {
+        try frame.send(to: self.socket.raw, deadline: deadline)
+    }
+
+    /// Receives the answer to what was sent under `sequence`.
+    func receive(_ sequence: UInt32, limit: Int, deadline: UInt64) throws(Frame.Failure) -> Frame {
+        let frame = try Frame.receive(from: self.socket.raw, limit: limit, deadline: deadline)
+        guard frame.sequence == sequence else { throw .garbage }
+        return frame
+    }
+
+    /// Whether the process can take a request. Between jobs nothing can have come but the end of the stream.
+    var isIdle: Bool { csys_has_input(self.socket.raw) == 0 }
+
+    /// Has the process killed; the socket then ends. From any thread.
+    func kill() { self.parent.kill(self.number) }
+
+    /// Has the process killed, if it has not ended already, and waits until it is gone.
+    func kill(patience: Duration) -> ChildEnd.Outcome {
+        // Whoever closes its socket is given the time to end by itself, so that the cause is its own.
+        if case .ended(let end) = self.end.wait(.milliseconds(50)) { return .ended(end) }
+        self.kill()
+        return self.end.wait(patience)
+    }
+
+    /// Ends an idle process in order.
+    func retire() -> ChildEnd.Outcome {
+        csys_close_for_writing(self.socket.raw)
+        let outcome = self.end.wait(.seconds(1))
+        if case .ended = outcome { return outcome }
+        return self.kill(patience: .seconds(5))
+    }
+
+    /// What the process last wrote to stderr. Not for messages once it has seen an image.
+    func complaint(limit: Int) -> String {
+        var tail: [UInt8] = []
+        WarmParent.collect(self.errors.raw, into: &tail)
+        return printable(tail, limit: limit)
+    }
+
+    /// Kills the parent, because it did not kill this process when asked.
+    func killParent() { self.parent.killItself() }
+}

@@ -1,0 +1,236 @@
+internal import CSystem
+internal import Dispatch
+internal import Glibc
+internal import InspectCore
+internal import Synchronization
+
+/// The worker's hold on one running warm parent: asks it to fork and kill, and hears from it which analyzers ended.
+final class WarmParent: Sendable {
+    let pid: pid_t
+    /// How long it took to load the models.
+    let loadTime: Duration
+    let started: UInt64
+    private let control: FileDescriptor
+    private let errors: FileDescriptor
+    private let state = Mutex(State())
+    /// The parent's messages are read by a thread of its own, since reading blocks.
+    private let reader = DispatchQueue(label: "inspectd.analyzer.parent")
+
+    private struct State {
+        var nextChild: UInt64 = 1
+        var running: [UInt64: ChildEnd] = [:]
+        var isAlive = true
+    }
+
+    private init(pid: pid_t, loadTime: Duration, control: consuming FileDescriptor, errors: consuming FileDescriptor) {
+        self.pid = pid
+        self.loadTime = loadTime
+        self.started = csys_now()
+        self.control = control
+        self.errors = errors
+    }
+
+    /// Starts the program and waits until it has loaded its models. Blocks.
+    ///
+    /// - Parameter onEnd: Called once, from another thread, when the process has ended for whatever reason.
+    /// - Throws: ``ErrorCode/analyzerUnavailable`` with the end of what the program wrote to stderr, or the error that
+    ///   its engine raised.
+    static func start(
+        _ configuration: AnalyzerConfiguration, onEnd: @escaping @Sendable (WarmParent, ProcessEnd?) -> Void
+    ) throws(InspectError) -> WarmParent {
+        do {
+            let parent = try self.launch(configuration)
+            parent.reader.async { parent.read(onEnd: onEnd) }
+            return parent
+        } catch let error as InspectError {
+            throw error
+        } catch {
+            throw InspectError(.analyzerUnavailable, "\(error)")
+        }
+    }
+
+    private static func launch(_ configuration: AnalyzerConfiguration) throws -> WarmParent {
+        var near: CInt = -1
+        var far: CInt = -1
+        try SystemError.check("socketpair", csys_socket_pair(1, &near, &far))
+        let control = FileDescriptor(owning: near)
+        let theirControl = FileDescriptor(owning: far)
+        try SystemError.check("pipe", csys_pipe_nonblocking(&near, &far))
+        let errors = FileDescriptor(owning: near)
+        let theirErrors = FileDescriptor(owning: far)
+
+        let begun = csys_now()
+        let environment = AnalyzerConfiguration.baseEnvironment.merging(configuration.environment) { $1 }
+        let pid = try self.spawn(
+            [configuration.executable] + configuration.arguments, environment.map { "\($0)=\($1)" },
+            control: theirControl.raw, errors: theirErrors.raw)
+        // Else the end of the process would not end the sockets.
+        _ = consume theirControl
+        _ = consume theirErrors
+
+        var tail: [UInt8] = []
+        var open = true
+        let deadline = begun + configuration.startDeadline.nanoseconds
+        var failure = InspectError(.analyzerUnavailable, "the analyzer did not start in time")
+        while csys_now() < deadline {
+            let left = CInt(clamping: (deadline - csys_now()) / 1_000_000 + 1)
+            let ready = try SystemError.check("poll", csys_wait_input(control.raw, open ? errors.raw : -1, left))
+            if ready & 2 != 0 { open = self.collect(errors.raw, into: &tail) }
+            guard ready & 1 != 0 else { continue }
+            switch try? ControlMessage.receive(from: control.raw)?.message {
+            case .ready(let microseconds):
+                return WarmParent(
+                    pid: pid, loadTime: .microseconds(Int64(microseconds)), control: control, errors: errors)
+            case .failed(let error): failure = error
+            default:
+                _ = self.collect(errors.raw, into: &tail)
+                var end = csys_exit()
+                let cause = csys_reap(pid, 1000, &end) == 0 ? ProcessEnd(end).cause : "no exit"
+                throw InspectError(
+                    .analyzerUnavailable,
+                    "the analyzer ended while starting (\(cause)): \(printable(tail, limit: 400))")
+            }
+            break
+        }
+        csys_kill(pid)
+        var end = csys_exit()
+        csys_reap(pid, -1, &end)
+        throw failure
+    }
+
+    private static func spawn(
+        _ arguments: [String], _ environment: [String], control: CInt, errors: CInt
+    ) throws(SystemError) -> pid_t {
+        let argumentPointers = arguments.map { strdup($0) } + [nil]
+        let environmentPointers = environment.map { strdup($0) } + [nil]
+        defer {
+            argumentPointers.forEach { free($0) }
+            environmentPointers.forEach { free($0) }
+        }
+        var pid: pid_t = 0
+        let result = csys_spawn(arguments[0], argumentPointers, environmentPointers, control, errors, &pid)
+        try SystemError.check("posix_spawn", result)
+        return pid
+    }
+
+    /// Adds what waits in the pipe; false when the pipe has ended. Only the end of a long text is kept.
+    @discardableResult
+    static func collect(_ pipe: CInt, into tail: inout [UInt8]) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { csys_read_available(pipe, $0.baseAddress!, $0.count) }
+            guard count > 0 else { return count != 0 }
+            tail = (tail + buffer.prefix(count)).suffix(4096)
+        }
+    }
+
+    /// Asks for a new analyzer.
+    ///
+    /// - Returns: Its number and the promise of its end.
+    func fork(
+        _ limits: ChildLimits, socket: CInt, memory: CInt, errors: CInt
+    ) throws(SystemError) -> (child: UInt64, end: ChildEnd) {
+        let end = ChildEnd()
+        let child = self.state.withLock { state in
+            defer { state.nextChild += 1 }
+            if state.isAlive { state.running[state.nextChild] = end } else { end.resolve(nil) }
+            return state.nextChild
+        }
+        do {
+            try ControlMessage.fork(child: child, limits: limits)
+                .send(to: self.control.raw, descriptors: [socket, memory, errors])
+        } catch {
+            _ = self.state.withLock { $0.running.removeValue(forKey: child) }
+            throw error
+        }
+        return (child, end)
+    }
+
+    /// Asks to kill an analyzer. If the parent cannot even be asked, it is killed, and all analyzers with it.
+    func kill(_ child: UInt64) {
+        do {
+            try ControlMessage.kill(child: child).send(to: self.control.raw)
+        } catch {
+            self.killItself()
+        }
+    }
+
+    /// Kills the parent; the kernel then kills its analyzers.
+    func killItself() {
+        // Under the lock, because the process is reaped only after `isAlive` is false: the pid is still its own.
+        self.state.withLock { state in
+            if state.isAlive { csys_kill(self.pid) }
+        }
+    }
+
+    /// Closes the control socket for writing, upon which the parent kills its analyzers and ends.
+    func requestStop() { csys_close_for_writing(self.control.raw) }
+
+    var isAlive: Bool { self.state.withLock { $0.isAlive } }
+
+    private func read(onEnd: @Sendable (WarmParent, ProcessEnd?) -> Void) {
+        var tail: [UInt8] = []
+        var errorsAreOpen = true
+        loop: while true {
+            let ready = csys_wait_input(self.control.raw, errorsAreOpen ? self.errors.raw : -1, -1)
+            if ready < 0 { break }
+            if ready & 2 != 0 { errorsAreOpen = Self.collect(self.errors.raw, into: &tail) }
+            guard ready & 1 != 0 else { continue }
+            switch try? ControlMessage.receive(from: self.control.raw)?.message {
+            case .ended(let child, let end):
+                self.state.withLock { $0.running.removeValue(forKey: child) }?.resolve(end)
+            default: break loop
+            }
+        }
+        // The socket ended, so the process has ended, is about to, or talks nonsense.
+        var end = csys_exit()
+        var reaped: CInt = 0
+        let ended = self.waitForExit(milliseconds: 2000)
+        if !ended { self.killItself() }
+        let orphans = self.state.withLock { state in
+            state.isAlive = false
+            defer { state.running = [:] }
+            return state.running.values
+        }
+        reaped = csys_reap(self.pid, -1, &end)
+        orphans.forEach { $0.resolve(nil) }
+        onEnd(self, reaped == 0 ? ProcessEnd(end) : nil)
+    }
+
+    private func waitForExit(milliseconds: CInt) -> Bool { csys_has_exited(self.pid, milliseconds) == 1 }
+}
+
+/// The promise of how an analyzer ended.
+final class ChildEnd: Sendable {
+    private let end = Mutex<ProcessEnd?>(nil)
+    private let resolved = DispatchSemaphore(value: 0)
+
+    /// - Parameter end: `nil` if the parent died, so that nobody knows.
+    func resolve(_ end: ProcessEnd?) {
+        self.end.withLock { $0 = end }
+        self.resolved.signal()
+    }
+
+    enum Outcome {
+        case running
+        case ended(ProcessEnd?)
+    }
+
+    /// Blocks until the end is known, or the time is up.
+    func wait(_ time: Duration) -> Outcome {
+        let deadline = DispatchTime(uptimeNanoseconds: DispatchTime.now().uptimeNanoseconds + time.nanoseconds)
+        guard self.resolved.wait(timeout: deadline) == .success else { return .running }
+        self.resolved.signal()  // for whoever asks again
+        return .ended(self.end.withLock { $0 })
+    }
+}
+
+extension Duration {
+    /// The whole duration in nanoseconds; at most 292 years, at least 0.
+    var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = self.components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? UInt64(Int64.max) : UInt64(product) + UInt64(attoseconds / 1_000_000_000)
+    }
+}

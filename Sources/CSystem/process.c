@@ -1,0 +1,228 @@
+#define _GNU_SOURCE
+#include "CSystem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/// Analyzers are the first that the kernel's out-of-memory killer takes (proc(5): -1000 to 1000, 0 is neutral).
+static const char oom_score[] = "500";
+
+int csys_spawn(
+    const char *path, char *const *arguments, char *const *environment, int control, int error, pid_t *pid) {
+    // Out of the way of 0 to 3, which the file actions overwrite.
+    int high_control = fcntl(control, F_DUPFD_CLOEXEC, 10);
+    if (high_control < 0) return -errno;
+    int high_error = fcntl(error, F_DUPFD_CLOEXEC, 10);
+    if (high_error < 0) {
+        int failure = errno;
+        close(high_control);
+        return -failure;
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, high_error, 2);
+    posix_spawn_file_actions_adddup2(&actions, high_control, CSYS_CONTROL_DESCRIPTOR);
+    posix_spawn_file_actions_addclosefrom_np(&actions, CSYS_CONTROL_DESCRIPTOR + 1);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    int failure = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(high_control);
+    close(high_error);
+    return -failure;
+}
+
+pid_t csys_fork(void) {
+    pid_t pid = fork();
+    if (pid < 0) return -errno;
+    // Both sides do it, so that the group exists whoever runs first.
+    setpgid(pid, pid == 0 ? 0 : pid);
+    return pid;
+}
+
+int csys_thread_count(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL) return -errno;
+    int count = 0;
+    for (struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
+        if (entry->d_name[0] != '.') count++;
+    closedir(tasks);
+    return count;
+}
+
+static void describe_end(csys_exit *end, pid_t pid, int status, const struct rusage *usage) {
+    end->pid = pid;
+    end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end->max_rss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
+    end->cpu_microseconds = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u
+        + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
+int csys_reap_any(csys_exit *end) {
+    int status;
+    struct rusage usage;
+    pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+    if (pid <= 0) return 0;
+    describe_end(end, pid, status, &usage);
+    return 1;
+}
+
+int csys_has_exited(pid_t pid, int timeout_ms) {
+    // A pid names its process until it is reaped, and only the caller reaps it, so the handle is the right one.
+    int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (handle < 0) return errno == ESRCH ? 1 : -errno;
+    struct pollfd entry = {.fd = handle, .events = POLLIN};
+    int ready;
+    do ready = poll(&entry, 1, timeout_ms);
+    while (ready < 0 && errno == EINTR);
+    close(handle);
+    return ready != 0;
+}
+
+int csys_reap(pid_t pid, int timeout_ms, csys_exit *end) {
+    int exited = csys_has_exited(pid, timeout_ms);
+    if (exited <= 0) return exited == 0 ? -ETIMEDOUT : exited;
+    int status;
+    struct rusage usage;
+    pid_t reaped;
+    do reaped = wait4(pid, &status, 0, &usage);
+    while (reaped < 0 && errno == EINTR);
+    if (reaped < 0) return -errno;
+    describe_end(end, pid, status, &usage);
+    return 0;
+}
+
+int csys_kill(pid_t pid) {
+    if (pid <= 1) return -EINVAL;
+    return kill(pid, SIGKILL) == 0 ? 0 : -errno;
+}
+
+int csys_kill_group(pid_t group) {
+    if (group <= 1) return -EINVAL;
+    return kill(-group, SIGKILL) == 0 ? 0 : -errno;
+}
+
+int csys_child_signal_descriptor(void) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    if (sigprocmask(SIG_BLOCK, &mask, NULL) != 0) return -errno;
+    int descriptor = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+static int limit(int resource, rlim_t soft, rlim_t hard) {
+    struct rlimit value = {.rlim_cur = soft, .rlim_max = hard};
+    return setrlimit((__rlimit_resource_t)resource, &value) == 0 ? 0 : -errno;
+}
+
+int csys_prepare_parent(int last_open) {
+    if (close_range((unsigned)last_open + 1, ~0u, 0) != 0) return -errno;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    return limit(RLIMIT_CORE, 0, 0);
+}
+
+/// The first field of /proc/self/statm, in bytes.
+static int64_t mapped_bytes(void) {
+    int statm = csys_open_statm();
+    if (statm < 0) return statm;
+    char text[128] = {0};
+    ssize_t count = pread(statm, text, sizeof text - 1, 0);
+    close(statm);
+    long long pages;
+    if (count <= 0 || sscanf(text, "%lld", &pages) != 1) return -EIO;
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+int csys_prepare_child(pid_t parent, int error, uint64_t address_space) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return -errno;
+    if (getppid() != parent) return -ESRCH;  // it died before the line above
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(error, 2) < 0) return -errno;
+    // Before the process stops being dumpable: after that its files in /proc belong to root. Not being allowed to
+    // raise the score (a container that hides /proc) costs nothing but the preference.
+    int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (score >= 0) {
+        ssize_t written = write(score, oom_score, sizeof oom_score - 1);
+        (void)written;
+        close(score);
+    }
+    int64_t mapped = mapped_bytes();
+    if (mapped < 0) return (int)mapped;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
+    rlim_t space = (rlim_t)mapped + address_space;
+    int failure = limit(RLIMIT_AS, space, space);
+    if (failure == 0) failure = limit(RLIMIT_CORE, 0, 0);
+    if (failure == 0) failure = limit(RLIMIT_FSIZE, 0, 0);
+    if (failure == 0) failure = limit(RLIMIT_NOFILE, 16, 16);
+    return failure;
+}
+
+int csys_renew_cpu_limit(uint64_t seconds) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return -errno;
+    // RLIMIT_CPU counts whole seconds, so the started one is given on top.
+    rlim_t used = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1;
+    struct rlimit value;
+    if (getrlimit(RLIMIT_CPU, &value) != 0) return -errno;
+    value.rlim_cur = used + seconds;
+    if (value.rlim_max != RLIM_INFINITY && value.rlim_cur > value.rlim_max) value.rlim_cur = value.rlim_max;
+    return setrlimit(RLIMIT_CPU, &value) == 0 ? 0 : -errno;
+}
+
+int csys_open_statm(void) {
+    int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    return statm < 0 ? -errno : statm;
+}
+
+long csys_private_memory(int statm) {
+    char text[128] = {0};
+    if (pread(statm, text, sizeof text - 1, 0) <= 0) return -errno;
+    long long mapped, resident, shared;
+    if (sscanf(text, "%lld %lld %lld", &mapped, &resident, &shared) != 3) return -EIO;
+    return (long)((resident - shared) * sysconf(_SC_PAGESIZE));
+}
+
+void csys_trim_heap(void) { malloc_trim(0); }
+
+void csys_exit_now(int status) { _exit(status); }
+
+const char *csys_signal_name(int signal) {
+    static _Thread_local char name[16];
+    const char *abbreviation = sigabbrev_np(signal);
+    if (abbreviation == NULL) return NULL;
+    snprintf(name, sizeof name, "SIG%s", abbreviation);
+    return name;
+}

@@ -1,3 +1,6 @@
+internal import CCurl
+internal import Foundation
+
 /// The answer to a request: complete headers, and as much of the body as the limits let through.
 struct HTTPResponse: Sendable {
     var status: Int
@@ -17,5 +20,13 @@ struct HTTPResponse: Sendable {
     /// The first value of a header.
     func header(_ name: String) -> String? {
         self.headers.first { $0.name == name }?.value
+    }
+
+    /// Seconds that `Retry-After` asks for: a number or a date (RFC 9110 section 10.2.3), never below 0.
+    func retryAfter(now: Date) -> Double? {
+        guard let value = self.header("retry-after") else { return nil }
+        if let seconds = UInt32(value) { return Double(seconds) }
+        let time = curl_getdate(value, nil)
+        return time < 0 ? nil : max(0, Double(time) - now.timeIntervalSince1970)
     }
 }

@@ -117,6 +117,11 @@ BEGIN
         RETURN;
     END IF;
     SELECT coalesce(array_agg(c.lane), '{}') INTO paused FROM insp.control c WHERE c.paused;
+    -- The first row is no job: the place up to which an empty queue has been seen, and the lanes that were left out. A
+    -- caller that took a paused lane for an empty one would raise its floor over everything that waits there.
+    RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL::smallint, NULL::smallint, NULL::smallint, NULL::smallint,
+        NULL::smallint, s.last_value, NULL::uuid, NULL::smallint, NULL::boolean, to_jsonb(paused), NULL::text, NULL::jsonb
+    FROM insp.ready_seq s;
     RETURN QUERY
     WITH picked AS MATERIALIZED (
         SELECT r.row FROM unnest(p_regions, p_lanes, p_slots, p_floors, p_caps) AS q (region, lane, slot, floor, cap),
@@ -148,7 +153,24 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, smallint[], smallint[], smallint[], bigint[], integer[]) IS
-    'Leases up to p_limit waiting jobs to a live worker. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each';
+    'Leases up to p_limit waiting jobs to a live worker. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each. The first row holds no job but, in seq, how far the queue reaches and, in payload, the paused lanes';
+
+CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint)
+RETURNS TABLE (kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
+        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+    END IF;
+    RETURN QUERY
+    SELECT p.kind, p.ordinal, p.sha256, p.url, p.bytes, coalesce(e.allow_http, false), coalesce(e.allow_private, false)
+    FROM insp.part p JOIN insp.job j ON j.id = p.job_id LEFT JOIN insp.endpoint e ON e.id = j.endpoint_id
+    WHERE p.job_id = p_job ORDER BY p.kind, p.ordinal;
+END
+$$;
+COMMENT ON FUNCTION insp.parts(bigint, bigint) IS
+    'The inputs of a leased job; fails with SQLSTATE IN100 if the lease does not hold';
 
 -- Store and settle ------------------------------------------------------------------------------------------------------
 
@@ -493,11 +515,24 @@ $$;
 COMMENT ON FUNCTION insp.end_unclaimed(bigint[], text, text) IS
     'Finishes jobs from outside any lease, waiting or running; a running one''s worker can write no more';
 
+CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT NOT EXISTS (SELECT FROM insp.worker w, insp.lease x
+            WHERE w.id = p_worker AND x.region IN (0, w.region) AND x.lane = ANY (w.lanes))
+        AND NOT EXISTS (SELECT FROM insp.worker w, insp.delayed x
+            WHERE w.id = p_worker AND x.region IN (0, w.region) AND x.lane = ANY (w.lanes))
+        AND NOT EXISTS (SELECT FROM insp.worker w, insp.ready x
+            WHERE w.id = p_worker AND x.region IN (0, w.region) AND x.lane = ANY (w.lanes))
+$$;
+COMMENT ON FUNCTION insp.is_empty(bigint) IS 'Whether nothing waits, is delayed or runs that the worker could ever work on';
+
 GRANT EXECUTE ON FUNCTION
+    insp.is_empty(bigint),
     insp.worker_start(uuid, text, integer, text, text, smallint[], integer),
     insp.heartbeat(bigint, uuid, integer, integer[], bigint[]),
     insp.worker_stop(bigint, uuid),
     insp.claim(bigint, uuid, interval, integer, smallint[], smallint[], smallint[], bigint[], integer[]),
+    insp.parts(bigint, bigint),
     insp.store_steps(bigint[], bigint[], smallint[], text[]),
     insp.settle(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]),
     insp.give_up(bigint[], bigint[], text[], text[], boolean[]),

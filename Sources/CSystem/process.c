@@ -74,13 +74,18 @@ int csys_thread_count(void) {
     return count;
 }
 
+static uint64_t cpu_microseconds(const struct rusage *usage) {
+    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u
+        + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
 static void describe_end(csys_exit *end, pid_t pid, int status, const struct rusage *usage) {
     end->pid = pid;
     end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end->dumped_core = WIFSIGNALED(status) && WCOREDUMP(status);
     end->max_rss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
-    end->cpu_microseconds = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u
-        + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+    end->cpu_microseconds = cpu_microseconds(usage);
 }
 
 int csys_reap_any(csys_exit *end) {
@@ -194,7 +199,7 @@ int csys_renew_cpu_limit(uint64_t seconds) {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return -errno;
     // RLIMIT_CPU counts whole seconds, so the started one is given on top.
-    rlim_t used = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1;
+    rlim_t used = (rlim_t)(cpu_microseconds(&usage) / 1000000u) + 1;
     struct rlimit value;
     if (getrlimit(RLIMIT_CPU, &value) != 0) return -errno;
     value.rlim_cur = used + seconds;

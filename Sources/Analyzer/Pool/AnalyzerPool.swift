@@ -9,7 +9,7 @@ internal import Synchronization
 public final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
-    private let slots: [AnalyzerSlot]
+    let slots: [AnalyzerSlot]
     private let state: Mutex<State>
 
     private struct State {

@@ -28,7 +28,7 @@ final class AnalyzerSlot: @unchecked Sendable {
     /// Talking to a process blocks: not on Swift's cooperative pool.
     private let queue: DispatchQueue
 
-    private var child: ChildConnection?
+    private(set) var child: ChildConnection?
     private var sequence: UInt32 = 0
     private var jobsDone = 0
     /// The job whose parts the process has.

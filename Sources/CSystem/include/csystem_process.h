@@ -26,6 +26,8 @@ typedef struct {
     int exit_status;
     /// Signal number, or 0 if it exited.
     int signal;
+    /// Whether the kernel wrote a core file.
+    int dumped_core;
     uint64_t max_rss_bytes;
     uint64_t cpu_microseconds;
 } csys_exit;

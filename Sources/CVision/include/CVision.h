@@ -1,4 +1,5 @@
 // Everything native that analysis needs, behind one C boundary: no OpenCV, dlib or ZXing type appears here, no function
 // throws, and every buffer is the caller's.
 #pragma once
+#include "cvision_face.h"
 #include "cvision_image.h"

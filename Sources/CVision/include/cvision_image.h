@@ -3,19 +3,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/// The name of an enumeration's case on the Swift side.
+#define CV_SWIFT_NAME(name) __attribute__((swift_name(name)))
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /// Codes of InspectCore's error table that native code can raise; the Swift side maps them one to one.
 typedef enum __attribute__((enum_extensibility(closed))) {
-    CV_OK = 0,
-    CV_UNSUPPORTED_FORMAT = 1,  ///< the bytes are none of JPEG, PNG, WebP, JPEG 2000
-    CV_CORRUPT_IMAGE = 2,       ///< the format is known, but decoding failed (torn, truncated, damaged)
-    CV_TOO_MANY_PIXELS = 3,     ///< the header announces more pixels or a longer side than the limits allow
-    CV_OUT_OF_MEMORY = 4,
-    CV_MODEL_UNAVAILABLE = 5,   ///< a model file is missing or is not what it should be
-    CV_INTERNAL = 6             ///< a native library threw; the message says what
+    CV_OK CV_SWIFT_NAME("ok") = 0,
+    /// The bytes are none of JPEG, PNG, WebP, JPEG 2000.
+    CV_UNSUPPORTED_FORMAT CV_SWIFT_NAME("unsupportedFormat") = 1,
+    /// The format is known, but decoding failed (torn, truncated, damaged).
+    CV_CORRUPT_IMAGE CV_SWIFT_NAME("corruptImage") = 2,
+    /// The header announces more pixels or a longer side than the limits allow.
+    CV_TOO_MANY_PIXELS CV_SWIFT_NAME("tooManyPixels") = 3,
+    CV_OUT_OF_MEMORY CV_SWIFT_NAME("outOfMemory") = 4,
+    /// A model file is missing or is not what it should be.
+    CV_MODEL_UNAVAILABLE CV_SWIFT_NAME("modelUnavailable") = 5,
+    /// A native library threw; the message says what.
+    CV_INTERNAL CV_SWIFT_NAME("internalError") = 6
 } cv_status;
 
 typedef struct {
@@ -29,6 +37,37 @@ typedef struct cv_image cv_image;
 typedef struct {
     double x, y;  ///< pixels of the upright image, origin at the top left
 } cv_point;
+
+typedef enum __attribute__((enum_extensibility(closed))) {
+    CV_FORMAT_JPEG CV_SWIFT_NAME("jpeg") = 1,
+    CV_FORMAT_PNG CV_SWIFT_NAME("png") = 2,
+    CV_FORMAT_WEBP CV_SWIFT_NAME("webp") = 3,
+    CV_FORMAT_JPEG2000 CV_SWIFT_NAME("jpeg2000") = 4
+} cv_image_format;
+
+/// What an image may announce in its header before a single pixel is allocated.
+typedef struct {
+    uint64_t max_pixels;  ///< width times height
+    uint32_t max_side;    ///< width and height each
+} cv_image_limits;
+
+typedef struct {
+    cv_image_format format;
+    uint32_t width, height;                ///< of the upright image: every coordinate refers to these
+    uint32_t stored_width, stored_height;  ///< as the header announces them, before orientation and reduction
+    uint32_t orientation;                  ///< EXIF orientation that was applied, 1 to 8 (1 = as stored)
+} cv_image_info;
+
+/// Decodes `bytes`, recognised by their first bytes alone, to an upright 8-bit image.
+///
+/// Transparency is laid over white. Anything short of a complete, undamaged picture is CV_CORRUPT_IMAGE: a document
+/// whose lower half is grey must not be judged as if it had been sent that way.
+/// On CV_OK `*image` belongs to the caller (cv_image_free); otherwise it is null.
+cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits, cv_image **image,
+                          cv_image_info *info, cv_error *error);
+
+/// Frees `image`, which may be null.
+void cv_image_free(cv_image *image);
 
 #ifdef __cplusplus
 }

@@ -9,17 +9,25 @@ public enum ImageFormat: String, Codable, Sendable, CaseIterable {
 /// What decoding one part told.
 public struct ImageFacts: Codable, Sendable, Hashable {
     public var format: ImageFormat
-    /// Pixels, after the EXIF orientation was applied.
+    /// Pixels of the upright image that was analysed: every coordinate in the facts refers to these.
     public var width: Int
     public var height: Int
     /// The EXIF orientation that was applied, 1 to 8 (1 = as stored).
     public var orientation: Int
+    /// Pixels as the header announces them, before orientation. Very large JPEGs are decoded at half of this.
+    public var storedWidth: Int
+    public var storedHeight: Int
 
-    public init(format: ImageFormat, width: Int, height: Int, orientation: Int) {
+    public init(
+        format: ImageFormat, width: Int, height: Int, orientation: Int, storedWidth: Int? = nil,
+        storedHeight: Int? = nil
+    ) {
         self.format = format
         self.width = width
         self.height = height
         self.orientation = orientation
+        self.storedWidth = storedWidth ?? (orientation >= 5 ? height : width)
+        self.storedHeight = storedHeight ?? (orientation >= 5 ? width : height)
     }
 }
 

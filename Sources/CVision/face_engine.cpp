@@ -1,0 +1,176 @@
+// The face engine behind the C boundary: loads the models and decides at which sizes and rotations to look.
+#include <algorithm>
+#include <opencv2/imgproc.hpp>
+
+#include "face_models.hpp"
+#include "face_parts.hpp"
+#include "image.hpp"
+
+using cvision::FaceBox;
+using cvision::Landmarks;
+
+struct cv_face_engine {
+    cvision::FaceDetector detector;
+    cvision::FaceLandmarker landmarker;
+    cvision::FaceEmbedder embedder;
+};
+
+namespace {
+
+/// One look at the picture: turned by quarter turns, scaled to at most `longer_side`, enlarged at most `enlargement` times,
+/// with a black border of `border` times the longer side. The detector's smallest face is 80 px of the scaled picture.
+struct Look {
+    int quarter_turns;
+    int longer_side;
+    double enlargement;
+    double border;
+    double least_score;
+};
+
+/// A face that scores this much ends the search. Below it the detector also answers to faces that stand on their head, so
+/// the other looks must not find better.
+constexpr double sure_score = 0.8;
+/// Print and patterns, seen sideways, score up to 0.4.
+constexpr double least_turned_score = 0.5;
+
+/// Cheapest first: an upright picture with a face costs one look.
+constexpr Look looks[] = {
+    // Selfies and most documents: faces from an eighth of the longer side.
+    {0, 640, 1, 0, 0},
+    // Crops that a face fills, which the detector only finds with room around the face.
+    {0, 640, 1, 0.3, 0},
+    // Small portraits on wide scans, and pictures of few pixels.
+    {0, 1280, 2, 0.1, 0},
+    // Pictures taken sideways without saying so in EXIF.
+    {1, 960, 1.5, 0, least_turned_score},
+    {3, 960, 1.5, 0, least_turned_score},
+    {2, 960, 1.5, 0, least_turned_score},
+};
+
+std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Look &look) {
+    const int longer = std::max(gray.cols, gray.rows);
+    const double scale = std::min(look.enlargement, static_cast<double>(look.longer_side) / longer);
+    const cv::Size size(std::max(1, static_cast<int>(std::lround(gray.cols * scale))),
+                        std::max(1, static_cast<int>(std::lround(gray.rows * scale))));
+    cv::Mat scaled;
+    cv::resize(gray, scaled, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    const int margin = static_cast<int>(look.border * longer * scale);
+    if (margin > 0) cv::copyMakeBorder(scaled, scaled, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
+    std::vector<FaceBox> faces;
+    for (const FaceBox &face : detector.detect(scaled)) {
+        if (face.score < look.least_score) continue;
+        const cv::Rect2d rect((face.rect.x - margin) / scale, (face.rect.y - margin) / scale, face.rect.width / scale,
+                              face.rect.height / scale);
+        faces.push_back({rect, face.score});
+    }
+    return faces;
+}
+
+/// The picture after clockwise quarter turns.
+cv::Mat turned(const cv::Mat &picture, int turns) {
+    if (turns == 0) return picture;
+    cv::Mat result;
+    cv::rotate(picture, result,
+               turns == 1   ? cv::ROTATE_90_CLOCKWISE
+               : turns == 2 ? cv::ROTATE_180
+                            : cv::ROTATE_90_COUNTERCLOCKWISE);
+    return result;
+}
+
+/// Where a point of the turned picture lies in the original of `size`.
+cv::Point2d turned_back(cv::Point2d point, cv::Size size, int turns) {
+    switch (turns) {
+        case 1: return {point.y, size.height - 1 - point.x};
+        case 2: return {size.width - 1 - point.x, size.height - 1 - point.y};
+        case 3: return {size.width - 1 - point.y, point.x};
+        default: return point;
+    }
+}
+
+cv_face described(const cv_face_engine &engine, const cv_image &image, const cv::Mat &upright, FaceBox box, int turns) {
+    const Landmarks points = engine.landmarker.locate(upright, box.rect);
+    const cv::Size size = image.gray.size();
+    const cv::Point2d a = turned_back(box.rect.tl(), size, turns);
+    const cv::Point2d b = turned_back(box.rect.br(), size, turns);
+    cv_face face = {};
+    face.x = std::min(a.x, b.x);
+    face.y = std::min(a.y, b.y);
+    face.width = std::abs(a.x - b.x);
+    face.height = std::abs(a.y - b.y);
+    face.score = box.score;
+    face.quarter_turns = turns;
+    for (size_t i = 0; i < points.size(); ++i) {
+        const cv::Point2d point = turned_back(points[i], size, turns);
+        face.landmarks[i] = {point.x, point.y};
+    }
+    cvision::measure_face(image, face);
+    return face;
+}
+
+std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image) {
+    std::vector<FaceBox> best;
+    int turns = 0;
+    double best_score = 0;
+    for (const Look &look : looks) {
+        const std::vector<FaceBox> found = find(engine.detector, turned(image.gray, look.quarter_turns), look);
+        for (const FaceBox &box : found) {
+            if (box.score <= best_score && !best.empty()) continue;
+            best_score = box.score;
+            turns = look.quarter_turns;
+            best = found;
+        }
+        if (best_score >= sure_score) break;
+    }
+    std::sort(best.begin(), best.end(),
+              [](const FaceBox &a, const FaceBox &b) { return a.rect.area() > b.rect.area(); });
+    const cv::Mat upright = turned(image.gray, turns);
+    std::vector<cv_face> faces;
+    for (const FaceBox &box : best) faces.push_back(described(engine, image, upright, box, turns));
+    return faces;
+}
+
+}  // namespace
+
+cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error) {
+    return cvision::guard(error, [&] {
+        try {
+            *engine = new cv_face_engine{
+                cvision::FaceDetector(),
+                cvision::FaceLandmarker(cvision::read_model(folder, cvision::landmark_model)),
+                cvision::FaceEmbedder(cvision::read_model(folder, cvision::descriptor_model)),
+            };
+            return CV_OK;
+        } catch (const cvision::ModelUnavailable &reason) {
+            return cvision::fail(error, CV_MODEL_UNAVAILABLE, reason.message.c_str());
+        }
+    });
+}
+
+void cv_face_engine_free(cv_face_engine *engine) { delete engine; }
+
+const char *cv_face_engine_model_sha256(const cv_face_engine *) { return cvision::descriptor_model.sha256; }
+
+cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, cv_face *faces, size_t capacity, size_t *count,
+                         cv_error *error) {
+    return cvision::guard(error, [&] {
+        const std::vector<cv_face> found = search(*engine, *image);
+        std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
+        *count = found.size();
+        return CV_OK;
+    });
+}
+
+cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
+                           float *features, cv_error *error) {
+    return cvision::guard(error, [&] {
+        if (count == 0) return CV_OK;
+        std::vector<cv::Mat> chips;
+        for (size_t i = 0; i < count; ++i) {
+            chips.push_back(cvision::face_chip(image->bgr, cvision::landmarks_of(faces[i])));
+        }
+        for (const cvision::Feature &feature : engine->embedder.embed(chips)) {
+            features = std::copy(feature.begin(), feature.end(), features);
+        }
+        return CV_OK;
+    });
+}

@@ -1,0 +1,170 @@
+// Passive cues of a presentation attack. Single pictures give weak evidence at best: each cue tells how much the picture
+// looks like one kind of artefact, and none tells that a living person was there.
+#include <algorithm>
+#include <cmath>
+#include <opencv2/imgproc.hpp>
+
+#include "face_parts.hpp"
+#include "image.hpp"
+
+namespace {
+
+double clamped(double value) { return std::min(1.0, std::max(0.0, value)); }
+
+/// 0 at `from`, 1 at `to`, linear between them.
+double ramp(double value, double from, double to) { return clamped((value - from) / (to - from)); }
+
+cv::Rect2d grown(const cv_face &face, double factor) {
+    const double cx = face.x + face.width / 2, cy = face.y + face.height / 2;
+    return {cx - factor * face.width / 2, cy - factor * face.height / 2, factor * face.width, factor * face.height};
+}
+
+cv::Rect inside(const cv::Rect2d &rect, const cv::Mat &picture) {
+    return cv::Rect(rect) & cv::Rect(0, 0, picture.cols, picture.rows);
+}
+
+/// A screen's raster photographed by a sensor's raster leaves isolated peaks in the spectrum; skin and hair leave a smooth
+/// slope. The cue is how far the strongest peak stands above the ring of equal frequency, in standard deviations of the
+/// ring's log magnitude.
+double moire(const cv::Mat &gray, const cv_face &face) {
+    // At the sensor's own resolution: scaling would remove the raster.
+    constexpr int side = 256;
+    if (face.width < 96) return 0;
+    const cv::Point centre(static_cast<int>(face.x + face.width / 2), static_cast<int>(face.y + face.height / 2));
+    const int extent = std::min<int>(side, static_cast<int>(face.width) & ~1);
+    const cv::Rect window(centre.x - extent / 2, centre.y - extent / 2, extent, extent);
+    if ((window & cv::Rect(0, 0, gray.cols, gray.rows)) != window) return 0;
+    cv::Mat tile, taper, spectrum, planes[2], magnitude;
+    gray(window).convertTo(tile, CV_32F);
+    tile -= cv::mean(tile);
+    cv::createHanningWindow(taper, tile.size(), CV_32F);
+    cv::dft(tile.mul(taper), spectrum, cv::DFT_COMPLEX_OUTPUT);
+    cv::split(spectrum, planes);
+    cv::magnitude(planes[0], planes[1], magnitude);
+    cv::log(magnitude + 1, magnitude);
+
+    // Rings two bins wide; the lowest sixth holds the face itself.
+    const int rings = extent / 4;
+    std::vector<double> sum(rings), square(rings), peak(rings);
+    std::vector<int> count(rings);
+    for (int y = 0; y <= extent / 2; ++y) {
+        for (int x = 0; x < extent; ++x) {
+            const int fx = x <= extent / 2 ? x : x - extent;
+            // The axes carry the window's edges and JPEG's block grid.
+            if (std::abs(fx) < 3 || y < 3) continue;
+            const int ring = static_cast<int>(std::hypot(fx, y) / 2);
+            if (ring < extent / 12 || ring >= rings) continue;
+            const double value = magnitude.at<float>(y, x);
+            sum[ring] += value;
+            square[ring] += value * value;
+            peak[ring] = std::max(peak[ring], value);
+            ++count[ring];
+        }
+    }
+    double strongest = 0;
+    for (int ring = 0; ring < rings; ++ring) {
+        if (count[ring] < 32) continue;
+        const double mean = sum[ring] / count[ring];
+        const double deviation = std::sqrt(std::max(1e-6, square[ring] / count[ring] - mean * mean));
+        strongest = std::max(strongest, (peak[ring] - mean) / deviation);
+    }
+    // Noise reaches 3.5 standard deviations in rings of this size.
+    return ramp(strongest, 4, 7);
+}
+
+/// Share of the face in small colourless burnt-out spots: gloss of a screen or of a laminated print.
+double specular(const cv::Mat &bgr, const cv_face &face) {
+    const cv::Rect window = inside(grown(face, 0.9), bgr);
+    if (window.empty()) return 0;
+    int spots = 0;
+    for (int y = window.y; y < window.br().y; ++y) {
+        const cv::Vec3b *row = bgr.ptr<cv::Vec3b>(y);
+        for (int x = window.x; x < window.br().x; ++x) {
+            const auto [low, high] = std::minmax({row[x][0], row[x][1], row[x][2]});
+            if (low >= 240 && high - low <= 12) ++spots;
+        }
+    }
+    return ramp(static_cast<double>(spots) / window.area(), 0, 0.05);
+}
+
+/// Straight edges on all four sides of the face that bound a rectangle inside the picture: bezel of a screen, border of a
+/// print or a card. Each side supports the cue by the share of the face's length that its longest line covers.
+double frame(const cv::Mat &gray, const cv_face &face) {
+    const double scale = std::min(1.0, 480.0 / std::max(gray.cols, gray.rows));
+    cv::Mat small, edges;
+    cv::resize(gray, small, {}, scale, scale, cv::INTER_AREA);
+    cv::Canny(small, edges, 60, 150);
+    const cv::Rect2d box(face.x * scale, face.y * scale, face.width * scale, face.height * scale);
+    std::vector<cv::Vec4i> lines;
+    cv::HoughLinesP(edges, lines, 1, CV_PI / 180, 40, box.height * 0.5, 4);
+    double support[4] = {0, 0, 0, 0};  // left, right, above, below
+    const double rim = 3;              // an edge on the picture's own border is not a frame
+    for (const cv::Vec4i &line : lines) {
+        const double dx = std::abs(line[2] - line[0]), dy = std::abs(line[3] - line[1]);
+        const double x = (line[0] + line[2]) / 2.0, y = (line[1] + line[3]) / 2.0;
+        if (x < rim || y < rim || x > small.cols - rim || y > small.rows - rim) continue;
+        if (dy > 2.5 * dx) {
+            const bool beside = std::max(line[1], line[3]) > box.y && std::min(line[1], line[3]) < box.br().y;
+            if (beside && x < box.x) support[0] = std::max(support[0], dy / box.height);
+            if (beside && x > box.br().x) support[1] = std::max(support[1], dy / box.height);
+        } else if (dx > 2.5 * dy) {
+            const bool across = std::max(line[0], line[2]) > box.x && std::min(line[0], line[2]) < box.br().x;
+            if (across && y < box.y) support[2] = std::max(support[2], dx / box.width);
+            if (across && y > box.br().y) support[3] = std::max(support[3], dx / box.width);
+        }
+    }
+    // A door post or a shelf gives one or two sides, and one side of a bezel often lies outside the picture or under a
+    // hand: the third side decides.
+    std::sort(support, support + 4);
+    return ramp(support[1], 0.3, 1);
+}
+
+double detail(const cv::Mat &gray) {
+    cv::Mat edges;
+    cv::Scalar mean, deviation;
+    cv::Laplacian(gray, edges, CV_32F);
+    cv::meanStdDev(edges, mean, deviation);
+    return deviation[0] * deviation[0] + 1;
+}
+
+/// A person stands before a background at another distance; a print or a screen is as sharp beside the face as on it.
+double flat_focus(const cv::Mat &gray, const cv_face &face) {
+    const cv::Rect centre = inside(grown(face, 1), gray);
+    const cv::Rect2d wide = grown(face, 2.2);
+    const double top = std::max(0.0, face.y), bottom = face.y + face.height;
+    const cv::Rect left = inside({wide.x, top, 0.4 * face.width, bottom - top}, gray);
+    const cv::Rect right = inside({wide.br().x - 0.4 * face.width, top, 0.4 * face.width, bottom - top}, gray);
+    if (centre.empty() || left.area() < 400 || right.area() < 400) return 0;
+    const double around = (detail(gray(left)) + detail(gray(right))) / 2;
+    return clamped(1 - std::abs(std::log(detail(gray(centre)) / around)) / std::log(8.0));
+}
+
+/// Standard deviation of the skin's chrominance (Cr, Cb): reproduction narrows it.
+double narrow_colour(const cv::Mat &bgr, const cv_face &face) {
+    const cv::Rect window = inside(grown(face, 0.8), bgr);
+    if (window.empty()) return 0;
+    cv::Mat chrominance;
+    cv::cvtColor(bgr(window), chrominance, cv::COLOR_BGR2YCrCb);
+    cv::Scalar mean, deviation;
+    cv::meanStdDev(chrominance, mean, deviation);
+    return 1 - ramp((deviation[1] + deviation[2]) / 2, 2, 8);
+}
+
+}  // namespace
+
+cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_cues *cues, cv_error *error) {
+    return cvision::guard(error, [&] {
+        *cues = {
+            moire(image->gray, *face),
+            specular(image->bgr, *face),
+            frame(image->gray, *face),
+            flat_focus(image->gray, *face),
+            narrow_colour(image->bgr, *face),
+            // Skin lies 15 to 35 CIELAB units from grey in daylight, never below 5 under any white light.
+            1 - ramp(face->chroma, 2, 8),
+            // The aligned face of a sharp picture has a variance of several hundred, out of focus below 50.
+            1 - ramp(face->sharpness, 20, 150),
+        };
+        return CV_OK;
+    });
+}

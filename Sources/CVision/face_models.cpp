@@ -1,0 +1,43 @@
+#include "face_models.hpp"
+
+#include <openssl/evp.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace cvision {
+
+namespace {
+
+// The larger model has 22 MB; a file beyond this is no model and need not be read to know it.
+constexpr std::streamoff size_limit = 64 << 20;
+
+std::string sha256_hex(const std::vector<char> &bytes) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    if (EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_sha256(), nullptr) != 1) return {};
+    std::string hex;
+    for (unsigned i = 0; i < length; ++i) {
+        char pair[3];
+        std::snprintf(pair, sizeof pair, "%02x", digest[i]);
+        hex += pair;
+    }
+    return hex;
+}
+
+}  // namespace
+
+std::vector<char> read_model(const std::string &folder, const FaceModel &model) {
+    const std::string name = model.name;
+    std::ifstream file(folder + "/" + name, std::ios::binary | std::ios::ate);
+    if (!file) throw ModelUnavailable{name + " is missing or not readable"};
+    const std::streamoff size = file.tellg();
+    if (size <= 0 || size > size_limit) throw ModelUnavailable{name + " is not the model that was calibrated"};
+    std::vector<char> bytes(static_cast<size_t>(size));
+    file.seekg(0);
+    if (!file.read(bytes.data(), size)) throw ModelUnavailable{name + " cannot be read"};
+    if (sha256_hex(bytes) != model.sha256) throw ModelUnavailable{name + " is not the model that was calibrated"};
+    return bytes;
+}
+
+}  // namespace cvision

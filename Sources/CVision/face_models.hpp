@@ -1,0 +1,28 @@
+// The published model files, each known by its SHA-256.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cvision {
+
+struct FaceModel {
+    const char *name;
+    const char *sha256;
+};
+
+/// dlib's five-point shape predictor (Davis King, 2016; public domain).
+constexpr FaceModel landmark_model = {"shape_predictor_5_face_landmarks.dat",
+                                      "c4b1e9804792707d3a405c2c16a80a20269e6675021f64a41d30fffafbc41888"};
+/// dlib's face descriptor (Davis King, 2017; public domain).
+constexpr FaceModel descriptor_model = {"dlib_face_recognition_resnet_model_v1.dat",
+                                        "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"};
+
+/// A model file that cannot be used; the message names it without its folder.
+struct ModelUnavailable {
+    std::string message;
+};
+
+/// The bytes of a model, checked against its digest before anything parses them. Throws ModelUnavailable.
+std::vector<char> read_model(const std::string &folder, const FaceModel &model);
+
+}  // namespace cvision

@@ -1,0 +1,75 @@
+// The three stages of the face engine. dlib's templates take long to compile, so each stage has its own file and no dlib type
+// appears here.
+#pragma once
+#include <array>
+#include <memory>
+#include <opencv2/core.hpp>
+#include <string>
+#include <vector>
+
+#include "CVision.h"
+
+namespace cvision {
+
+using Landmarks = std::array<cv::Point2d, CV_FACE_LANDMARKS>;
+using Feature = std::array<float, CV_FACE_FEATURE_LENGTH>;
+
+struct FaceBox {
+    cv::Rect2d rect;
+    double score;
+};
+
+/// Histogram-of-gradients detector for upright, roughly frontal faces of 80 px and more (dlib).
+class FaceDetector {
+public:
+    FaceDetector();
+    ~FaceDetector();
+    /// Faces of an 8-bit grey picture, best score first, overlaps already suppressed.
+    std::vector<FaceBox> detect(const cv::Mat &gray);
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts;
+};
+
+/// Regression-tree shape predictor of five points (dlib).
+class FaceLandmarker {
+public:
+    explicit FaceLandmarker(const std::vector<char> &model);
+    ~FaceLandmarker();
+    /// The points of the face in `box`, in the order of cv_face.
+    Landmarks locate(const cv::Mat &gray, const cv::Rect2d &box) const;
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts;
+};
+
+/// Side of the aligned face in pixels and margin around it: what the descriptor's network was trained with (dlib,
+/// dnn_face_recognition_ex.cpp).
+constexpr int chip_side = 150;
+constexpr double chip_padding = 0.25;
+
+/// The aligned face, chip_side² RGB pixels.
+cv::Mat face_chip(const cv::Mat &bgr, const Landmarks &landmarks);
+
+/// 29-layer residual network that maps an aligned face to 128 numbers (dlib, dlib_face_recognition_resnet_model_v1).
+class FaceEmbedder {
+public:
+    explicit FaceEmbedder(const std::vector<char> &model);
+    ~FaceEmbedder();
+    /// For each chip the mean of its descriptor and that of its mirror image.
+    std::vector<Feature> embed(const std::vector<cv::Mat> &chips);
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts;
+};
+
+/// Fills every measure of `face` that follows from its landmarks and the pixels.
+void measure_face(const cv_image &image, cv_face &face);
+
+/// Landmarks of `face` as OpenCV points.
+Landmarks landmarks_of(const cv_face &face);
+
+}  // namespace cvision

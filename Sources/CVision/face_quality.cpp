@@ -1,0 +1,155 @@
+// Measures of a face picture that ISO/IEC 29794-5 (through its reference implementation OFIQ) computes without a network.
+#include <algorithm>
+#include <cmath>
+#include <opencv2/imgproc.hpp>
+
+#include "face_parts.hpp"
+#include "image.hpp"
+
+namespace cvision {
+
+namespace {
+
+// In the aligned face of face_chip the eye centres lie at (48, 47) and (102, 47), the base of the nose at (74, 88).
+// The inner face: brows to below the lower lip, without hair and background.
+const cv::Point inner_centre(75, 82);
+const cv::Size inner_axes(40, 48);
+// Squares of 0.3 eye distances on both cheeks (OFIQ, illumination uniformity).
+const cv::Rect left_cheek(39, 76, 16, 16), right_cheek(95, 76, 16, 16);
+
+// Extent of the head around the midpoint of the eyes in eye distances: an adult's head is about 2.4 eye distances wide
+// and its crown and chin lie about 1.7 above and 1.9 below the eyes (proportions of ISO/IEC 19794-5, figure of the full
+// frontal image). Approximate: five points do not show crown or chin.
+constexpr double head_half_width = 1.2, head_above = 1.7, head_below = 1.9;
+
+/// sRGB value 0–255 to linear light 0–1 (IEC 61966-2-1).
+const std::array<float, 256> &linear_light() {
+    static const std::array<float, 256> table = [] {
+        std::array<float, 256> values{};
+        for (int i = 0; i < 256; ++i) {
+            const double v = i / 255.0;
+            values[i] = static_cast<float>(v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4));
+        }
+        return values;
+    }();
+    return table;
+}
+
+/// Luminance 0–255 of linear light (ITU-R BT.709 weights).
+cv::Mat luminance(const cv::Mat &rgb) {
+    const auto &linear = linear_light();
+    cv::Mat result(rgb.size(), CV_8UC1);
+    for (int y = 0; y < rgb.rows; ++y) {
+        const cv::Vec3b *row = rgb.ptr<cv::Vec3b>(y);
+        for (int x = 0; x < rgb.cols; ++x) {
+            const float value = 0.2126f * linear[row[x][0]] + 0.7152f * linear[row[x][1]] + 0.0722f * linear[row[x][2]];
+            result.at<unsigned char>(y, x) = static_cast<unsigned char>(std::lround(255 * value));
+        }
+    }
+    return result;
+}
+
+std::array<double, 256> histogram(const cv::Mat &values, const cv::Mat &mask) {
+    std::array<double, 256> shares{};
+    double total = 0;
+    for (int y = 0; y < values.rows; ++y) {
+        for (int x = 0; x < values.cols; ++x) {
+            if (!mask.empty() && mask.at<unsigned char>(y, x) == 0) continue;
+            shares[values.at<unsigned char>(y, x)] += 1;
+            total += 1;
+        }
+    }
+    for (double &share : shares) share /= std::max(total, 1.0);
+    return shares;
+}
+
+/// Intersection of the cheeks' histograms, in 16 bins as a cheek has only 256 pixels.
+double uniformity(const cv::Mat &values) {
+    const auto left = histogram(values(left_cheek), {}), right = histogram(values(right_cheek), {});
+    double common = 0;
+    for (int bin = 0; bin < 16; ++bin) {
+        double a = 0, b = 0;
+        for (int i = 0; i < 16; ++i) {
+            a += left[16 * bin + i];
+            b += right[16 * bin + i];
+        }
+        common += std::min(a, b);
+    }
+    return common;
+}
+
+void measure_geometry(cv::Size picture, cv_face &face) {
+    const Landmarks points = landmarks_of(face);
+    const cv::Point2d left = (points[0] + points[1]) / 2, right = (points[2] + points[3]) / 2;
+    const cv::Point2d middle = (left + right) / 2, along = right - left;
+    const double distance = std::max(cv::norm(along), 1e-6);
+    const cv::Point2d unit = along / distance, down(-unit.y, unit.x);
+    face.inter_eye_distance = distance;
+    face.roll = std::atan2(along.y, along.x) * 180 / CV_PI;
+    face.yaw_offset = (points[4] - middle).dot(unit) / distance;
+    face.centre_x = middle.x / picture.width;
+    face.eye_line_y = 1 - middle.y / picture.height;
+    face.head_width = 2 * head_half_width * distance / picture.width;
+    const auto corner = [&](double across, double below) {
+        return cv::Point2f(middle + unit * (across * distance) + down * (below * distance));
+    };
+    const std::vector<cv::Point2f> head = {
+        corner(-head_half_width, -head_above), corner(head_half_width, -head_above),
+        corner(head_half_width, head_below), corner(-head_half_width, head_below)};
+    const float w = static_cast<float>(picture.width), h = static_cast<float>(picture.height);
+    const std::vector<cv::Point2f> frame = {{0, 0}, {w, 0}, {w, h}, {0, h}};
+    std::vector<cv::Point2f> common;
+    const double inside = cv::intersectConvexConvex(head, frame, common);
+    face.visible = inside / ((head_above + head_below) * 2 * head_half_width * distance * distance);
+}
+
+}  // namespace
+
+Landmarks landmarks_of(const cv_face &face) {
+    Landmarks points;
+    for (size_t i = 0; i < points.size(); ++i) points[i] = {face.landmarks[i].x, face.landmarks[i].y};
+    return points;
+}
+
+void measure_face(const cv_image &image, cv_face &face) {
+    measure_geometry(image.gray.size(), face);
+
+    const cv::Mat chip = face_chip(image.bgr, landmarks_of(face));
+    cv::Mat mask = cv::Mat::zeros(chip.size(), CV_8UC1);
+    cv::ellipse(mask, inner_centre, inner_axes, 0, 0, 360, 255, cv::FILLED);
+
+    const cv::Mat light = luminance(chip);
+    const auto shares = histogram(light, mask);
+    double mean = 0, square = 0, entropy = 0, dark = 0, bright = 0;
+    for (int i = 0; i < 256; ++i) {
+        const double value = i / 255.0;
+        mean += shares[i] * value;
+        square += shares[i] * value * value;
+        if (shares[i] > 0) entropy -= shares[i] * std::log2(shares[i]);
+        if (i <= 25) dark += shares[i];
+        if (i >= 247) bright += shares[i];
+    }
+    face.luminance_mean = mean;
+    face.luminance_variance = square - mean * mean;
+    face.over_exposed = bright;
+    face.under_exposed = dark;
+    face.dynamic_range = entropy;
+    face.illumination_uniformity = uniformity(light);
+
+    cv::Mat gray, edges, colour, lab;
+    cv::cvtColor(chip, gray, cv::COLOR_RGB2GRAY);
+    cv::Laplacian(gray, edges, CV_32F);
+    cv::Scalar average, deviation;
+    cv::meanStdDev(edges, average, deviation, mask);
+    face.sharpness = deviation[0] * deviation[0];
+
+    chip.convertTo(colour, CV_32FC3, 1 / 255.0);
+    cv::cvtColor(colour, lab, cv::COLOR_RGB2Lab);
+    std::vector<cv::Mat> planes;
+    cv::split(lab, planes);
+    cv::Mat distance;
+    cv::magnitude(planes[1], planes[2], distance);
+    face.chroma = cv::mean(distance, mask)[0];
+}
+
+}  // namespace cvision

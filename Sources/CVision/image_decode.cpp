@@ -1,0 +1,133 @@
+// cv_image_decode: recognises the format, has it decoded, and turns the result upright.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <opencv2/imgproc.hpp>
+
+#include "image.hpp"
+#include "image_codecs.hpp"
+
+namespace cvision {
+
+cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
+    if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header announces an empty picture");
+    if (width > limits.max_side || height > limits.max_side)
+        return fail(error, CV_TOO_MANY_PIXELS, "the header announces a side longer than the limit");
+    if (width * height > limits.max_pixels)
+        return fail(error, CV_TOO_MANY_PIXELS, "the header announces more pixels than the limit");
+    return CV_OK;
+}
+
+cv::Mat over_white(const cv::Mat &bgra) {
+    cv::Mat bgr(bgra.size(), CV_8UC3);
+    for (int y = 0; y < bgra.rows; ++y) {
+        const uint8_t *in = bgra.ptr<uint8_t>(y);
+        uint8_t *out = bgr.ptr<uint8_t>(y);
+        for (int x = 0; x < bgra.cols; ++x, in += 4, out += 3) {
+            const unsigned alpha = in[3];
+            for (int channel = 0; channel < 3; ++channel)
+                out[channel] = static_cast<uint8_t>((in[channel] * alpha + 255 * (255 - alpha) + 127) / 255);
+        }
+    }
+    return bgr;
+}
+
+int exif_orientation(Source tiff) noexcept {
+    constexpr uint16_t orientation_tag = 0x0112;  // CIPA DC-008 (Exif 2.32) §4.6.4
+    if (tiff.length < 8) return 1;
+    const bool little = tiff.bytes[0] == 'I' && tiff.bytes[1] == 'I';
+    if (!little && !(tiff.bytes[0] == 'M' && tiff.bytes[1] == 'M')) return 1;
+    const auto u16 = [&](size_t at) -> uint32_t {
+        const uint32_t a = tiff.bytes[at], b = tiff.bytes[at + 1];
+        return little ? (b << 8 | a) : (a << 8 | b);
+    };
+    const auto u32 = [&](size_t at) -> uint32_t {
+        return little ? (u16(at + 2) << 16 | u16(at)) : (u16(at) << 16 | u16(at + 2));
+    };
+    const size_t directory = u32(4);
+    if (u16(2) != 42 || directory > tiff.length - 2) return 1;
+    const size_t entries = u16(directory);
+    for (size_t index = 0; index < entries; ++index) {
+        const size_t entry = directory + 2 + 12 * index;
+        if (entry + 12 > tiff.length) return 1;
+        if (u16(entry) != orientation_tag) continue;
+        const bool one_short = u16(entry + 2) == 3 && u32(entry + 4) == 1;
+        const uint32_t value = one_short ? u16(entry + 8) : 1;
+        return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+    }
+    return 1;
+}
+
+namespace {
+
+using Decoder = cv_status (*)(Source, const cv_image_limits &, Picture &, cv_error *);
+
+bool starts_with(Source source, size_t offset, const char *magic, size_t length) {
+    return source.length >= offset + length && std::memcmp(source.bytes + offset, magic, length) == 0;
+}
+
+/// The allow-list. Nothing else is ever handed to a decoder.
+bool recognise(Source source, cv_image_format &format, Decoder &decoder) {
+    if (starts_with(source, 0, "\xFF\xD8\xFF", 3)) {
+        format = CV_FORMAT_JPEG, decoder = decode_jpeg;
+    } else if (starts_with(source, 0, "\x89PNG\r\n\x1A\n", 8)) {
+        format = CV_FORMAT_PNG, decoder = decode_png;
+    } else if (starts_with(source, 0, "RIFF", 4) && starts_with(source, 8, "WEBP", 4)) {
+        format = CV_FORMAT_WEBP, decoder = decode_webp;
+    } else if (starts_with(source, 0, "\0\0\0\x0CjP  \r\n\x87\n", 12) ||
+               starts_with(source, 0, "\xFF\x4F\xFF\x51", 4)) {
+        format = CV_FORMAT_JPEG2000, decoder = decode_jpeg2000;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/// Applies an EXIF orientation (CIPA DC-008 §4.6.4: where the stored row 0 and column 0 are in the upright picture).
+void turn_upright(cv::Mat &image, int orientation) {
+    switch (orientation) {
+        case 2: cv::flip(image, image, 1); break;
+        case 3: cv::flip(image, image, -1); break;
+        case 4: cv::flip(image, image, 0); break;
+        case 5: cv::transpose(image, image); break;
+        case 6: cv::rotate(image, image, cv::ROTATE_90_CLOCKWISE); break;
+        case 7:
+            cv::transpose(image, image);
+            cv::flip(image, image, -1);
+            break;
+        case 8: cv::rotate(image, image, cv::ROTATE_90_COUNTERCLOCKWISE); break;
+        default: break;
+    }
+}
+
+}  // namespace
+}  // namespace cvision
+
+extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits,
+                                     cv_image **image, cv_image_info *info, cv_error *error) {
+    using namespace cvision;
+    *image = nullptr;
+    return guard(error, [&] {
+        const Source source{bytes, length};
+        cv_image_format format;
+        Decoder decode;
+        if (!recognise(source, format, decode))
+            return fail(error, CV_UNSUPPORTED_FORMAT, "the first bytes are those of no known image format");
+        Picture picture;
+        if (const cv_status status = decode(source, *limits, picture, error); status != CV_OK) return status;
+        turn_upright(picture.bgr, picture.orientation);
+        auto decoded = std::make_unique<cv_image>();
+        cv::cvtColor(picture.bgr, decoded->gray, cv::COLOR_BGR2GRAY);
+        decoded->bgr = std::move(picture.bgr);
+        info->format = format;
+        info->width = static_cast<uint32_t>(decoded->bgr.cols);
+        info->height = static_cast<uint32_t>(decoded->bgr.rows);
+        info->stored_width = picture.stored_width;
+        info->stored_height = picture.stored_height;
+        info->orientation = static_cast<uint32_t>(picture.orientation);
+        *image = decoded.release();
+        return CV_OK;
+    });
+}
+
+extern "C" void cv_image_free(cv_image *image) { delete image; }

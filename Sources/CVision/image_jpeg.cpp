@@ -1,0 +1,170 @@
+// JPEG by libjpeg-turbo.
+#include <csetjmp>
+#include <cstring>
+#include <cstdio>
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+// libjpeg's header needs size_t and FILE from the headers above.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include "image.hpp"
+#include "image_codecs.hpp"
+
+namespace cvision {
+namespace {
+
+/// Progressive files in the wild have up to about 15 scans; each one costs a pass over every coefficient.
+constexpr int max_scans = 100;
+/// Cameras pad a few bytes before the end marker; more than this between two markers is lost picture data.
+constexpr int max_padding = 64;
+/// Both sides of the halved picture stay above what the finest print needs: an MRZ line of 44 characters is read best
+/// at 14 px per character or more, so 4,000 px over a document that fills two thirds of the frame leave a wide margin.
+constexpr uint32_t halved_at_least = 4000;
+/// Coefficients of the largest progressive picture that the pixel limits let through, three components at 2 bytes.
+constexpr long max_codec_memory = 400L << 20;
+
+struct Session {
+    jpeg_decompress_struct codec{};
+    jpeg_error_mgr manager{};
+    jpeg_progress_mgr progress{};
+    std::jmp_buf escape;
+    cv_status status = CV_CORRUPT_IMAGE;
+    char message[JMSG_LENGTH_MAX] = "";
+
+    ~Session() { jpeg_destroy_decompress(&codec); }
+};
+
+Session &session_of(j_common_ptr codec) { return *static_cast<Session *>(codec->client_data); }
+
+[[noreturn]] void leave(j_common_ptr codec) {
+    Session &session = session_of(codec);
+    switch (codec->err->msg_code) {
+        case JERR_BAD_PRECISION:
+        case JERR_SOF_UNSUPPORTED:
+        case JERR_CONVERSION_NOTIMPL:
+        case JERR_ARITH_NOTIMPL: session.status = CV_UNSUPPORTED_FORMAT; break;
+        case JERR_OUT_OF_MEMORY:
+        case JERR_NO_BACKING_STORE: session.status = CV_OUT_OF_MEMORY; break;
+        case JERR_IMAGE_TOO_BIG: session.status = CV_TOO_MANY_PIXELS; break;
+        default: session.status = CV_CORRUPT_IMAGE;
+    }
+    codec->err->format_message(codec, session.message);
+    std::longjmp(session.escape, 1);
+}
+
+/// libjpeg only warns about lost data and paints grey; here that ends the decoding.
+void on_message(j_common_ptr codec, int level) {
+    if (level >= 0) return;
+    switch (codec->err->msg_code) {
+        case JWRN_JFIF_MAJOR:
+        case JWRN_ADOBE_XFORM:
+        case JWRN_BOGUS_PROGRESSION: return;
+        case JWRN_EXTRANEOUS_DATA:
+            if (codec->err->msg_parm.i[0] <= max_padding) return;
+            break;
+        default: break;
+    }
+    leave(codec);
+}
+
+void on_progress(j_common_ptr codec) {
+    if (codec->is_decompressor && reinterpret_cast<j_decompress_ptr>(codec)->input_scan_number > max_scans) {
+        std::snprintf(session_of(codec).message, JMSG_LENGTH_MAX, "more scans than any camera writes");
+        session_of(codec).status = CV_CORRUPT_IMAGE;
+        std::longjmp(session_of(codec).escape, 1);
+    }
+}
+
+/// Between setjmp and longjmp lie only frames without destructors; `picture` belongs to the caller.
+cv_status run(Session &session, Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+    jpeg_decompress_struct &codec = session.codec;
+    if (setjmp(session.escape) != 0) return fail(error, session.status, session.message);
+    jpeg_create_decompress(&codec);
+    codec.progress = &session.progress;
+    codec.mem->max_memory_to_use = max_codec_memory;
+    jpeg_mem_src(&codec, source.bytes, source.length);
+    jpeg_read_header(&codec, TRUE);
+    const cv_status size = check_size(codec.image_width, codec.image_height, limits, error);
+    if (size != CV_OK) return size;
+    picture.stored_width = codec.image_width;
+    picture.stored_height = codec.image_height;
+    const uint32_t longer = codec.image_width > codec.image_height ? codec.image_width : codec.image_height;
+    codec.scale_num = longer >= 2 * halved_at_least ? 1 : 2;
+    codec.scale_denom = 2;
+
+    int type = CV_8UC3;
+    switch (codec.jpeg_color_space) {
+        case JCS_GRAYSCALE: codec.out_color_space = JCS_GRAYSCALE, type = CV_8UC1; break;
+        case JCS_CMYK:
+        case JCS_YCCK: codec.out_color_space = JCS_CMYK, type = CV_8UC4; break;
+        default: codec.out_color_space = JCS_EXT_BGR; break;
+    }
+    jpeg_start_decompress(&codec);
+    picture.bgr.create(static_cast<int>(codec.output_height), static_cast<int>(codec.output_width), type);
+    while (codec.output_scanline < codec.output_height) {
+        JSAMPROW rows[8];
+        const JDIMENSION first = codec.output_scanline;
+        JDIMENSION count = 0;
+        for (; count < 8 && first + count < codec.output_height; ++count)
+            rows[count] = picture.bgr.ptr<uint8_t>(static_cast<int>(first + count));
+        jpeg_read_scanlines(&codec, rows, count);
+    }
+    jpeg_finish_decompress(&codec);
+    return CV_OK;
+}
+
+/// Ink to light without a colour profile: each ink and black take their share away. Adobe stores inks inverted.
+cv::Mat from_cmyk(const cv::Mat &cmyk, bool inverted) {
+    cv::Mat bgr(cmyk.size(), CV_8UC3);
+    const unsigned flip = inverted ? 0 : 255;
+    for (int y = 0; y < cmyk.rows; ++y) {
+        const uint8_t *in = cmyk.ptr<uint8_t>(y);
+        uint8_t *out = bgr.ptr<uint8_t>(y);
+        for (int x = 0; x < cmyk.cols; ++x, in += 4, out += 3) {
+            const unsigned black = in[3] ^ flip;
+            for (int ink = 0; ink < 3; ++ink) out[2 - ink] = static_cast<uint8_t>(((in[ink] ^ flip) * black) / 255);
+        }
+    }
+    return bgr;
+}
+
+/// Walks the marker segments before the first scan for APP1 "Exif". libjpeg can save markers too, but appends each to
+/// a list that it walks from the front: millions of empty ones take hours.
+int orientation_of(Source source) {
+    size_t at = 2;
+    while (at + 4 <= source.length && source.bytes[at] == 0xFF) {
+        const uint8_t marker = source.bytes[at + 1];
+        if (marker == 0xFF) {
+            ++at;
+            continue;
+        }
+        if (marker == 0xDA || marker == 0xD9) break;
+        const size_t length = static_cast<size_t>(source.bytes[at + 2]) << 8 | source.bytes[at + 3];
+        if (length < 2 || at + 2 + length > source.length) break;
+        const uint8_t *body = source.bytes + at + 4;
+        if (marker == 0xE1 && length >= 8 && std::memcmp(body, "Exif\0\0", 6) == 0)
+            return exif_orientation({body + 6, length - 8});
+        at += 2 + length;
+    }
+    return 1;
+}
+
+}  // namespace
+
+cv_status decode_jpeg(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+    Session session;
+    session.codec.err = jpeg_std_error(&session.manager);
+    session.codec.client_data = &session;
+    session.manager.error_exit = leave;
+    session.manager.emit_message = on_message;
+    session.progress.progress_monitor = on_progress;
+    const cv_status status = run(session, source, limits, picture, error);
+    if (status != CV_OK) return status;
+    if (picture.bgr.channels() == 4) picture.bgr = from_cmyk(picture.bgr, session.codec.saw_Adobe_marker);
+    if (picture.bgr.channels() == 1) cv::cvtColor(picture.bgr, picture.bgr, cv::COLOR_GRAY2BGR);
+    picture.orientation = orientation_of(source);
+    return CV_OK;
+}
+
+}  // namespace cvision

@@ -1,0 +1,59 @@
+// WebP by libwebp.
+#include <webp/decode.h>
+
+#include <cstring>
+
+#include "image.hpp"
+#include "image_codecs.hpp"
+
+namespace cvision {
+namespace {
+
+uint32_t little_endian(const uint8_t *bytes) {
+    return static_cast<uint32_t>(bytes[0]) | static_cast<uint32_t>(bytes[1]) << 8 |
+           static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
+}
+
+/// Walks the RIFF chunks for `EXIF`, whose body is a TIFF structure, by some writers after "Exif\0\0".
+int orientation_of(Source source) {
+    size_t at = 12;
+    while (at + 8 <= source.length) {
+        const uint64_t length = little_endian(source.bytes + at + 4);
+        if (length > source.length - at - 8) break;
+        if (std::memcmp(source.bytes + at, "EXIF", 4) == 0) {
+            const uint8_t *body = source.bytes + at + 8;
+            const size_t skip = length >= 6 && std::memcmp(body, "Exif\0\0", 6) == 0 ? 6 : 0;
+            return exif_orientation({body + skip, static_cast<size_t>(length) - skip});
+        }
+        at += 8 + static_cast<size_t>(length) + (length & 1);
+    }
+    return 1;
+}
+
+}  // namespace
+
+cv_status decode_webp(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+    if (source.length < 20 || little_endian(source.bytes + 4) > source.length - 8)
+        return fail(error, CV_CORRUPT_IMAGE, "the file is shorter than its header says");
+    WebPBitstreamFeatures features;
+    if (WebPGetFeatures(source.bytes, source.length, &features) != VP8_STATUS_OK)
+        return fail(error, CV_CORRUPT_IMAGE, "the header is damaged");
+    const cv_status size = check_size(static_cast<uint64_t>(features.width), static_cast<uint64_t>(features.height),
+                                      limits, error);
+    if (size != CV_OK) return size;
+    if (features.has_animation) return fail(error, CV_UNSUPPORTED_FORMAT, "animated WebP");
+    picture.stored_width = static_cast<uint32_t>(features.width);
+    picture.stored_height = static_cast<uint32_t>(features.height);
+    picture.bgr.create(features.height, features.width, features.has_alpha ? CV_8UC4 : CV_8UC3);
+    const size_t bytes = picture.bgr.total() * picture.bgr.elemSize();
+    const int stride = static_cast<int>(picture.bgr.step);
+    const uint8_t *decoded =
+        features.has_alpha ? WebPDecodeBGRAInto(source.bytes, source.length, picture.bgr.data, bytes, stride)
+                           : WebPDecodeBGRInto(source.bytes, source.length, picture.bgr.data, bytes, stride);
+    if (decoded == nullptr) return fail(error, CV_CORRUPT_IMAGE, "the picture data is damaged");
+    if (features.has_alpha) picture.bgr = over_white(picture.bgr);
+    picture.orientation = orientation_of(source);
+    return CV_OK;
+}
+
+}  // namespace cvision

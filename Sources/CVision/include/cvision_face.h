@@ -1,0 +1,75 @@
+// Faces: where they are, how fit they are to be compared, and the 128 numbers that a comparison needs.
+#pragma once
+#include "cvision_image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    CV_FACE_LANDMARKS = 5,
+    CV_FACE_FEATURE_LENGTH = 128,
+    CV_SHA256_HEX_LENGTH = 64,
+};
+
+/// The loaded models: frontal HOG detector, 5-point shape predictor, ResNet descriptor. Holds scratch memory: one thread at
+/// a time. Safe to fork; loading takes about 0.7 s.
+typedef struct cv_face_engine cv_face_engine;
+
+/// One face. Lengths are pixels of the upright image.
+typedef struct {
+    double x, y, width, height;             ///< the detector's box: brows to chin, about 1.3 eye distances wide each side
+    double score;                           ///< the detector's margin, from 0; comparable only within this engine
+    int32_t quarter_turns;                  ///< clockwise turns (0–3) that bring the face upright
+    cv_point landmarks[CV_FACE_LANDMARKS];  ///< left eye outer, inner; right eye outer, inner (as seen); base of the nose
+    double inter_eye_distance;              ///< between the eye centres
+    double roll;                            ///< degrees, clockwise positive, from the line between the eye centres
+    double yaw_offset;      ///< nose base off the eyes' perpendicular bisector, over the eye distance; 0 is frontal
+    double luminance_mean;  ///< 0–1, linearised sRGB, over the inner face
+    double luminance_variance;        ///< of the same values, 0–1
+    double over_exposed;              ///< share (0–1) of the inner face with luminance 247–255
+    double under_exposed;             ///< share (0–1) of the inner face with luminance 0–25
+    double illumination_uniformity;   ///< 0–1: histogram intersection of both cheeks
+    double dynamic_range;             ///< entropy of the inner face's luminance in bits, 0–8
+    double chroma;                    ///< mean distance from grey of the inner face in CIELAB; about 0 in a grey picture
+    double sharpness;                 ///< variance of the Laplacian of the inner face, eyes 75 px apart
+    double centre_x;                  ///< centre between the eyes over the picture's width
+    double eye_line_y;                ///< height of that centre above the picture's bottom over the picture's height
+    double head_width;                ///< width of the head (estimated from the eyes) over the picture's width
+    double visible;                   ///< share (0–1) of the head's estimated rectangle that lies inside the picture
+} cv_face;
+
+/// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with.
+/// Answers CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one.
+cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error);
+void cv_face_engine_free(cv_face_engine *engine);
+
+/// SHA-256 of the descriptor's model file, lower-case hex, NUL-terminated; lives as long as the engine.
+const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
+
+/// Finds faces, largest first. `count` is how many were found, which may exceed `capacity`; only `capacity` are written.
+cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, cv_face *faces, size_t capacity, size_t *count,
+                         cv_error *error);
+
+/// Descriptors of `count` faces of `image`, CV_FACE_FEATURE_LENGTH numbers each: the mean over the aligned face and its
+/// mirror image, computed in one pass of the network.
+cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
+                           float *features, cv_error *error);
+
+/// Passive cues of a presentation attack, 0–1 each, 1 most suspicious. Evidence to weigh, never proof of a live face.
+typedef struct {
+    double moire;            ///< strongest isolated peak of the spectrum of the face, as a screen's raster makes
+    double specular;         ///< share of the face in colourless burnt-out spots, saturating at 5 %
+    double frame;            ///< support of a bright-to-dark rectangle around the face: bezel, edge of a print
+    double flat_focus;       ///< sameness of sharpness between face and surroundings, as of a plane
+    double narrow_colour;    ///< lack of colour variety on the skin
+    double grey;             ///< lack of any colour: a photocopy or a monochrome print
+    double soft;             ///< lack of fine detail on the face
+} cv_face_cues;
+
+/// Measures the cues around one face of `image`.
+cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_cues *cues, cv_error *error);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,59 @@
+/// Output of the stage that ends with status 4 ACQUIRED: every part is present, unaltered, and decodes.
+public struct AcquisitionFacts: Codable, Sendable, Hashable {
+    /// By part name (`FRONT`, `BACK`, `FACE`); chip files are not images and do not appear.
+    public var images: [String: ImageFacts]
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
+
+    public init(images: [String: ImageFacts]) {
+        self.images = images
+    }
+}
+
+/// Output of the stage that ends with status 8 DOCUMENT.
+public struct DocumentStageFacts: Codable, Sendable, Hashable {
+    /// By part name: `FRONT`, `BACK`.
+    public var sides: [String: DocumentFacts]
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
+
+    public init(sides: [String: DocumentFacts]) {
+        self.sides = sides
+    }
+}
+
+/// Output of the stage that ends with status 16 FACE.
+public struct FaceStageFacts: Codable, Sendable, Hashable {
+    /// What was found on one picture of a person.
+    public struct Picture: Codable, Sendable, Hashable {
+        public var image: ImageFacts
+        /// Largest first; only the largest carries a feature.
+        public var faces: [FaceFacts]
+
+        public init(image: ImageFacts, faces: [FaceFacts]) {
+            self.image = image
+            self.faces = faces
+        }
+    }
+
+    /// By part name: `FACE`, or the names that a comparison gives its two pictures.
+    public var pictures: [String: Picture]
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
+
+    public init(pictures: [String: Picture]) {
+        self.pictures = pictures
+    }
+}
+
+/// Output of the stage that ends with status 32 LIVENESS.
+public struct LivenessStageFacts: Codable, Sendable, Hashable {
+    /// `nil` when no conforming face was found and the cues were not measured.
+    public var passive: LivenessFacts?
+    /// Processor time that the stage took in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
+
+    public init(passive: LivenessFacts?) {
+        self.passive = passive
+    }
+}

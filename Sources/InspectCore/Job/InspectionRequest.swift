@@ -1,0 +1,35 @@
+/// What a job asks for, beside its parts: the members of the payload that decide how it is judged.
+public struct InspectionRequest: Codable, Sendable, Equatable {
+    public var workflow: Workflow
+    /// TD1, TD2 or TD3 where the client chose one; decides the expected proportions and whether a back side is due.
+    public var documentFormat: DocumentFormat?
+    /// Accepted document types; empty accepts all.
+    public var documentTypes: [String]
+    /// Accepted issuing countries, ISO 3166-1 alpha-3; empty accepts all.
+    public var countries: [String]
+
+    public init(
+        workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
+        countries: [String] = []
+    ) {
+        self.workflow = workflow
+        self.documentFormat = documentFormat
+        self.documentTypes = documentTypes
+        self.countries = countries
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.workflow = try container.decode(Workflow.self, forKey: .workflow)
+        self.documentFormat = try container.decodeIfPresent(DocumentFormat.self, forKey: .documentFormat)
+        self.documentTypes = try container.decodeIfPresent([String].self, forKey: .documentTypes) ?? []
+        self.countries = try container.decodeIfPresent([String].self, forKey: .countries) ?? []
+    }
+}
+
+/// Size of a travel document (ICAO Doc 9303-3 §3; ISO/IEC 7810 ID-1, ID-2, ID-3).
+public enum DocumentFormat: String, Codable, Sendable, CaseIterable {
+    case td1 = "TD1"
+    case td2 = "TD2"
+    case td3 = "TD3"
+}

@@ -1,0 +1,34 @@
+/// How far a job has come: the furthest stage that is stored.
+///
+/// The value only ever rises; stages that a workflow lacks are skipped. ``finished`` is the one terminal status: results
+/// are valid only there, and cancelled, expired and given-up jobs end there too.
+public enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
+    /// Accepted; waits to be claimed.
+    case queued = 1
+    /// Claimed at least once.
+    case started = 2
+    /// Every part is present, matches its digest and decodes.
+    case acquired = 4
+    /// Document analysis is stored.
+    case document = 8
+    /// Face analysis is stored.
+    case face = 16
+    /// Liveness analysis is stored.
+    case liveness = 32
+    /// The decision is stored but waits for the manual review that the workflow asks for.
+    case decided = 64
+    /// Final and immutable; the callback was put into the outbox in the same transaction.
+    case finished = 128
+
+    public static func < (left: JobStatus, right: JobStatus) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension JobStatus {
+    /// Whether a worker stores a result of its own for this status before the job is finished.
+    public var isStage: Bool {
+        switch self {
+        case .queued, .started, .finished: false
+        case .acquired, .document, .face, .liveness, .decided: true
+        }
+    }
+}

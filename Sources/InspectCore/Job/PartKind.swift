@@ -1,0 +1,29 @@
+/// One kind of input of a job, by the name that payloads, results and the database use.
+public enum PartKind: String, Codable, Sendable, CaseIterable {
+    /// The document's front, or a passport's data page.
+    case front = "FRONT"
+    /// The back of a two-sided document (TD1, TD2).
+    case back = "BACK"
+    /// The selfie.
+    case face = "FACE"
+    /// The frames of a liveness capture, in order: the only kind that a job may have more than one of.
+    case frames = "FRAMES"
+    /// Chip data group 1, the machine-readable zone (ICAO 9303-10, section 4.7.1).
+    case dg1 = "DG1"
+    /// Chip data group 2, the encoded face (ICAO 9303-10, section 4.7.2).
+    case dg2 = "DG2"
+    /// The chip's document security object (ICAO 9303-10, section 4.6.2).
+    case sod = "SOD"
+    /// A vendor's liveness session, opaque to this system.
+    case sessionBlob = "SESSION_BLOB"
+}
+
+extension PartKind {
+    /// Whether the part is an image that the analyzer decodes.
+    public var isImage: Bool {
+        switch self {
+        case .front, .back, .face, .frames: true
+        case .dg1, .dg2, .sod, .sessionBlob: false
+        }
+    }
+}

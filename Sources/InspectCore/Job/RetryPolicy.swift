@@ -1,0 +1,71 @@
+/// When a job that failed is tried again, and when it is given up.
+public struct RetryPolicy: Sendable, Equatable {
+    /// Attempts in all; after the last failure the job is given up.
+    public var maxAttempts: Int
+    /// Deaths of the process or worker that had the job; a job that reaches this number is given up, for it is likely the
+    /// cause of them.
+    public var maxCrashes: Int
+    /// Seconds before the second attempt; the wait doubles with each attempt.
+    public var base: Double
+    /// The longest wait, in seconds.
+    public var cap: Double
+    /// Random share by which a wait is longer or shorter, so that jobs which failed together do not return together.
+    public var jitter: Double
+
+    public init(
+        maxAttempts: Int = 8, maxCrashes: Int = 3, base: Double = 5, cap: Double = 600, jitter: Double = 0.2
+    ) {
+        self.maxAttempts = maxAttempts
+        self.maxCrashes = maxCrashes
+        self.base = base
+        self.cap = cap
+        self.jitter = jitter
+    }
+
+    /// Seconds to wait after a failed attempt: min(cap, base · 2ⁿ⁻¹), varied by the jitter.
+    ///
+    /// - Parameters:
+    ///   - attempt: The attempt that failed, counted from 1.
+    ///   - random: A uniform random number of -1…1; 0 gives the wait without jitter.
+    public func delay(afterAttempt attempt: Int, random: Double) -> Double {
+        // 2⁶² · base is far beyond any cap, and shifting further would overflow.
+        let exponent = min(max(attempt, 1) - 1, 62)
+        let wait = min(self.cap, self.base * Double(UInt64(1) << UInt64(exponent)))
+        return wait * (1 + self.jitter * min(max(random, -1), 1))
+    }
+
+    /// What follows a failed attempt.
+    public enum Verdict: Sendable, Equatable {
+        /// Try again after this many seconds.
+        case retry(after: Double)
+        /// Finish the job with this error.
+        case giveUp(InspectError)
+    }
+
+    /// Decides what follows a failed attempt.
+    ///
+    /// - Parameters:
+    ///   - error: What went wrong.
+    ///   - attempt: The attempt that failed, counted from 1.
+    ///   - crashes: Crashes including this failure, if it was one.
+    ///   - random: A uniform random number of -1…1.
+    public func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
+        if !error.code.isRetryable { return .giveUp(error) }
+        // A job that crashed its process again and again ends with the crash's own code: that is what to look for.
+        if error.code.isCrash && crashes >= self.maxCrashes { return .giveUp(error) }
+        if attempt >= self.maxAttempts {
+            return .giveUp(InspectError(.attemptsExhausted, "last: \(error.code.rawValue)"))
+        }
+        return .retry(after: self.delay(afterAttempt: attempt, random: random))
+    }
+}
+
+extension ErrorCode {
+    /// Whether the failure is the death of the process that had the job, rather than an answer of it.
+    public var isCrash: Bool {
+        switch self {
+        case .analyzerCrashed, .analyzerTimeout, .analyzerOutOfMemory, .workerLost: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// What a job runs: which capabilities, in which stages, on which parts.
+///
+/// The raw value is the key that payloads and the database use.
+public enum Workflow: String, Codable, Sendable, CaseIterable {
+    /// ID verification.
+    case id
+    /// ID and identity verification.
+    case idIdentity = "id_identity"
+    /// Two faces of one person, or not.
+    case similarity
+    /// Liveness alone.
+    case liveness
+    /// A face against an enrolment.
+    case authentication
+    /// A face becomes an enrolment.
+    case enrollment
+}
+
+extension Workflow {
+    /// The workflow's definition key in Jumio's API ("Workflow Descriptions"); enrolment has none there and keeps its name.
+    public var definitionKey: String {
+        switch self {
+        case .id: "2"
+        case .idIdentity: "3"
+        case .similarity: "5"
+        case .liveness: "6"
+        case .authentication: "9"
+        case .enrollment: self.rawValue
+        }
+    }
+
+    /// The workflow of a key or of a Jumio definition key.
+    public init?(name: String) {
+        guard let workflow = Self.allCases.first(where: { $0.rawValue == name || $0.definitionKey == name }) else {
+            return nil
+        }
+        self = workflow
+    }
+
+    /// The capabilities that run, in order: one that rejects keeps its successors from running.
+    public var capabilities: [Capability] {
+        switch self {
+        case .id: [.usability, .imageChecks, .extraction, .dataChecks]
+        case .idIdentity: [.usability, .imageChecks, .extraction, .dataChecks, .similarity, .liveness]
+        case .similarity: [.usability, .similarity]
+        case .liveness: [.usability, .liveness]
+        case .authentication: [.usability, .liveness, .authentication]
+        case .enrollment: [.usability, .liveness]
+        }
+    }
+
+    /// The stages whose results are stored, in order; a status that is not among them is skipped.
+    public var stages: [JobStatus] {
+        switch self {
+        case .id: [.acquired, .document]
+        case .idIdentity: [.acquired, .document, .face, .liveness]
+        case .similarity: [.acquired, .document, .face]
+        case .liveness, .authentication, .enrollment: [.acquired, .face, .liveness]
+        }
+    }
+
+    /// Sets of parts of which a job must bring at least one in full; the database refuses the job otherwise.
+    public var requiredParts: [Set<PartKind>] {
+        switch self {
+        case .id, .idIdentity: [[.front]]
+        case .similarity: [[.front, .face]]
+        case .liveness: [[.face], [.frames]]
+        case .authentication, .enrollment: [[.face]]
+        }
+    }
+}

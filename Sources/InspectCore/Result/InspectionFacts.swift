@@ -1,0 +1,40 @@
+public import Foundation
+
+/// Everything that the stages measured, and the request that it is judged by.
+public struct InspectionFacts: Sendable {
+    public var request: InspectionRequest
+    /// The parts that the job brought, images or not.
+    public var parts: [PartKind]
+    public var acquisition: AcquisitionFacts?
+    public var documents: DocumentStageFacts?
+    public var faces: FaceStageFacts?
+    public var liveness: LivenessStageFacts?
+
+    public init(request: InspectionRequest, parts: [PartKind]) {
+        self.request = request
+        self.parts = parts
+    }
+
+    /// Takes in what a stage stored.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` if the bytes are not that stage's output.
+    public mutating func take(_ output: Data, of stage: JobStatus) throws(InspectError) {
+        do {
+            let decoder = JSONDecoder()
+            switch stage {
+            case .acquired: self.acquisition = try decoder.decode(AcquisitionFacts.self, from: output)
+            case .document: self.documents = try decoder.decode(DocumentStageFacts.self, from: output)
+            case .face: self.faces = try decoder.decode(FaceStageFacts.self, from: output)
+            case .liveness: self.liveness = try decoder.decode(LivenessStageFacts.self, from: output)
+            case .queued, .started, .decided, .finished: break
+            }
+        } catch {
+            throw InspectError(.internalError, "the stored output of stage \(stage.stageName) is not readable")
+        }
+    }
+}
+
+extension JobStatus {
+    /// The stage's name towards the analyzer, in timings and in logs.
+    public var stageName: String { "\(self)" }
+}

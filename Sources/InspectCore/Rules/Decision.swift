@@ -1,0 +1,83 @@
+/// The outcome of one capability, and of the whole job (Jumio Retrieval API, `decision.type`).
+public enum DecisionType: String, Codable, Sendable, CaseIterable {
+    case passed = "PASSED"
+    case warning = "WARNING"
+    case rejected = "REJECTED"
+    case notExecuted = "NOT_EXECUTED"
+}
+
+/// One reason for a rejection, in the numbering of Jumio's mobile SDK (class RejectReason).
+public struct RejectReason: Codable, Sendable, Hashable {
+    public var code: Int
+    public var message: String
+    /// The part that gave rise to it, for example `FRONT`; `nil` if it concerns the whole job.
+    public var part: String?
+
+    public init(code: Int, message: String, part: String? = nil) {
+        self.code = code
+        self.message = message
+        self.part = part
+    }
+}
+
+extension RejectReason {
+    /// The table of reject reasons (Jumio mobile SDK, class `Jumio.RejectReason`).
+    public enum Known: Int, Sendable, CaseIterable {
+        case blackWhiteCopy = 102
+        case colorPhotocopy = 103
+        case digitalCopy = 104
+        case notReadable = 200
+        case noDocument = 201
+        case missingBack = 206
+        case missingFront = 214
+        case blurry = 2001
+        case missingPartOfDocument = 2003
+        case hiddenPartOfDocument = 2004
+        case damagedDocument = 2005
+        case glare = 2006
+
+        public var message: String {
+            switch self {
+            case .blackWhiteCopy: "BLACK_WHITE_COPY"
+            case .colorPhotocopy: "COLOR_PHOTOCOPY"
+            case .digitalCopy: "DIGITAL_COPY"
+            case .notReadable: "NOT_READABLE"
+            case .noDocument: "NO_DOC"
+            case .missingBack: "MISSING_BACK"
+            case .missingFront: "MISSING_FRONT"
+            case .blurry: "BLURRY"
+            case .missingPartOfDocument: "MISSING_PART_DOC"
+            case .hiddenPartOfDocument: "HIDDEN_PART_DOC"
+            case .damagedDocument: "DAMAGED_DOCUMENT"
+            case .glare: "GLARE"
+            }
+        }
+    }
+
+    public init(_ known: Known, part: String? = nil) {
+        self.init(code: known.rawValue, message: known.message, part: part)
+    }
+}
+
+/// What one capability decided.
+public struct CapabilityDecision: Codable, Sendable, Hashable {
+    public var type: DecisionType
+    /// Jumio's label, for example `OK`, `BLURRED`, `PRECONDITION_NOT_FULFILLED`.
+    public var label: String
+    /// Empty unless something was rejected. The first one belongs to the label.
+    public var reasons: [RejectReason]
+
+    public init(type: DecisionType, label: String, reasons: [RejectReason] = []) {
+        self.type = type
+        self.label = label
+        self.reasons = reasons
+    }
+
+    /// Nothing to object to.
+    public static let passed = CapabilityDecision(type: .passed, label: "OK")
+    /// An earlier capability of the chain was rejected, so this one did not run.
+    public static let preconditionNotFulfilled = CapabilityDecision(
+        type: .notExecuted, label: "PRECONDITION_NOT_FULFILLED")
+    /// This one should have run, but could not.
+    public static let technicalError = CapabilityDecision(type: .notExecuted, label: "TECHNICAL_ERROR")
+}

@@ -1,0 +1,76 @@
+internal import CVision
+public import InspectCore
+
+/// How much one image may ask for before it is refused.
+public struct ImageLimits: Sendable, Hashable, Codable {
+    /// Bytes of the encoded image.
+    public var maxBytes: Int
+    /// Width times height as the header announces them.
+    public var maxPixels: Int
+    /// Width and height each, as the header announces them.
+    public var maxSide: Int
+
+    /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
+    /// copy and a progressive JPEG's coefficients below 600 MB.
+    public init(maxBytes: Int = 20_000_000, maxPixels: Int = 50_000_000, maxSide: Int = 12_000) {
+        self.maxBytes = maxBytes
+        self.maxPixels = maxPixels
+        self.maxSide = maxSide
+    }
+}
+
+/// The sole owner of one decoded, upright image.
+///
+/// A class rather than a noncopyable struct because liveness keeps its frames in an array. Not `Sendable`: an image
+/// stays on the thread that analyses it.
+public final class DecodedImage {
+    /// The native image; valid as long as this object. Never leaves this target.
+    let pointer: OpaquePointer
+    public let facts: ImageFacts
+
+    private init(pointer: OpaquePointer, facts: ImageFacts) {
+        self.pointer = pointer
+        self.facts = facts
+    }
+
+    deinit { cv_image_free(self.pointer) }
+
+    /// Decodes JPEG, PNG, WebP or JPEG 2000, recognised by their first bytes.
+    ///
+    /// - Throws: `PART_EMPTY`, `PART_TOO_LARGE`, `UNSUPPORTED_FORMAT`, `TOO_MANY_PIXELS` (from the header, before
+    ///   anything is allocated), `CORRUPT_IMAGE` (also for a picture that is merely cut off), `ANALYZER_OUT_OF_MEMORY`.
+    public static func decode(
+        _ bytes: UnsafeRawBufferPointer, limits: ImageLimits = ImageLimits()
+    ) throws(InspectError) -> DecodedImage {
+        guard let start = bytes.bindMemory(to: UInt8.self).baseAddress, !bytes.isEmpty else {
+            throw InspectError(.partEmpty)
+        }
+        guard bytes.count <= limits.maxBytes else {
+            throw InspectError(.partTooLarge, "\(bytes.count) bytes, limit \(limits.maxBytes)")
+        }
+        var nativeLimits = cv_image_limits(
+            max_pixels: UInt64(clamping: limits.maxPixels), max_side: UInt32(clamping: limits.maxSide))
+        var image: OpaquePointer?
+        var info = cv_image_info()
+        try callVision { error in
+            cv_image_decode(start, bytes.count, &nativeLimits, &image, &info, &error)
+        }
+        guard let image else { throw InspectError(.internalError, "decoding returned no image") }
+        return DecodedImage(pointer: image, facts: ImageFacts(info))
+    }
+}
+
+extension ImageFacts {
+    fileprivate init(_ info: cv_image_info) {
+        let format: ImageFormat =
+            switch info.format {
+            case .jpeg: .jpeg
+            case .png: .png
+            case .webp: .webp
+            case .jpeg2000: .jpeg2000
+            }
+        self.init(
+            format: format, width: Int(info.width), height: Int(info.height), orientation: Int(info.orientation),
+            storedWidth: Int(info.stored_width), storedHeight: Int(info.stored_height))
+    }
+}

@@ -1,0 +1,32 @@
+internal import CVision
+internal import InspectCore
+
+/// Calls one function of the native boundary and turns its error into ours.
+func callVision(_ call: (inout cv_error) -> cv_status) throws(InspectError) {
+    var error = cv_error()
+    let status = call(&error)
+    guard let code = ErrorCode(status) else { return }
+    throw InspectError(code, error.text)
+}
+
+extension ErrorCode {
+    /// The one place where native codes become ours; `nil` for success.
+    init?(_ status: cv_status) {
+        switch status {
+        case .ok: return nil
+        case .unsupportedFormat: self = .unsupportedFormat
+        case .corruptImage: self = .corruptImage
+        case .tooManyPixels: self = .tooManyPixels
+        case .outOfMemory: self = .analyzerOutOfMemory
+        case .modelUnavailable: self = .modelUnavailable
+        case .internalError: self = .internalError
+        }
+    }
+}
+
+extension cv_error {
+    /// The message up to its terminating NUL.
+    fileprivate var text: String {
+        withUnsafeBytes(of: self.message) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,1 @@
+"""Rendering of specimen documents: what is printed on them, the cards, and the camera."""

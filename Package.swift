@@ -43,7 +43,8 @@ let package = Package(
             name: "TestSupport", dependencies: ["InspectCore", "Postgres"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .executableTarget(
-            name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer", swiftSettings: strict),
+            name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
+            swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(name: "JobQueueTests", dependencies: ["JobQueue", "TestSupport"]),

@@ -146,6 +146,12 @@ static int limit(int resource, rlim_t soft, rlim_t hard) {
     return setrlimit((__rlimit_resource_t)resource, &value) == 0 ? 0 : -errno;
 }
 
+int csys_disable_core_dumps(void) {
+    // The limit does not hold for a core_pattern that is a pipe; not being dumpable does.
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
+    return limit(RLIMIT_CORE, 0, 0);
+}
+
 int csys_prepare_parent(int last_open) {
     if (close_range((unsigned)last_open + 1, ~0u, 0) != 0) return -errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
@@ -185,11 +191,10 @@ int csys_prepare_child(pid_t parent, int error, uint64_t address_space) {
     }
     int64_t mapped = mapped_bytes();
     if (mapped < 0) return (int)mapped;
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
+    int failure = csys_disable_core_dumps();
     rlim_t space = (rlim_t)mapped + address_space;
-    int failure = limit(RLIMIT_AS, space, space);
-    if (failure == 0) failure = limit(RLIMIT_CORE, 0, 0);
+    if (failure == 0) failure = limit(RLIMIT_AS, space, space);
     if (failure == 0) failure = limit(RLIMIT_FSIZE, 0, 0);
     if (failure == 0) failure = limit(RLIMIT_NOFILE, 16, 16);
     return failure;

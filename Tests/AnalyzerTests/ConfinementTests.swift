@@ -61,6 +61,23 @@ struct ConfinementTests {
         }
     }
 
+    @Test func neitherWorkerNorAnalyzersCanBeDumped() async throws {
+        // The files in /proc of a process that is not dumpable belong to root (proc(5)); by the group it shows for root, too.
+        let wrapper = geteuid() == 0 ? ["/usr/bin/setpriv", "--regid=65534", "--clear-groups"] : []
+        let (worker, pids) = try startWorker(slots: 2, through: wrapper)
+        defer { kill(worker.processIdentifier, SIGKILL) }
+        func group(_ pid: Int32) throws -> gid_t {
+            var status = stat()
+            try #require(stat("/proc/\(pid)/fd", &status) == 0)
+            return status.st_gid
+        }
+        try #require(pids.count == 3)
+        #expect(try group(worker.processIdentifier) == 0)
+        #expect(try group(pids[0]) != 0, "the warm parent never holds an image")
+        #expect(try group(pids[1]) == 0)
+        #expect(try group(pids[2]) == 0)
+    }
+
     @Test func nothingOfAJobOutlivesIt() async throws {
         try await withPool(slots: 1) { pool, _ in
             let slot = pool.slots[0]

@@ -81,19 +81,7 @@ struct LifetimeTests {
     }
 
     @Test func aKilledWorkerLeavesNoProcessBehind() async throws {
-        let worker = Process()
-        worker.executableURL = URL(fileURLWithPath: faultyAnalyzer)
-        worker.arguments = ["--own-pool", "3"]
-        let output = Pipe()
-        worker.standardOutput = output
-        try worker.run()
-        var text = Data()
-        while !text.contains(UInt8(ascii: "\n")) {
-            let more = output.fileHandleForReading.availableData
-            guard !more.isEmpty else { break }
-            text += more
-        }
-        let pids = String(decoding: text, as: UTF8.self).split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+        let (worker, pids) = try startWorker(slots: 3)
         #expect(Set(pids).count == 4)
         #expect(pids.allSatisfy(isAlive))
         kill(worker.processIdentifier, SIGKILL)

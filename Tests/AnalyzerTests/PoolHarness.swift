@@ -89,6 +89,25 @@ extension AnalyzerSession {
     }
 }
 
+/// Starts another process that owns a pool; returns the pids of the pool's processes, the warm parent's first.
+func startWorker(slots: Int, through wrapper: [String] = []) throws -> (worker: Process, pids: [Int32]) {
+    let command = wrapper + [faultyAnalyzer, "--own-pool", "\(slots)"]
+    let worker = Process()
+    worker.executableURL = URL(fileURLWithPath: command[0])
+    worker.arguments = Array(command.dropFirst())
+    let output = Pipe()
+    worker.standardOutput = output
+    try worker.run()
+    var text = Data()
+    while !text.contains(UInt8(ascii: "\n")) {
+        let more = output.fileHandleForReading.availableData
+        guard !more.isEmpty else { break }
+        text += more
+    }
+    let pids = String(decoding: text, as: UTF8.self).split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+    return (worker, pids)
+}
+
 /// Whether a process runs; one that has ended but was not reaped does not.
 func isAlive(_ pid: Int32) -> Bool {
     guard let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return false }

@@ -7,6 +7,8 @@ func ownPool(slots: Int) -> Never {
     Task {
         let pool = AnalyzerPool(configuration: ownConfiguration(slots: slots))
         do {
+            // As the real worker does: a pool must also work from a process that is not dumpable.
+            try CoreDumps.disable()
             try await pool.start()
             var pids = [pool.parentPID.map { "\($0)" } ?? ""]
             // Sessions within sessions, so that each gets another process.

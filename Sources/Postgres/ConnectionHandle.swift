@@ -1,0 +1,222 @@
+internal import CPostgres
+internal import Glibc
+
+/// The sole owner of one libpq connection.
+///
+/// libpq forbids concurrent use of a `PGconn`: ``PostgresConnection`` keeps the handle on its executor. Every wait has a
+/// deadline; after a missed one the connection's state is unknown, so it is closed.
+final class ConnectionHandle {
+    private var connection: OpaquePointer?
+
+    /// Connects, blocking the calling thread until the server answers or the deadline passes.
+    ///
+    /// - Parameter conninfo: A libpq connection string or URL. Never logged: it may hold a password.
+    init(conninfo: String, name: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        // What the string says comes last and so wins. A peer that vanished is noticed in about 20 s.
+        let settings: [(String, String)] = [
+            ("application_name", name), ("client_encoding", "UTF8"), ("keepalives_idle", "10"),
+            ("keepalives_interval", "5"), ("keepalives_count", "2"), ("tcp_user_timeout", "20000"),
+            ("dbname", conninfo),
+        ]
+        let started = Self.withCStrings(settings.map(\.0)) { keywords in
+            Self.withCStrings(settings.map(\.1)) { values in PQconnectStartParams(keywords, values, 1) }
+        }
+        guard let connection = started else { throw PostgresError(.connectionFailed, "out of memory") }
+        self.connection = connection
+        do {
+            try self.finishConnecting(deadline)
+        } catch {
+            self.close()
+            throw error
+        }
+        cpg_silence_notices(connection)
+        PQsetnonblocking(connection, 1)
+    }
+
+    deinit { self.close() }
+
+    func close() {
+        if let connection = self.connection { PQfinish(connection) }
+        self.connection = nil
+    }
+
+    /// The socket to watch for readability, or `nil` once the connection is closed.
+    var socket: CInt? {
+        guard let connection = self.connection else { return nil }
+        let descriptor = PQsocket(connection)
+        return descriptor >= 0 ? descriptor : nil
+    }
+
+    /// The server process that serves the connection.
+    var backend: Int32 { self.connection.map { PQbackendPID($0) } ?? 0 }
+
+    private func finishConnecting(_ deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var state = PGRES_POLLING_WRITING
+        while state != PGRES_POLLING_OK {
+            guard let connection = self.connection, state != PGRES_POLLING_FAILED,
+                PQstatus(connection) != CONNECTION_BAD
+            else { throw PostgresError(.connectionFailed, self.message) }
+            try self.wait(state == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline)
+            state = PQconnectPoll(connection)
+        }
+    }
+
+    /// The connection's last error, first line only: the following ones are hints and positions.
+    private var message: String {
+        guard let connection = self.connection else { return "the connection is closed" }
+        let text = String(cString: PQerrorMessage(connection))
+        return text.split(separator: "\n").first.map(String.init) ?? "unknown error"
+    }
+
+    /// Waits until the socket is readable or writable.
+    ///
+    /// - Returns: What it is.
+    @discardableResult
+    private func wait(_ events: Int32, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> Int32 {
+        while true {
+            guard let socket = self.socket else { throw PostgresError(.connectionLost, "the connection is closed") }
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else {
+                self.close()
+                throw PostgresError(.timeout, "the server did not answer in time")
+            }
+            let (seconds, attoseconds) = left.components
+            let milliseconds = seconds > 86_400 ? 86_400_000 : seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1
+            var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
+            let count = poll(&descriptor, 1, CInt(milliseconds))
+            if count > 0 { return Int32(descriptor.revents) }
+            if count < 0 && errno != EINTR {
+                self.close()
+                throw PostgresError(.connectionLost, "poll failed with errno \(errno)")
+            }
+        }
+    }
+
+    /// Sends what libpq has buffered, reading meanwhile: a server that waits for us to read its answers would never read
+    /// the rest of ours.
+    func flush(_ deadline: ContinuousClock.Instant) throws(PostgresError) {
+        while true {
+            let left = PQflush(try self.open())
+            if left == 0 { return }
+            guard left > 0 else { throw self.lost() }
+            if try self.wait(POLLIN | POLLOUT, deadline) & POLLIN != 0 { try self.consume() }
+        }
+    }
+
+    /// Takes in what has arrived, without waiting.
+    func consume() throws(PostgresError) {
+        guard PQconsumeInput(try self.open()) == 1 else { throw self.lost() }
+    }
+
+    func open() throws(PostgresError) -> OpaquePointer {
+        guard let connection = self.connection else {
+            throw PostgresError(.connectionLost, "the connection is closed")
+        }
+        return connection
+    }
+
+    private func lost() -> PostgresError {
+        let error = PostgresError(.connectionLost, self.message)
+        self.close()
+        return error
+    }
+
+    /// The next result, or `nil` at the end of a statement's results.
+    func nextResult(_ deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult? {
+        while PQisBusy(try self.open()) == 1 {
+            try self.wait(POLLIN, deadline)
+            try self.consume()
+        }
+        guard let result = PQgetResult(try self.open()) else {
+            // At the end of results libpq also returns nothing when the connection broke.
+            if PQstatus(try self.open()) == CONNECTION_BAD { throw self.lost() }
+            return nil
+        }
+        return QueryResult(result)
+    }
+
+    /// The next notification that has arrived.
+    func nextNotification() throws(PostgresError) -> PostgresNotification? {
+        guard let notification = PQnotifies(try self.open()) else { return nil }
+        defer { PQfreemem(notification) }
+        return PostgresNotification(
+            channel: String(cString: notification.pointee.relname),
+            payload: notification.pointee.extra.map { String(cString: $0) } ?? "")
+    }
+
+    /// Turns a libpq call's 0 into an error.
+    func check(_ result: CInt) throws(PostgresError) {
+        guard result == 1 else { throw self.lost() }
+    }
+
+    private static func withCStrings<Result>(
+        _ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
+    ) -> Result {
+        let copies = texts.map { strdup($0) }
+        defer { copies.forEach { free($0) } }
+        let pointers: [UnsafePointer<CChar>?] = copies.map { $0.map { UnsafePointer($0) } } + [nil]
+        return pointers.withUnsafeBufferPointer { body($0.baseAddress!) }
+    }
+}
+
+/// One result of libpq, freed when it goes out of scope.
+struct QueryResult: ~Copyable {
+    private let result: OpaquePointer
+
+    init(_ result: OpaquePointer) { self.result = result }
+
+    deinit { PQclear(self.result) }
+
+    enum Status { case rows, done, error, aborted, sync, other }
+
+    var status: Status {
+        switch PQresultStatus(self.result) {
+        case PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE: .rows
+        case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: .done
+        case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE: .error
+        case PGRES_PIPELINE_ABORTED: .aborted
+        case PGRES_PIPELINE_SYNC: .sync
+        default: .other
+        }
+    }
+
+    var error: PostgresError {
+        func field(_ code: CInt) -> String? { PQresultErrorField(self.result, code).map { String(cString: $0) } }
+        // PG_DIAG_SQLSTATE is 'C' and PG_DIAG_MESSAGE_PRIMARY is 'M'.
+        let state = field(CInt(UInt8(ascii: "C")))
+        return PostgresError(
+            state == nil ? .connectionLost : .server, sqlState: state,
+            field(CInt(UInt8(ascii: "M"))) ?? "no message")
+    }
+
+    /// Copies the rows out, so that nothing of libpq's memory is used after this result is freed.
+    func rows() -> [PostgresRow] {
+        let columns = PQnfields(self.result)
+        let count = PQntuples(self.result)
+        var names: [String] = []
+        var types: [UInt32] = []
+        for column in 0..<columns {
+            names.append(String(cString: PQfname(self.result, column)))
+            types.append(PQftype(self.result, column))
+        }
+        var bytes: [UInt8] = []
+        var values: [Range<Int>?] = []
+        values.reserveCapacity(Int(columns) * Int(count))
+        for row in 0..<count {
+            for column in 0..<columns {
+                guard PQgetisnull(self.result, row, column) == 0 else {
+                    values.append(nil)
+                    continue
+                }
+                let length = Int(PQgetlength(self.result, row, column))
+                let start = bytes.count
+                if length > 0, let value = PQgetvalue(self.result, row, column) {
+                    bytes.append(contentsOf: UnsafeRawBufferPointer(start: value, count: length))
+                }
+                values.append(start..<bytes.count)
+            }
+        }
+        let set = ResultSet(names: names, types: types, bytes: bytes, values: values)
+        return (0..<Int(count)).map { PostgresRow(set: set, index: $0) }
+    }
+}

@@ -1,0 +1,288 @@
+internal import CPostgres
+internal import Dispatch
+
+/// A statement with its parameters, for ``PostgresConnection/pipeline(_:timeout:)``.
+public struct PostgresStatement: Sendable {
+    public var sql: String
+    public var parameters: [PostgresValue]
+
+    public init(_ sql: String, _ parameters: [PostgresValue] = []) {
+        self.sql = sql
+        self.parameters = parameters
+    }
+}
+
+/// One message of `NOTIFY`.
+public struct PostgresNotification: Sendable, Equatable {
+    public var channel: String
+    public var payload: String
+}
+
+/// How a connection is made and used.
+public struct ConnectionOptions: Sendable {
+    /// Shown as `application_name` in `pg_stat_activity`.
+    public var name = "inspectd"
+    public var connectTimeout: Duration = .seconds(10)
+    /// How long a statement may take if the call says nothing else.
+    public var timeout: Duration = .seconds(30)
+    /// Whether statements are prepared once and kept; a pooler in transaction mode needs `false`.
+    public var preparesStatements = true
+
+    public init() {}
+
+    public init(name: String) { self.name = name }
+}
+
+/// One connection to PostgreSQL on its own thread; calls run one after the other.
+///
+/// Every method blocks that thread, never Swift's cooperative pool. Values travel in binary where that matters; a
+/// statement's rows are whole before the call returns.
+public actor PostgresConnection {
+    private nonisolated let executor: QueueExecutor
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private let options: ConnectionOptions
+    private var handle: ConnectionHandle?
+    private var prepared: [String: String] = [:]
+    private var watcher: (any DispatchSourceRead)?
+    private var listeners: [AsyncStream<PostgresNotification>.Continuation] = []
+
+    private init(_ options: ConnectionOptions) {
+        self.options = options
+        self.executor = QueueExecutor(label: "inspectd.postgres.\(options.name)")
+    }
+
+    /// Connects.
+    ///
+    /// - Parameter conninfo: A libpq connection string or URL; empty means libpq's `PG…` variables.
+    /// - Throws: ``PostgresError`` with ``PostgresError/Code/connectionFailed`` or ``PostgresError/Code/timeout``.
+    public static func connect(
+        _ conninfo: String, options: ConnectionOptions = ConnectionOptions()
+    ) async throws -> PostgresConnection {
+        let connection = PostgresConnection(options)
+        try await connection.open(conninfo)
+        return connection
+    }
+
+    private func open(_ conninfo: String) throws {
+        self.handle = try ConnectionHandle(
+            conninfo: conninfo, name: self.options.name, deadline: .now + self.options.connectTimeout)
+    }
+
+    /// Whether the connection has not been closed, lost or given up.
+    public var isOpen: Bool { self.handle?.socket != nil }
+
+    /// The server process that serves the connection (`pg_backend_pid()`).
+    public var backend: Int32 { self.handle?.backend ?? 0 }
+
+    /// Closes the connection; streams of notifications end.
+    public func close() {
+        self.listeners.forEach { $0.finish() }
+        self.listeners = []
+        guard let watcher = self.watcher else {
+            self.handle?.close()
+            self.handle = nil
+            return
+        }
+        // The descriptor may be closed only when the source has let go of it.
+        nonisolated(unsafe) let handle = self.handle
+        watcher.setCancelHandler { handle?.close() }
+        watcher.cancel()
+        self.watcher = nil
+        self.handle = nil
+    }
+
+    // MARK: Statements
+
+    /// Runs one statement with parameters and returns its rows.
+    public func query(
+        _ sql: String, _ parameters: [PostgresValue] = [], timeout: Duration? = nil
+    ) throws -> [PostgresRow] {
+        try self.pipeline([PostgresStatement(sql, parameters)], timeout: timeout)[0]
+    }
+
+    /// Runs a script of statements without parameters; without `BEGIN` of its own the whole script is one transaction.
+    public func execute(_ script: String, timeout: Duration? = nil) throws {
+        let handle = try self.usable()
+        let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
+        try self.closingIfLost {
+            try handle.check(PQsendQuery(try handle.open(), script))
+            try handle.flush(deadline)
+            var failure: PostgresError?
+            while let result = try handle.nextResult(deadline) {
+                if result.status == .error { failure = failure ?? result.error }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    /// Runs statements in one round trip as one transaction: all of them happen, or none.
+    ///
+    /// - Returns: Each statement's rows.
+    /// - Throws: The error of the first statement that failed.
+    public func pipeline(_ statements: [PostgresStatement], timeout: Duration? = nil) throws -> [[PostgresRow]] {
+        let handle = try self.usable()
+        // Encoded before anything is sent: a bad parameter must not leave half a pipeline behind.
+        let encoded = try statements.map { try $0.parameters.map { try $0.encoded() } }
+        let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
+        return try self.closingIfLost {
+            try handle.check(PQenterPipelineMode(try handle.open()))
+            var expected: [Expectation] = []
+            var new: [String: String] = [:]
+            for (statement, parameters) in zip(statements, encoded) {
+                var name = ""
+                if self.options.preparesStatements {
+                    if let known = self.prepared[statement.sql] ?? new[statement.sql] {
+                        name = known
+                    } else {
+                        name = "s\(self.prepared.count + new.count)"
+                        new[statement.sql] = name
+                        try handle.check(PQsendPrepare(try handle.open(), name, statement.sql, 0, nil))
+                        expected.append(.preparation(statement.sql, name))
+                    }
+                }
+                try Self.send(parameters, of: statement.sql, as: name, on: handle)
+                expected.append(.rows)
+                try handle.flush(deadline)
+            }
+            try handle.check(PQpipelineSync(try handle.open()))
+            try handle.flush(deadline)
+            let rows = try self.collect(expected, from: handle, deadline)
+            return rows
+        }
+    }
+
+    /// Runs synchronous work on the connection inside a transaction: rolled back if `body` throws.
+    public func transaction<Result: Sendable>(
+        _ body: @Sendable (isolated PostgresConnection) throws -> Result
+    ) throws -> Result {
+        try self.execute("BEGIN")
+        do {
+            let result = try body(self)
+            try self.execute("COMMIT")
+            return result
+        } catch {
+            try? self.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    private enum Expectation {
+        case preparation(String, String)
+        case rows
+    }
+
+    private static func send(
+        _ parameters: [(bytes: [UInt8], isBinary: Bool)?], of sql: String, as name: String, on handle: ConnectionHandle
+    ) throws {
+        // One buffer for all values, so that one closure lends every pointer.
+        var buffer: [UInt8] = []
+        var offsets: [Int?] = []
+        var lengths: [CInt] = []
+        var formats: [CInt] = []
+        for parameter in parameters {
+            offsets.append(parameter == nil ? nil : buffer.count)
+            lengths.append(CInt(parameter?.bytes.count ?? 0))
+            formats.append(parameter?.isBinary == true ? 1 : 0)
+            buffer += parameter?.bytes ?? []
+        }
+        // An empty value still needs an address: NULL would mean SQL's NULL.
+        buffer.append(0)
+        let connection = try handle.open()
+        let sent = buffer.withUnsafeBytes { bytes in
+            let base = bytes.baseAddress!.assumingMemoryBound(to: CChar.self)
+            let pointers = offsets.map { $0.map { base + $0 } }
+            let count = CInt(parameters.count)
+            return name.isEmpty
+                ? PQsendQueryParams(connection, sql, count, nil, pointers, lengths, formats, 1)
+                : PQsendQueryPrepared(connection, name, count, pointers, lengths, formats, 1)
+        }
+        try handle.check(sent)
+    }
+
+    /// Reads every result up to the sync point, so that the connection is usable again also after an error.
+    private func collect(
+        _ expected: [Expectation], from handle: ConnectionHandle, _ deadline: ContinuousClock.Instant
+    ) throws -> [[PostgresRow]] {
+        var collected: [[PostgresRow]] = []
+        var failure: PostgresError?
+        for expectation in expected {
+            var rows: [PostgresRow] = []
+            while let result = try handle.nextResult(deadline) {
+                switch result.status {
+                case .rows: rows += result.rows()
+                case .done:
+                    if case .preparation(let sql, let name) = expectation { self.prepared[sql] = name }
+                case .error: failure = failure ?? result.error
+                case .aborted, .sync, .other: break
+                }
+            }
+            if case .rows = expectation { collected.append(rows) }
+        }
+        // A failing COMMIT (a deferred constraint) is reported here, at the sync point.
+        while let result = try handle.nextResult(deadline) {
+            if result.status == .error { failure = failure ?? result.error }
+            if result.status == .sync { break }
+        }
+        try handle.check(PQexitPipelineMode(try handle.open()))
+        if let failure { throw failure }
+        return collected
+    }
+
+    private func usable() throws(PostgresError) -> ConnectionHandle {
+        guard let handle = self.handle, handle.socket != nil else {
+            throw PostgresError(.connectionLost, "the connection is closed")
+        }
+        return handle
+    }
+
+    /// After a lost connection or a missed deadline nothing more can be said on this connection.
+    private func closingIfLost<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            let result = try body()
+            self.deliverNotifications()
+            return result
+        } catch let error as PostgresError {
+            if error.code == .connectionLost || error.code == .timeout { self.close() }
+            throw error
+        }
+    }
+
+    // MARK: Notifications
+
+    /// Subscribes to a channel.
+    ///
+    /// - Returns: The messages from now on, the newest 64 if nobody reads; the stream ends when the connection does.
+    ///   A message is a hint: one may be missed, so whoever waits must also look from time to time.
+    public func listen(_ channel: String) throws -> AsyncStream<PostgresNotification> {
+        let quoted =
+            "\"" + channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        try self.execute("LISTEN \(quoted)")
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: PostgresNotification.self, bufferingPolicy: .bufferingNewest(64))
+        self.listeners.append(continuation)
+        if self.watcher == nil, let socket = self.handle?.socket {
+            let watcher = DispatchSource.makeReadSource(fileDescriptor: socket, queue: self.executor.queue)
+            watcher.setEventHandler { [weak self] in self?.assumeIsolated { $0.readable() } }
+            watcher.activate()
+            self.watcher = watcher
+        }
+        return stream
+    }
+
+    private func readable() {
+        do {
+            try self.usable().consume()
+            self.deliverNotifications()
+        } catch {
+            self.close()
+        }
+    }
+
+    private func deliverNotifications() {
+        guard !self.listeners.isEmpty, let handle = self.handle else { return }
+        while let notification = try? handle.nextNotification() {
+            self.listeners.forEach { $0.yield(notification) }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Why a call on a connection failed.
+public struct PostgresError: Error, Sendable {
+    public enum Code: String, Sendable {
+        /// No connection could be made.
+        case connectionFailed
+        /// The connection broke, or was closed, before the answer was complete: whether the server carried the
+        /// statement out is not known.
+        case connectionLost
+        /// The answer did not come in time; the connection is closed, and the outcome is not known.
+        case timeout
+        /// The server refused the statement; ``PostgresError/sqlState`` says why.
+        case server
+        /// A parameter cannot be sent, for example a text with U+0000.
+        case invalidParameter
+        /// A value is not of the type that the caller asked for.
+        case decoding
+        /// The migrations in the database and in the folder do not agree.
+        case migration
+    }
+
+    public var code: Code
+    /// SQLSTATE of a server's error (PostgreSQL, "Error Codes").
+    public var sqlState: String?
+    /// The primary message. The detail is never kept: PostgreSQL puts the values of rows into it.
+    public var message: String
+
+    public init(_ code: Code, sqlState: String? = nil, _ message: String) {
+        self.code = code
+        self.sqlState = sqlState
+        self.message = message
+    }
+
+    /// Whether the same statement may well succeed on a new connection or a second try: lost connections, shutdowns,
+    /// serialization failures, deadlocks, lock and statement time-outs, and lack of resources.
+    public var isTransient: Bool {
+        switch self.code {
+        case .connectionFailed, .connectionLost, .timeout: return true
+        case .invalidParameter, .decoding, .migration: return false
+        case .server:
+            guard let state = self.sqlState else { return false }
+            return ["08", "40", "53", "55", "57", "58"].contains(String(state.prefix(2)))
+        }
+    }
+}
+
+extension PostgresError: CustomStringConvertible {
+    public var description: String {
+        self.sqlState.map { "\(self.code.rawValue) \($0): \(self.message)" } ?? "\(self.code.rawValue): \(self.message)"
+    }
+}

@@ -1,0 +1,183 @@
+public import Foundation
+
+/// The rows of one statement, copied out of libpq's result: one buffer for all values.
+final class ResultSet: Sendable {
+    let names: [String]
+    /// Object ids of the columns' types (`pg_type.oid`).
+    let types: [UInt32]
+    let bytes: [UInt8]
+    /// Where each value lies in `bytes`, row by row; `nil` is NULL.
+    let values: [Range<Int>?]
+
+    init(names: [String], types: [UInt32], bytes: [UInt8], values: [Range<Int>?]) {
+        self.names = names
+        self.types = types
+        self.bytes = bytes
+        self.values = values
+    }
+}
+
+/// One row of a result. Columns are told by position or by name.
+public struct PostgresRow: Sendable {
+    let set: ResultSet
+    let index: Int
+
+    /// Whether the value is NULL.
+    public func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
+        try self.bytes(column) == nil
+    }
+
+    /// A `smallint`, `integer` or `bigint`.
+    public func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
+        try self.required(self.optionalInt(column), column)
+    }
+
+    /// A `real` or `double precision`, or a whole number.
+    public func double(_ column: some PostgresColumn) throws(PostgresError) -> Double {
+        try self.required(self.optionalDouble(column), column)
+    }
+
+    public func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
+        guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
+        guard self.type(column) == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
+        return value[value.startIndex] != 0
+    }
+
+    /// A `text`, `json`, `jsonb` or `uuid`.
+    public func string(_ column: some PostgresColumn) throws(PostgresError) -> String {
+        try self.required(self.optionalString(column), column)
+    }
+
+    /// The bytes of a `bytea`, or the UTF-8 of a `text`, `json` or `jsonb`.
+    public func data(_ column: some PostgresColumn) throws(PostgresError) -> Data {
+        try self.required(self.optionalData(column), column)
+    }
+
+    /// A `timestamptz`.
+    public func date(_ column: some PostgresColumn) throws(PostgresError) -> Date {
+        guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
+        guard [1184, 1114].contains(self.type(column)) else { throw self.mismatch(column, "not a timestamp") }
+        // Microseconds since 2000-01-01 UTC.
+        return Date(timeIntervalSince1970: 946_684_800 + Double(Self.integer(value)) / 1_000_000)
+    }
+
+    public func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
+        guard let value = try self.bytes(column) else { return nil }
+        guard [20, 21, 23, 26].contains(self.type(column)) else { throw self.mismatch(column, "not a whole number") }
+        return Self.integer(value)
+    }
+
+    public func optionalDouble(_ column: some PostgresColumn) throws(PostgresError) -> Double? {
+        guard let value = try self.bytes(column) else { return nil }
+        switch self.type(column) {
+        case 700: return Double(Float(bitPattern: UInt32(truncatingIfNeeded: Self.integer(value))))
+        case 701: return Double(bitPattern: UInt64(bitPattern: Self.integer(value)))
+        case 20, 21, 23: return Double(Self.integer(value))
+        default: throw self.mismatch(column, "not a number")
+        }
+    }
+
+    public func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
+        guard let value = try self.bytes(column) else { return nil }
+        if self.type(column) == 2950 {
+            return UUID(bytes: value).uuidString.lowercased()
+        }
+        return String(decoding: self.payload(value, column), as: UTF8.self)
+    }
+
+    public func optionalData(_ column: some PostgresColumn) throws(PostgresError) -> Data? {
+        guard let value = try self.bytes(column) else { return nil }
+        return Data(self.payload(value, column))
+    }
+
+    /// An array of whole numbers; NULL elements are an error.
+    public func intArray(_ column: some PostgresColumn) throws(PostgresError) -> [Int64] {
+        try self.array(column, of: [20, 21, 23, 26]).map(Self.integer)
+    }
+
+    /// An array of texts; NULL elements are an error.
+    public func textArray(_ column: some PostgresColumn) throws(PostgresError) -> [String] {
+        try self.array(column, of: [25, 1043, 19]).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// A column's position or name.
+public protocol PostgresColumn {
+    func position(in names: [String]) -> Int?
+}
+
+extension Int: PostgresColumn {
+    public func position(in names: [String]) -> Int? { names.indices.contains(self) ? self : nil }
+}
+
+extension String: PostgresColumn {
+    public func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
+}
+
+extension PostgresRow {
+    private func bytes(_ column: some PostgresColumn) throws(PostgresError) -> ArraySlice<UInt8>? {
+        guard let position = column.position(in: self.set.names) else {
+            throw PostgresError(.decoding, "the result has no column \(column)")
+        }
+        return self.set.values[self.index * self.set.names.count + position].map { self.set.bytes[$0] }
+    }
+
+    private func type(_ column: some PostgresColumn) -> UInt32 {
+        column.position(in: self.set.names).map { self.set.types[$0] } ?? 0
+    }
+
+    /// The text or bytes of a value: `jsonb` has a version byte in front.
+    private func payload(_ value: ArraySlice<UInt8>, _ column: some PostgresColumn) -> ArraySlice<UInt8> {
+        self.type(column) == 3802 ? value.dropFirst() : value
+    }
+
+    private func mismatch(_ column: some PostgresColumn, _ what: String) -> PostgresError {
+        PostgresError(.decoding, "column \(column) is \(what) (type \(self.type(column)))")
+    }
+
+    private func required<Value>(_ value: Value?, _ column: some PostgresColumn) throws(PostgresError) -> Value {
+        guard let value else { throw self.mismatch(column, "NULL") }
+        return value
+    }
+
+    /// A big-endian integer of up to eight bytes, sign-extended.
+    private static func integer(_ bytes: ArraySlice<UInt8>) -> Int64 {
+        var value: Int64 = bytes.first.map { Int8(bitPattern: $0) < 0 ? -1 : 0 } ?? 0
+        for byte in bytes { value = value << 8 | Int64(byte) }
+        return value
+    }
+
+    /// The elements of a one-dimensional array in PostgreSQL's binary format.
+    private func array(
+        _ column: some PostgresColumn, of types: Set<Int64>
+    ) throws(PostgresError) -> [ArraySlice<UInt8>] {
+        guard var rest = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
+        func next(_ count: Int) throws(PostgresError) -> ArraySlice<UInt8> {
+            guard rest.count >= count else { throw self.mismatch(column, "not an array") }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        let dimensions = Self.integer(try next(4))
+        _ = try next(4)
+        let element = Self.integer(try next(4))
+        guard types.contains(element), dimensions <= 1 else { throw self.mismatch(column, "another array") }
+        guard dimensions == 1 else { return [] }
+        let count = Self.integer(try next(4))
+        _ = try next(4)
+        var elements: [ArraySlice<UInt8>] = []
+        for _ in 0..<count {
+            let length = Self.integer(try next(4))
+            guard length >= 0 else { throw self.mismatch(column, "an array with NULL") }
+            elements.append(try next(Int(length)))
+        }
+        return elements
+    }
+}
+
+extension UUID {
+    fileprivate init(bytes: ArraySlice<UInt8>) {
+        var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: bytes.prefix(16)) }
+        self.init(uuid: value)
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct PostgresConnectionTests {
+    @Test func `Values keep their type and their bytes on the way there and back`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        let bytes = Data([0, 1, 255, 92, 39])
+        let row = try await connection.query(
+            """
+            SELECT $1::bool AS flag, $2::bigint AS big, $3::int AS small, $4::float8 AS real, $5::text AS text,
+                $6::bytea AS bytes, $7::jsonb AS json, $8::bigint[] AS ints, $9::text[] AS texts, $10::bytea[] AS blobs,
+                NULL::text AS nothing, timestamptz '2000-01-02 00:00:00.5+00' AS moment,
+                '00112233-4455-6677-8899-aabbccddeeff'::uuid AS uuid, $11::smallint AS negative, ''::bytea AS empty
+            """,
+            [
+                true, .int(Int64.min), 42, 0.25, "naïve \"quoted\" \\ ☃", .bytes(bytes), #"{"a":[1]}"#,
+                .intArray([1, -2, .max]), .textArray(["a,b", "\"{}\\", nil].compactMap { $0 }),
+                .bytesArray([bytes, Data()]), -7,
+            ])[0]
+        #expect(try row.bool("flag"))
+        #expect(try row.int("big") == .min)
+        #expect(try row.int("small") == 42)
+        #expect(try row.double("real") == 0.25)
+        #expect(try row.string("text") == "naïve \"quoted\" \\ ☃")
+        #expect(try row.data("bytes") == bytes)
+        #expect(try row.string("json") == #"{"a": [1]}"#)
+        #expect(try row.intArray("ints") == [1, -2, .max])
+        #expect(try row.textArray("texts") == ["a,b", "\"{}\\"])
+        #expect(try row.optionalString("nothing") == nil)
+        #expect(try row.date("moment") == Date(timeIntervalSince1970: 946_684_800 + 86_400.5))
+        #expect(try row.string("uuid") == "00112233-4455-6677-8899-aabbccddeeff")
+        #expect(try row.int("negative") == -7)
+        #expect(try row.data("empty").isEmpty)
+        #expect(throws: PostgresError.self) { try row.int("text") }
+        #expect(throws: PostgresError.self) { try row.string("absent") }
+    }
+
+    @Test func `A text with U+0000 is refused before anything is sent`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        let error = await #expect(throws: PostgresError.self) {
+            try await connection.query("SELECT $1::text", ["a\0b"])
+        }
+        #expect(error?.code == .invalidParameter)
+        #expect(try await connection.query("SELECT 1")[0].int(0) == 1)
+    }
+
+    @Test func `A pipeline happens whole or not at all, and the connection stays usable`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        try await connection.execute("CREATE TEMP TABLE t (n int PRIMARY KEY)")
+        let insert = "INSERT INTO t VALUES ($1::int) RETURNING n"
+        let rows = try await connection.pipeline([
+            PostgresStatement(insert, [1]), PostgresStatement(insert, [2]),
+            PostgresStatement("SELECT count(*) FROM t"),
+        ])
+        #expect(try rows[1][0].int("n") == 2)
+        #expect(try rows[2][0].int(0) == 2)
+        let error = await #expect(throws: PostgresError.self) {
+            try await connection.pipeline([
+                PostgresStatement(insert, [3]), PostgresStatement(insert, [1]), PostgresStatement(insert, [4]),
+            ])
+        }
+        #expect(error?.sqlState == "23505")
+        #expect(try await connection.query("SELECT count(*) FROM t")[0].int(0) == 2)
+    }
+
+    @Test func `A large pipeline does not deadlock on full buffers`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        let big = Data(repeating: 7, count: 4_000_000)
+        let statements = (0..<8).map { _ in PostgresStatement("SELECT $1::bytea AS b", [.bytes(big)]) }
+        let rows = try await connection.pipeline(statements)
+        #expect(rows.count == 8)
+        #expect(try rows[7][0].data("b") == big)
+    }
+
+    @Test func `A transaction that throws leaves nothing behind`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        try await connection.execute("CREATE TEMP TABLE t (n int)")
+        struct Stop: Error {}
+        await #expect(throws: Stop.self) {
+            try await connection.transaction { connection in
+                _ = try connection.query("INSERT INTO t VALUES (1)")
+                throw Stop()
+            }
+        }
+        #expect(try await connection.query("SELECT count(*) FROM t")[0].int(0) == 0)
+    }
+
+    @Test func `A statement that is too slow closes the connection at its deadline`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        let start = ContinuousClock.now
+        let error = await #expect(throws: PostgresError.self) {
+            try await connection.query("SELECT pg_sleep(30)", timeout: .milliseconds(200))
+        }
+        #expect(error?.code == .timeout)
+        #expect(start.duration(to: .now) < .seconds(10))
+        #expect(await !connection.isOpen)
+    }
+
+    @Test func `A terminated backend is a lost connection`() async throws {
+        let database = try await ScratchDatabase.empty()
+        let victim = try await database.connect()
+        let killer = try await database.connect()
+        _ = try await killer.query("SELECT pg_terminate_backend($1::int)", [.int(Int64(await victim.backend))])
+        let error = await #expect(throws: PostgresError.self) { try await victim.query("SELECT 1") }
+        #expect(error?.isTransient == true)
+        #expect(await !victim.isOpen)
+    }
+
+    @Test func `Notifications arrive, and their stream ends with the connection`() async throws {
+        let database = try await ScratchDatabase.empty()
+        let listener = try await database.connect()
+        let stream = try await listener.listen("a \"channel\"")
+        let sender = try await database.connect()
+        try await sender.execute("NOTIFY \"a \"\"channel\"\"\", 'hello'")
+        var iterator = stream.makeAsyncIterator()
+        #expect(await iterator.next()?.payload == "hello")
+        _ = try await sender.query("SELECT pg_terminate_backend($1::int)", [.int(Int64(await listener.backend))])
+        #expect(await iterator.next() == nil)
+        #expect(await !listener.isOpen)
+    }
+
+    @Test func `An unreachable server is reported without the password`() async throws {
+        let error = await #expect(throws: PostgresError.self) {
+            try await PostgresConnection.connect("host=/nonexistent password=hunter2 dbname=x")
+        }
+        #expect(error?.code == .connectionFailed)
+        #expect(error.map { !"\($0)".contains("hunter2") } == true)
+    }
+
+    @Test func `Without prepared statements everything works the same`() async throws {
+        var options = ConnectionOptions(name: "unprepared")
+        options.preparesStatements = false
+        let connection = try await ScratchDatabase.empty().connect(options)
+        for number in 0..<3 {
+            #expect(try await connection.query("SELECT $1::int + 1", [.int(Int64(number))])[0].int(0) == Int64(number) + 1)
+        }
+    }
+}

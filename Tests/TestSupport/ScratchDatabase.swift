@@ -1,0 +1,70 @@
+import Foundation
+public import Postgres
+
+/// A database of its own for one test, on a real server: the one of `INSPECTD_TEST_DATABASE_URL`, else a private one
+/// that is started for this test run and stopped at its end.
+public struct ScratchDatabase: Sendable {
+    /// Connection URL of the database.
+    public let url: String
+
+    /// The checkout's root.
+    public static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+
+    /// The folder of the migrations.
+    public static let migrations = "\(root)/Migrations"
+
+    /// A new database without a schema.
+    public static func empty() async throws -> ScratchDatabase {
+        try await self.create(template: nil)
+    }
+
+    /// A new database with the schema `insp`, cloned from one that was migrated once.
+    public static func migrated() async throws -> ScratchDatabase {
+        try await self.create(template: try await Template.shared.name())
+    }
+
+    public func connect(_ options: ConnectionOptions = ConnectionOptions(name: "test")) async throws
+        -> PostgresConnection
+    {
+        try await PostgresConnection.connect(self.url, options: options)
+    }
+
+    fileprivate static func create(template: String?) async throws -> ScratchDatabase {
+        let server = try TestServer.url()
+        let administrator = try await PostgresConnection.connect(server)
+        let name = "test_" + UUID().uuidString.lowercased().replacing("-", with: "_")
+        // Cloning needs the template to itself for a moment; suites that start together take turns.
+        _ = try await administrator.query("SELECT pg_advisory_lock(8734650)", timeout: .seconds(300))
+        try await administrator.execute(
+            "CREATE DATABASE \(name) TEMPLATE \(template ?? "template0") ENCODING 'UTF8'", timeout: .seconds(120))
+        await administrator.close()
+        return ScratchDatabase(url: self.url(of: name, on: server))
+    }
+
+    /// The server's URL with another database.
+    static func url(of name: String, on server: String) -> String {
+        var parts = URLComponents(string: server)!
+        parts.path = "/" + name
+        return parts.string!
+    }
+
+    /// Makes the migrated template once for each test run.
+    private actor Template {
+        static let shared = Template()
+        private var made: Task<String, any Error>?
+
+        func name() async throws -> String {
+            if let made { return try await made.value }
+            let task = Task {
+                let database = try await ScratchDatabase.create(template: nil)
+                let connection = try await database.connect()
+                try await Migrator(directory: ScratchDatabase.migrations).run(on: connection)
+                await connection.close()
+                return String(URLComponents(string: database.url)!.path.dropFirst())
+            }
+            self.made = task
+            return try await task.value
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import Synchronization
+
+/// The PostgreSQL server of a test run.
+enum TestServer {
+    private static let started = Mutex<String?>(nil)
+
+    struct Unavailable: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// The server's URL; the first call starts the server if none is given.
+    static func url() throws -> String {
+        if let url = ProcessInfo.processInfo.environment["INSPECTD_TEST_DATABASE_URL"], !url.isEmpty { return url }
+        return try self.started.withLock { started in
+            if let started { return started }
+            let folder = FileManager.default.temporaryDirectory
+                .appendingPathComponent("inspectd-test-\(ProcessInfo.processInfo.processIdentifier)").path
+            let url = try self.script("start", folder)
+            // Ended by a process that outlives this one, so that a crashed test run leaves no server behind either.
+            try self.stopAtExit(folder)
+            started = url
+            return url
+        }
+    }
+
+    private static let path = "\(ScratchDatabase.root)/deploy/scratch-postgres.sh"
+
+    private static func script(_ action: String, _ folder: String) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: self.path)
+        process.arguments = [action, folder]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        // Not `waitUntilExit`: it waits until every descendant has closed a descriptor of Foundation's, the server, too.
+        guard text.hasPrefix("postgresql:") else {
+            throw Unavailable(description: "scratch-postgres.sh \(action) printed no URL")
+        }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private static func stopAtExit(_ folder: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        let parent = ProcessInfo.processInfo.processIdentifier
+        process.arguments = [
+            "-c", "while kill -0 \(parent) 2>/dev/null; do sleep 1; done; exec '\(self.path)' stop '\(folder)'",
+        ]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+    }
+}

@@ -20,6 +20,8 @@ let package = Package(
         .target(name: "CSystem", linkerSettings: [.linkedLibrary("seccomp")]),
         .target(
             name: "CVision",
+            // The weights enter through #embed (mrz_weights.c).
+            exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(["-O2"])],
             cxxSettings: visionFlags,
             linkerSettings: [

@@ -87,36 +87,44 @@ double specular(const cv::Mat &bgr, const cv_face &face) {
     return ramp(static_cast<double>(spots) / window.area(), 0, 0.05);
 }
 
-/// Straight edges on all four sides of the face that bound a rectangle inside the picture: bezel of a screen, border of a
-/// print or a card. Each side supports the cue by the share of the face's length that its longest line covers.
+/// Straight edges near the face that bound one tilted rectangle inside the picture: bezel of a screen, border of a print or
+/// a card. Left, right and one of the other two must be there (the fourth often lies outside the picture or under a
+/// hand), parallel or square to each other; the weakest of the three decides.
 double frame(const cv::Mat &gray, const cv_face &face) {
     const double scale = std::min(1.0, 480.0 / std::max(gray.cols, gray.rows));
     cv::Mat small, edges;
     cv::resize(gray, small, {}, scale, scale, cv::INTER_AREA);
     cv::Canny(small, edges, 60, 150);
-    const cv::Rect2d box(face.x * scale, face.y * scale, face.width * scale, face.height * scale);
+    // The box reaches into the background beside the cheeks: a bezel may run within its outer tenths.
+    const cv::Rect2d inner = grown(face, 0.8), outer = grown(face, 2.4);
+    const cv::Rect2d box(inner.x * scale, inner.y * scale, inner.width * scale, inner.height * scale);
+    const cv::Rect2d near(outer.x * scale, outer.y * scale, outer.width * scale, outer.height * scale);
     std::vector<cv::Vec4i> lines;
-    cv::HoughLinesP(edges, lines, 1, CV_PI / 180, 40, box.height * 0.5, 4);
-    double support[4] = {0, 0, 0, 0};  // left, right, above, below
-    const double rim = 3;              // an edge on the picture's own border is not a frame
-    for (const cv::Vec4i &line : lines) {
-        const double dx = std::abs(line[2] - line[0]), dy = std::abs(line[3] - line[1]);
-        const double x = (line[0] + line[2]) / 2.0, y = (line[1] + line[3]) / 2.0;
-        if (x < rim || y < rim || x > small.cols - rim || y > small.rows - rim) continue;
-        if (dy > 2.5 * dx) {
-            const bool beside = std::max(line[1], line[3]) > box.y && std::min(line[1], line[3]) < box.br().y;
-            if (beside && x < box.x) support[0] = std::max(support[0], dy / box.height);
-            if (beside && x > box.br().x) support[1] = std::max(support[1], dy / box.height);
-        } else if (dx > 2.5 * dy) {
-            const bool across = std::max(line[0], line[2]) > box.x && std::min(line[0], line[2]) < box.br().x;
-            if (across && y < box.y) support[2] = std::max(support[2], dx / box.width);
-            if (across && y > box.br().y) support[3] = std::max(support[3], dx / box.width);
+    cv::HoughLinesP(edges, lines, 1, CV_PI / 180, 40, box.height * 0.5, 8);
+    const double rim = 3;  // an edge on the picture's own border is not a frame
+    double best = 0;
+    for (int tilt = -20; tilt <= 20; tilt += 4) {
+        double left = 0, right = 0, above = 0, below = 0;
+        for (const cv::Vec4i &line : lines) {
+            const double x = (line[0] + line[2]) / 2.0, y = (line[1] + line[3]) / 2.0;
+            if (x < rim || y < rim || x > small.cols - rim || y > small.rows - rim) continue;
+            if (!near.contains({x, y})) continue;
+            const double dx = line[2] - line[0], dy = line[3] - line[1];
+            // Angle from the horizontal after undoing the tilt, -90 to 90 degrees.
+            double angle = std::atan2(dy, dx) * 180 / CV_PI - tilt;
+            angle -= 180 * std::round(angle / 180);
+            const double length = std::hypot(dx, dy) / box.height;
+            if (std::abs(angle) <= 4) {
+                if (y < box.y) above = std::max(above, length);
+                if (y > box.br().y) below = std::max(below, length);
+            } else if (std::abs(angle) >= 86) {
+                if (x < box.x) left = std::max(left, length);
+                if (x > box.br().x) right = std::max(right, length);
+            }
         }
+        best = std::max(best, std::min({left, right, std::max(above, below)}));
     }
-    // A door post or a shelf gives one or two sides, and one side of a bezel often lies outside the picture or under a
-    // hand: the third side decides.
-    std::sort(support, support + 4);
-    return ramp(support[1], 0.3, 1);
+    return ramp(best, 0.5, 1);
 }
 
 double detail(const cv::Mat &gray) {

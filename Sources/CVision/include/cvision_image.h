@@ -1,5 +1,6 @@
 // Images: decoded, upright, 8-bit BGR, and the error that every call of this boundary reports.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

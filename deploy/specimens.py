@@ -2,7 +2,7 @@
 """Renders the specimen documents of the demo and the tests, photographed, into a folder with a manifest.
 
 The data are those of ICAO Doc 9303's specimen (UTOPIA, ERIKSSON); nothing here is a real person's document. Needs
-Debian's python3-pil, python3-numpy, zint, fonts-ocr-b and fonts-dejavu-core. The same arguments give the same files.
+Debian's python3-pil, python3-numpy, zint, fonts-ocr-b and fonts-dejavu-extra. The same arguments give the same files.
 """
 
 import argparse

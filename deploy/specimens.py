@@ -29,7 +29,7 @@ _FAULTS: dict[str, tuple[str, int, dict]] = {
     "dark": ("BAD_QUALITY_IMAGE", 200, {"exposure": 0.018, "noise": 7.0}),
     "small": ("BAD_QUALITY_IMAGE", 200, {"size": (320, 240), "quality": 70, "blur": 0.4}),
     "black_white": ("BLACK_WHITE", 102, {"grey": True}),
-    "photocopy": ("PHOTOCOPY", 102, {}),
+    "photocopy": ("PHOTOCOPY", 102, {"warmth": 0.0}),
     "cut_off": ("PART_OF_DOCUMENT_MISSING", 2003, {"centre": (0.82, 0.52)}),
     "hidden": ("PART_OF_DOCUMENT_HIDDEN", 2004, {"thumb": (0.30, 0.80)}),
 }

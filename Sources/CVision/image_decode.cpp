@@ -130,4 +130,10 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
     });
 }
 
+extern "C" bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3]) {
+    if (x >= static_cast<uint32_t>(image->bgr.cols) || y >= static_cast<uint32_t>(image->bgr.rows)) return false;
+    std::copy_n(image->bgr.ptr<uint8_t>(static_cast<int>(y), static_cast<int>(x)), 3, bgr);
+    return true;
+}
+
 extern "C" void cv_image_free(cv_image *image) { delete image; }

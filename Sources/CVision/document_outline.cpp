@@ -333,8 +333,9 @@ double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre) {
     const double k2 = m[0].cross(m[3]).dot(m[2]) / m[1].cross(m[3]).dot(m[2]);
     const double k3 = m[0].cross(m[3]).dot(m[1]) / m[2].cross(m[3]).dot(m[1]);
     const cv::Point3d n2 = k2 * m[1] - m[0], n3 = k3 * m[2] - m[0];
-    const double convergence = std::abs(n2.z * n3.z);
-    if (std::isfinite(k2) && std::isfinite(k3) && convergence > 1e-4) {
+    // Both pairs of sides must clearly converge; otherwise the focal length is noise.
+    const double convergence = std::min(std::abs(n2.z), std::abs(n3.z));
+    if (std::isfinite(k2) && std::isfinite(k3) && convergence > 0.04) {
         const double focal2 = -(n2.x * n3.x + n2.y * n3.y) / (n2.z * n3.z);
         const double extent = std::max(centre.x, centre.y);
         // Focal lengths of real cameras, in units of half the longer side; outside, the corners are too imprecise.
@@ -376,10 +377,12 @@ extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outl
     *found = false;
     return guard(error, [&] {
         const cv::Size full = image->bgr.size();
+        if (std::min(full.width, full.height) < 32 || std::max(full.width, full.height) > 8 * std::min(full.width, full.height))
+            return CV_OK;  // no document has that shape
         const double scale = std::min(1.0, static_cast<double>(working_side) / std::max(full.width, full.height));
         cv::Mat small;
-        cv::resize(image->bgr, small, {}, scale, scale, cv::INTER_AREA);
-        if (std::min(small.cols, small.rows) < 32) return CV_OK;
+        cv::resize(image->reduced(), small, {cvRound(full.width * scale), cvRound(full.height * scale)}, 0, 0,
+                   cv::INTER_AREA);
         const EdgeMap map = find_edges(small);
         const std::vector<Line> lines = find_lines(map);
         Candidate best;

@@ -41,8 +41,14 @@ struct TestPicture {
     }
 
     mutating func fill(x: Int, y: Int, width: Int, height: Int, _ colour: Colour) {
-        for row in max(0, y)..<min(self.height, y + height) {
-            for column in max(0, x)..<min(self.width, x + width) { self[column, row] = colour }
+        let (left, right) = (max(0, x), min(self.width, x + width))
+        guard left < right else { return }
+        let row = (0..<(right - left) * 3).map { index in
+            index % 3 == 0 ? colour.red : index % 3 == 1 ? colour.green : colour.blue
+        }
+        for y in max(0, y)..<max(0, y, min(self.height, y + height)) {
+            let start = (y * self.width + left) * 3
+            self.pixels.replaceSubrange(start..<start + row.count, with: row)
         }
     }
 
@@ -57,21 +63,32 @@ struct TestPicture {
     func turned(by degrees: Double, width: Int, height: Int, background: Colour) -> TestPicture {
         var result = TestPicture(width: width, height: height, background)
         let (sine, cosine) = (sin(degrees * .pi / 180), cos(degrees * .pi / 180))
-        for y in 0..<height {
-            for x in 0..<width {
-                let (dx, dy) = (Double(x) - Double(width) / 2, Double(y) - Double(height) / 2)
-                let u = dx * cosine + dy * sine + Double(self.width) / 2
-                let v = -dx * sine + dy * cosine + Double(self.height) / 2
-                guard u >= 0, v >= 0, u < Double(self.width - 1), v < Double(self.height - 1) else { continue }
-                let (left, top) = (Int(u), Int(v))
-                let (right, bottom) = (u - Double(left), v - Double(top))
-                func mix(_ part: KeyPath<Colour, UInt8>) -> UInt8 {
-                    func value(_ x: Int, _ y: Int) -> Double { Double(self[x, y][keyPath: part]) }
-                    let above = value(left, top) * (1 - right) + value(left + 1, top) * right
-                    let below = value(left, top + 1) * (1 - right) + value(left + 1, top + 1) * right
-                    return UInt8(above * (1 - bottom) + below * bottom)
+        let stride = self.width * 3
+        // Unsafe buffers: these loops run unoptimised in every test run.
+        self.pixels.withUnsafeBufferPointer { source in
+            result.pixels.withUnsafeMutableBufferPointer { target in
+                for y in 0..<height {
+                    let dy = Double(y) - Double(height) / 2
+                    for x in 0..<width {
+                        let dx = Double(x) - Double(width) / 2
+                        let u = dx * cosine + dy * sine + Double(self.width) / 2
+                        let v = -dx * sine + dy * cosine + Double(self.height) / 2
+                        if u < 0 || v < 0 || u >= Double(self.width - 1) || v >= Double(self.height - 1) { continue }
+                        let right = u - Double(Int(u))
+                        let bottom = v - Double(Int(v))
+                        let at = Int(v) * stride + Int(u) * 3
+                        let to = (y * width + x) * 3
+                        var channel = 0
+                        while channel < 3 {
+                            let p = at + channel
+                            let above = Double(source[p]) * (1 - right) + Double(source[p + 3]) * right
+                            let below =
+                                Double(source[p + stride]) * (1 - right) + Double(source[p + stride + 3]) * right
+                            target[to + channel] = UInt8(above * (1 - bottom) + below * bottom)
+                            channel += 1
+                        }
+                    }
                 }
-                result[x, y] = Colour(mix(\.red), mix(\.green), mix(\.blue))
             }
         }
         return result
@@ -79,27 +96,30 @@ struct TestPicture {
 
     /// The mean of each pixel's neighbourhood of `2 × radius + 1` pixels, along rows and then along columns.
     func blurred(horizontally: Int, vertically: Int) -> TestPicture {
-        func pass(_ source: TestPicture, _ radius: Int, _ dx: Int, _ dy: Int) -> TestPicture {
-            guard radius > 0 else { return source }
-            var result = source
-            for y in 0..<source.height {
-                for x in 0..<source.width {
-                    var (red, green, blue) = (0, 0, 0)
-                    for offset in -radius...radius {
-                        let colour = source[
-                            min(max(x + dx * offset, 0), source.width - 1),
-                            min(max(y + dy * offset, 0), source.height - 1)]
-                        red += Int(colour.red)
-                        green += Int(colour.green)
-                        blue += Int(colour.blue)
+        self.averaged(radius: horizontally, step: 3, count: self.width, lines: self.height, lineStep: self.width * 3)
+            .averaged(radius: vertically, step: self.width * 3, count: self.height, lines: self.width, lineStep: 3)
+    }
+
+    /// A running mean over `count` pixels that are `step` bytes apart, for each of the parallel lines.
+    private func averaged(radius: Int, step: Int, count: Int, lines: Int, lineStep: Int) -> TestPicture {
+        guard radius > 0 else { return self }
+        var result = self
+        self.pixels.withUnsafeBufferPointer { source in
+            result.pixels.withUnsafeMutableBufferPointer { target in
+                for line in 0..<lines {
+                    for channel in 0..<3 {
+                        let start = line * lineStep + channel
+                        func value(_ index: Int) -> Int { Int(source[start + min(max(index, 0), count - 1) * step]) }
+                        var sum = (-radius...radius).reduce(0) { $0 + value($1) }
+                        for index in 0..<count {
+                            target[start + index * step] = UInt8(sum / (2 * radius + 1))
+                            sum += value(index + radius + 1) - value(index - radius)
+                        }
                     }
-                    let count = 2 * radius + 1
-                    result[x, y] = Colour(UInt8(red / count), UInt8(green / count), UInt8(blue / count))
                 }
             }
-            return result
         }
-        return pass(pass(self, horizontally, 1, 0), vertically, 0, 1)
+        return result
     }
 
     func png() -> [UInt8] {
@@ -138,9 +158,14 @@ enum PNG {
     static func stored(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = [0x78, 0x01]
         var (low, high): (UInt32, UInt32) = (1, 0)
-        for byte in bytes {
-            low = (low + UInt32(byte)) % 65521
-            high = (high + low) % 65521
+        // At most 5,552 sums fit into 32 bits before the remainder is due (zlib).
+        for start in stride(from: 0, to: bytes.count, by: 5552) {
+            for byte in bytes[start..<min(bytes.count, start + 5552)] {
+                low &+= UInt32(byte)
+                high &+= low
+            }
+            low %= 65521
+            high %= 65521
         }
         var start = 0
         repeat {
@@ -160,6 +185,10 @@ enum PNG {
     }
 
     private static func crc(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(~0) { Self.table[Int(($0 ^ UInt32($1)) & 255)] ^ ($0 >> 8) }
+        var value = ~UInt32(0)
+        Self.table.withUnsafeBufferPointer { table in
+            for byte in bytes { value = table[Int((value ^ UInt32(byte)) & 255)] ^ (value >> 8) }
+        }
+        return ~value
     }
 }

@@ -266,9 +266,13 @@ bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candida
     const double aspect = rectangle_aspect(corner.data(), {w / 2, h / 2});
     if (aspect > 2.6) return false;
     if (area < portrait_area * w * h && aspect < portrait_aspect) return false;
-    double prior = 0;  // ISO/IEC 7810: ID-1 1.586; ID-2 and ID-3 1.42
-    for (const double known : {1.586, 1.42}) prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
-    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.85 + 0.15 * prior) - 0.35 * overshoot;
+    double prior = 0.5;  // the part of a document that the frame leaves may have any shape
+    if (candidate.frame_sides == 0) {
+        prior = 0;
+        for (const double known : {1.586, 1.42})  // ISO/IEC 7810: ID-1; ID-2 and ID-3
+            prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
+    }
+    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.9 + 0.1 * prior) - 0.7 * overshoot;
     return true;
 }
 

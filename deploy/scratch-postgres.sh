@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # A private, throw-away PostgreSQL cluster on a unix socket, for the demo, the tests and the benchmarks.
 # It runs under an unprivileged account when called as root, listens on no TCP port, and keeps the durable defaults.
 set -eu
@@ -89,6 +89,11 @@ TEXT
         [ ! -e "$bin/../lib/pg_stat_statements.so" ] ||
             echo "shared_preload_libraries = 'pg_stat_statements'" >>"$home/data/postgresql.conf"
     fi
+    # The server lives on: it must not keep descriptors open that somebody waits on.
+    for descriptor in /proc/$$/fd/*; do
+        descriptor=${descriptor##*/}
+        [ "$descriptor" -le 2 ] || [ "$descriptor" -eq 255 ] || eval "exec $descriptor>&-"
+    done
     running || run "$bin/pg_ctl" -D "$home/data" -l "$home/log" -w -t 60 -s start >/dev/null ||
         { tail -n 20 "$home/log" >&2; fail "the server did not start"; }
     url

@@ -34,9 +34,9 @@ enum TestServer {
         process.standardOutput = output
         try process.run()
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw Unavailable(description: "scratch-postgres.sh \(action) ended with \(process.terminationStatus)")
+        // Not `waitUntilExit`: it waits until every descendant has closed a descriptor of Foundation's, the server, too.
+        guard text.hasPrefix("postgresql:") else {
+            throw Unavailable(description: "scratch-postgres.sh \(action) printed no URL")
         }
         return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }

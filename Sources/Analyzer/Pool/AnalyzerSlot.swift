@@ -136,6 +136,7 @@ final class AnalyzerSlot: @unchecked Sendable {
             return
         }
         child.memory.wipe()
+        child.discardComplaints()
         self.jobsDone += 1
         if self.jobsDone >= self.configuration.jobsPerProcess {
             self.replace(child, reason: "\(self.jobsDone) jobs done")
@@ -211,30 +212,5 @@ final class AnalyzerSlot: @unchecked Sendable {
         self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, expected: false))
         self.refill()
         return loss
-    }
-}
-
-/// What ties a request that is under way to the task that waits for it.
-final class AnalyzerCall: Sendable {
-    private let state = Mutex<(isCancelled: Bool, child: ChildConnection?)>((false, nil))
-
-    var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
-
-    /// - Returns: False if the call was cancelled before it began.
-    func attach(_ child: ChildConnection) -> Bool {
-        self.state.withLock { state in
-            state.child = child
-            return !state.isCancelled
-        }
-    }
-
-    func detach() { self.state.withLock { $0.child = nil } }
-
-    /// Kills the process that works on the call; there is no other way to interrupt native code.
-    func cancel() {
-        self.state.withLock { state in
-            state.isCancelled = true
-            state.child?.kill()
-        }
     }
 }

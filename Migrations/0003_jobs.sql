@@ -86,7 +86,7 @@ COMMENT ON COLUMN insp.step.output IS 'The result';
 
 CREATE TABLE insp.event (
     job_id bigint NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('finished', 'retry', 'rescued', 'handed_back', 'resequenced')),
+    kind text NOT NULL CHECK (kind IN ('finished', 'retry', 'rescued', 'handed_back')),
     fence bigint NOT NULL,
     at timestamptz NOT NULL DEFAULT now(),
     worker_id bigint,
@@ -96,7 +96,7 @@ CREATE TABLE insp.event (
 COMMENT ON TABLE insp.event IS 'What happened to jobs; append-only';
 COMMENT ON COLUMN insp.event.job_id IS 'The job';
 COMMENT ON COLUMN insp.event.kind IS
-    'finished (the terminal event, once for each finished job), retry, rescued, handed_back or resequenced';
+    'finished (the terminal event, once for each finished job), retry, rescued or handed_back';
 COMMENT ON COLUMN insp.event.fence IS 'Fence of the lease it happened under; 0 for finished, which makes it unique';
 COMMENT ON COLUMN insp.event.at IS 'When it happened';
 COMMENT ON COLUMN insp.event.worker_id IS 'The worker that held the job';
@@ -309,7 +309,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.ensure_partitions(bigint) IS
     'Creates the partitions for so many job ids ahead and returns how many tables it made; maintenance calls it';
-SELECT insp.ensure_partitions();
+DO 'BEGIN PERFORM insp.ensure_partitions(); END';
 
 GRANT SELECT ON insp.job, insp.part, insp.step, insp.event, insp.ready, insp.lease, insp.delayed, insp.expiry,
     insp.worker, insp.dead, insp.control TO insp_worker;

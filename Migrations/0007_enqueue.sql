@@ -1,0 +1,621 @@
+-- What callers use: enqueue, read a result, cancel. Everything is checked here, so that each caller in each language gets
+-- the same one clear error.
+
+CREATE TYPE insp.request AS (
+    partner_id integer,
+    endpoint_id bigint,
+    payload jsonb,
+    lane smallint,
+    region smallint,
+    run_at timestamptz,
+    expires_at timestamptz,
+    expires_named boolean,
+    callback_url text,
+    idempotency_key text,
+    traceparent text,
+    digests jsonb,
+    part_urls jsonb
+);
+COMMENT ON TYPE insp.request IS 'A payload that was checked, taken apart';
+
+CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    piece text[];
+    host text;
+BEGIN
+    IF length(p_url) > p_max THEN
+        RETURN format('longer than %s characters', p_max);
+    ELSIF p_url ~ '[^\x21-\x7e]' THEN
+        RETURN 'holds a character other than printable ASCII';
+    END IF;
+    piece := regexp_match(p_url, '^([A-Za-z][A-Za-z0-9+.-]*)://([^/?#\\]*)([^#\\]*)(#?)');
+    IF piece IS NULL THEN
+        RETURN 'not an absolute URL';
+    ELSIF lower(piece[1]) <> 'https' AND NOT (lower(piece[1]) = 'http' AND p_allow_http) THEN
+        RETURN 'not https';
+    ELSIF p_url ~ '#' THEN
+        RETURN 'has a fragment';
+    ELSIF p_url ~ '\\' THEN
+        RETURN 'has a backslash';
+    ELSIF piece[2] ~ '@' THEN
+        RETURN 'has user information';
+    END IF;
+    host := lower(piece[2]);
+    IF p_allow_private THEN
+        IF host !~ '^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$' THEN
+            RETURN 'has no valid host';
+        END IF;
+        RETURN NULL;
+    END IF;
+    -- A last label of digits alone is an IPv4 address to resolvers, in whatever notation (127.1, 2130706433, 0x7f.1).
+    IF host ~ '^\[' OR host ~ '(^|\.)([0-9]+|0x[0-9a-f]*)\.?$' THEN
+        RETURN 'has an IP address in place of a host name';
+    ELSIF host ~ ':' THEN
+        RETURN 'has a port';
+    ELSIF host !~ '^([a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$' THEN
+        RETURN 'has no fully qualified host name';
+    ELSIF host ~ '\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)$' THEN
+        RETURN 'has a host name that is not public';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.url_problem(text, integer, boolean, boolean) IS
+    'What is wrong with a URL to call, or null. Addresses are checked again when the name is resolved';
+
+CREATE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF jsonb_typeof(p_payload -> p_key) <> 'string' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a string');
+    END IF;
+    RETURN p_payload ->> p_key;
+END
+$$;
+COMMENT ON FUNCTION insp.request_text(jsonb, text) IS 'A string of a payload; refuses other types';
+
+CREATE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamptz
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+    value constant text := insp.request_text(p_payload, p_key);
+BEGIN
+    -- RFC 3339 alone: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are no one's contract.
+    IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+    END IF;
+    RETURN value::timestamptz;
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format THEN
+    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+END
+$$;
+COMMENT ON FUNCTION insp.request_time(jsonb, text) IS 'A time of a payload (RFC 3339 with its offset); refuses other types';
+
+CREATE FUNCTION insp.check_part_urls(p_parts jsonb, p_allow_http boolean, p_allow_private boolean) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    kind text;
+    part jsonb;
+    problem text;
+BEGIN
+    IF jsonb_typeof(p_parts) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'parts is not an object');
+    END IF;
+    FOR kind, part IN
+        SELECT e.key, i.value
+        FROM jsonb_each(p_parts) e, LATERAL (
+            SELECT e.value WHERE jsonb_typeof(e.value) <> 'array'
+            UNION ALL
+            SELECT a.value FROM jsonb_array_elements(CASE WHEN jsonb_typeof(e.value) = 'array' THEN e.value ELSE '[]' END) a
+        ) i
+    LOOP
+        IF kind <> ALL (insp.part_kinds()) THEN
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(kind), 40));
+        ELSIF jsonb_typeof(part) <> 'object' OR part - ARRAY['url', 'sha256'] <> '{}' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is not an object of url and sha256', kind));
+        ELSIF jsonb_typeof(part -> 'url') IS DISTINCT FROM 'string' THEN
+            PERFORM insp.refuse('PART_URL_INVALID', kind || ': no url');
+        ELSIF coalesce(part ->> 'sha256', '') !~ '^[0-9A-Fa-f]{64}$' THEN
+            PERFORM insp.refuse('DIGEST_INVALID', kind || ': a part by URL needs its sha256');
+        END IF;
+        problem := insp.url_problem(part ->> 'url', 2048, p_allow_http, p_allow_private);
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('PART_URL_INVALID', kind || ': ' || problem);
+        END IF;
+    END LOOP;
+    FOR kind, part IN SELECT e.key, e.value FROM jsonb_each(p_parts) e WHERE jsonb_typeof(e.value) = 'array' LOOP
+        IF kind NOT IN (SELECT unnest(insp.part_kinds())) THEN
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(kind), 40));
+        ELSIF kind <> 'FRAMES' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', kind));
+        ELSIF jsonb_array_length(part) = 0 THEN
+            PERFORM insp.refuse('PART_EMPTY', kind);
+        ELSIF jsonb_array_length(part) > 256 THEN
+            PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.check_part_urls(jsonb, boolean, boolean) IS 'Refuses the parts object of a payload if anything in it is wrong';
+
+CREATE FUNCTION insp.part_kinds() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB']
+$$;
+COMMENT ON FUNCTION insp.part_kinds() IS 'The names of parts';
+
+CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    r insp.request;
+    partner insp.partner;
+    endpoint insp.endpoint;
+    flow text;
+    kinds text[] := p_inline;
+    name text;
+    value jsonb;
+    problem text;
+BEGIN
+    IF p IS NULL OR jsonb_typeof(p) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'not an object');
+    ELSIF pg_column_size(p) > 16384 THEN
+        PERFORM insp.refuse('PAYLOAD_TOO_LARGE');
+    END IF;
+    value := p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference',
+        'userReference', 'reportingCriteria', 'callbackUrl', 'idempotencyKey', 'digests', 'parts', 'lane', 'region',
+        'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'consent'];
+    IF value <> '{}' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key '
+            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(value) k ORDER BY k LIMIT 1));
+    END IF;
+
+    IF NOT p ? 'partner' THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload names no partner');
+    END IF;
+    SELECT * INTO partner FROM insp.partner x WHERE x.name = insp.request_text(p, 'partner');
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN');
+    ELSIF NOT partner.enabled THEN
+        PERFORM insp.refuse('PARTNER_DISABLED');
+    END IF;
+    SELECT * INTO endpoint FROM insp.endpoint x WHERE x.partner_id = partner.id AND x.is_default;
+    r.partner_id := partner.id;
+    r.endpoint_id := endpoint.id;
+
+    IF NOT p ? 'workflow' THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload names no workflow');
+    END IF;
+    -- Jumio's keys come as numbers and as strings.
+    name := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow' ELSE insp.request_text(p, 'workflow') END;
+    flow := CASE name WHEN '2' THEN 'id' WHEN '3' THEN 'id_identity' WHEN '5' THEN 'similarity' WHEN '6' THEN 'liveness'
+        WHEN '9' THEN 'authentication' ELSE name END;
+    IF insp.definition_key(flow) IS NULL THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(name), 40));
+    END IF;
+
+    r.lane := partner.lane;
+    IF p ? 'lane' THEN
+        r.lane := CASE insp.request_text(p, 'lane') WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END;
+        IF r.lane IS NULL THEN
+            PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p ->> 'lane'), 40));
+        END IF;
+    END IF;
+    r.region := coalesce(partner.region, 0);
+    IF p ? 'region' THEN
+        SELECT g.id INTO r.region FROM insp.region g WHERE g.name = insp.request_text(p, 'region');
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40));
+        END IF;
+    END IF;
+
+    FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
+        IF p ? name AND length(insp.request_text(p, name)) > 100 THEN
+            PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
+        END IF;
+    END LOOP;
+    IF p ? 'idempotencyKey' THEN
+        r.idempotency_key := p ->> 'idempotencyKey';
+        IF r.idempotency_key = '' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'idempotencyKey is empty');
+        END IF;
+    END IF;
+
+    IF p ? 'documentFormat' THEN
+        IF insp.request_text(p, 'documentFormat') NOT IN ('TD1', 'TD2', 'TD3') THEN
+            PERFORM insp.refuse('DOCUMENT_FORMAT_UNKNOWN', left(quote_literal(p ->> 'documentFormat'), 40));
+        END IF;
+    END IF;
+    IF p ? 'documentTypes' THEN
+        IF jsonb_typeof(p -> 'documentTypes') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'documentTypes is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'documentTypes') e LOOP
+            IF value NOT IN ('"PASSPORT"', '"VISA"', '"DRIVING_LICENSE"', '"ID_CARD"') THEN
+                PERFORM insp.refuse('DOCUMENT_TYPE_UNKNOWN', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+    IF p ? 'countries' THEN
+        IF jsonb_typeof(p -> 'countries') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'countries is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'countries') e LOOP
+            IF jsonb_typeof(value) <> 'string' OR NOT EXISTS (SELECT FROM insp.country c WHERE c.code = value #>> '{}') THEN
+                PERFORM insp.refuse('COUNTRY_INVALID', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+
+    IF p ? 'callbackUrl' THEN
+        problem := insp.url_problem(insp.request_text(p, 'callbackUrl'), 255, coalesce(endpoint.allow_http, false),
+            coalesce(endpoint.allow_private, false));
+        IF problem IS NULL AND endpoint.id IS NULL THEN
+            problem := 'the partner has no endpoint whose secret could sign';
+        END IF;
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+        END IF;
+        r.callback_url := p ->> 'callbackUrl';
+    ELSIF partner.callback_required AND endpoint.url IS NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_MISSING');
+    END IF;
+
+    IF p ? 'consent' AND jsonb_typeof(p -> 'consent') <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
+    ELSIF partner.consent_required AND NOT (
+        coalesce(p #>> '{consent,obtained}', '') IN ('yes', 'true') AND p #> '{consent}' ? 'obtainedAt') THEN
+        PERFORM insp.refuse('CONSENT_MISSING', 'consent needs obtained and obtainedAt');
+    END IF;
+    IF p #> '{consent}' ? 'obtainedAt' THEN
+        PERFORM insp.request_time(p -> 'consent', 'obtainedAt');
+    END IF;
+
+    IF p ? 'traceparent' THEN
+        r.traceparent := insp.request_text(p, 'traceparent');
+        IF r.traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'traceparent is not a W3C trace context');
+        END IF;
+    END IF;
+
+    IF p ? 'delaySeconds' THEN
+        IF p ? 'runAt' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt');
+        ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is not a number from 0 to 2592000');
+        ELSIF (p -> 'delaySeconds')::numeric > 0 THEN
+            r.run_at := now() + make_interval(secs => (p -> 'delaySeconds')::double precision);
+        END IF;
+    ELSIF p ? 'runAt' THEN
+        r.run_at := insp.request_time(p, 'runAt');
+        IF r.run_at > now() + interval '30 days' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'runAt is more than 30 days ahead');
+        END IF;
+    END IF;
+    r.expires_named := p ? 'expiresAt';
+    r.expires_at := CASE WHEN r.expires_named THEN insp.request_time(p, 'expiresAt')
+        ELSE greatest(now(), coalesce(r.run_at, now())) + partner.job_lifetime END;
+    IF r.expires_at <= greatest(now(), coalesce(r.run_at, now())) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt');
+    END IF;
+
+    IF p ? 'parts' THEN
+        PERFORM insp.check_part_urls(p -> 'parts', coalesce(endpoint.allow_http, false),
+            coalesce(endpoint.allow_private, false));
+        r.part_urls := p -> 'parts';
+        FOR name IN SELECT jsonb_object_keys(r.part_urls) LOOP
+            IF name = ANY (p_inline) THEN
+                PERFORM insp.refuse('PART_UNEXPECTED', name || ' was given both as bytes and by URL');
+            END IF;
+            kinds := kinds || name;
+        END LOOP;
+    END IF;
+    IF p ? 'digests' THEN
+        r.digests := p -> 'digests';
+        IF jsonb_typeof(r.digests) <> 'object' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
+        END IF;
+        FOR name, value IN SELECT d.key, d.value FROM jsonb_each(r.digests) d LOOP
+            IF name <> ALL (insp.part_kinds()) THEN
+                PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+            ELSIF name <> ALL (p_inline) THEN
+                PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
+            ELSIF name = 'FRAMES' AND jsonb_typeof(value) <> 'array' OR name <> 'FRAMES' AND jsonb_typeof(value) <> 'string' THEN
+                PERFORM insp.refuse('DIGEST_INVALID', name);
+            END IF;
+        END LOOP;
+    END IF;
+
+    IF p ->> 'documentFormat' = 'TD3' AND 'BACK' = ANY (kinds) THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
+    END IF;
+    IF flow IN ('liveness', 'authentication', 'enrollment') AND kinds && ARRAY['FRONT', 'BACK', 'DG1', 'DG2', 'SOD'] THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', flow || ' takes no document');
+    END IF;
+    problem := CASE
+        WHEN flow IN ('id', 'id_identity') AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        WHEN flow = 'similarity' AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        WHEN flow IN ('similarity', 'authentication', 'enrollment') AND 'FACE' <> ALL (kinds) THEN 'FACE'
+        WHEN flow = 'liveness' AND NOT kinds && ARRAY['FACE', 'FRAMES'] THEN 'FACE or FRAMES'
+        WHEN 'BACK' = ANY (kinds) AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        END;
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('PART_MISSING', problem);
+    END IF;
+
+    r.payload := (p - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane'])
+        || jsonb_build_object('workflow', flow);
+    RETURN r;
+END
+$$;
+COMMENT ON FUNCTION insp.check_request(jsonb, text[]) IS
+    'Checks a payload, given the kinds of parts that come as bytes; raises one error, or returns the request taken apart';
+
+CREATE FUNCTION insp.accept(
+    p_payloads jsonb[], p_inline text[], p_content bytea,
+    OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb
+)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    keys record;
+    lanes smallint[];
+    conflicts boolean;
+BEGIN
+    WITH checked AS MATERIALIZED (
+        SELECT u.n, nextval('insp.job_id') AS id, gen_random_uuid() AS public_id, u.payload AS original, c.*
+        FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n), LATERAL insp.check_request(u.payload, p_inline) c
+    ), keyed AS (
+        -- Waits for a call with the same key that is under way; sorted, so that two calls cannot wait for each other.
+        INSERT INTO insp.job_key AS k (partner_id, key, job_id, public_id, request_sha256)
+        SELECT c.partner_id, c.idempotency_key, c.id, c.public_id,
+            sha256(convert_to(c.original::text, 'UTF8') || coalesce(p_content, ''))
+        FROM checked c WHERE c.idempotency_key IS NOT NULL ORDER BY c.partner_id, c.idempotency_key
+        ON CONFLICT DO NOTHING
+        RETURNING k.job_id
+    ), fresh AS MATERIALIZED (
+        SELECT c.*, (c.partner_id % 64)::smallint AS slot FROM checked c
+        WHERE c.idempotency_key IS NULL OR c.id IN (SELECT k.job_id FROM keyed k)
+    ), jobs AS (
+        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, slot, region, expires_at, callback_url,
+            traceparent, payload)
+        SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, f.lane, f.slot, f.region, f.expires_at, f.callback_url,
+            f.traceparent, f.payload
+        FROM fresh f
+    ), waiting AS (
+        INSERT INTO insp.ready (region, lane, slot, job_id)
+        SELECT f.region, f.lane, f.slot, f.id FROM fresh f WHERE f.run_at IS NULL OR f.run_at <= now() ORDER BY f.n
+    ), scheduled AS (
+        INSERT INTO insp.delayed (run_at, job_id, region, lane, slot)
+        SELECT f.run_at, f.id, f.region, f.lane, f.slot FROM fresh f WHERE f.run_at > now()
+    ), deadlines AS (
+        INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
+    ), parts AS (
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        SELECT f.id, e.key, i.ordinal - 1, decode(i.part ->> 'sha256', 'hex'), i.part ->> 'url'
+        FROM fresh f, jsonb_each(f.part_urls) e, LATERAL (
+            SELECT e.value AS part, 1 AS ordinal WHERE jsonb_typeof(e.value) = 'object'
+            UNION ALL
+            SELECT a.value, a.n FROM jsonb_array_elements(
+                CASE WHEN jsonb_typeof(e.value) = 'array' THEN e.value ELSE '[]' END) WITH ORDINALITY AS a (value, n)
+        ) i
+        WHERE f.part_urls IS NOT NULL
+    )
+    SELECT array_agg(c.public_id ORDER BY c.n), array_agg(CASE WHEN f.id IS NOT NULL THEN c.id END ORDER BY c.n),
+        (array_agg(c.digests ORDER BY c.n))[1], array_agg(DISTINCT c.lane) FILTER (WHERE f.id IS NOT NULL),
+        bool_or(f.id IS NULL)
+    INTO public_ids, job_ids, accept.digests, lanes, conflicts
+    FROM checked c LEFT JOIN fresh f ON f.n = c.n;
+
+    IF conflicts THEN
+        -- A key that was there before: the same request gets the id that the first one got.
+        FOR keys IN
+            SELECT u.n, k.public_id,
+                k.request_sha256 = sha256(convert_to(u.payload::text, 'UTF8') || coalesce(p_content, '')) AS same
+            FROM unnest(p_payloads, job_ids) WITH ORDINALITY AS u (payload, job_id, n)
+                JOIN insp.partner p ON p.name = u.payload ->> 'partner'
+                JOIN insp.job_key k ON k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey'
+            WHERE u.job_id IS NULL
+        LOOP
+            IF NOT keys.same THEN
+                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+            END IF;
+            public_ids[keys.n] := keys.public_id;
+        END LOOP;
+    END IF;
+    PERFORM insp.wake(l) FROM unnest(lanes) AS l;
+    -- Far ahead of need, so that producers never depend on a worker being there to make partitions.
+    IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
+        PERFORM insp.ensure_partitions();
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea) IS
+    'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
+
+CREATE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    digest bytea;
+BEGIN
+    IF p_bytes IS NULL OR length(p_bytes) = 0 THEN
+        PERFORM insp.refuse('PART_EMPTY', p_kind);
+    ELSIF length(p_bytes) > 20971520 THEN
+        PERFORM insp.refuse('PART_TOO_LARGE', p_kind || ': more than 20 MiB');
+    ELSIF p_digest IS NOT NULL AND p_digest !~ '^[0-9A-Fa-f]{64}$' THEN
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind);
+    END IF;
+    digest := sha256(p_bytes);
+    IF p_digest IS NOT NULL AND digest <> decode(p_digest, 'hex') THEN
+        PERFORM insp.refuse('DIGEST_MISMATCH', p_kind);
+    END IF;
+    RETURN digest;
+END
+$$;
+COMMENT ON FUNCTION insp.check_part(text, bytea, text) IS 'Checks the bytes of a part and returns their SHA-256';
+
+CREATE FUNCTION insp.enqueue(
+    payload jsonb,
+    front bytea DEFAULT NULL,
+    back bytea DEFAULT NULL,
+    face bytea DEFAULT NULL,
+    frames bytea[] DEFAULT NULL,
+    dg1 bytea DEFAULT NULL,
+    dg2 bytea DEFAULT NULL,
+    sod bytea DEFAULT NULL,
+    session_blob bytea DEFAULT NULL
+) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Before anything is looked at: digests belongs to a payload that may be of any shape.
+    named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
+        THEN payload -> 'digests' ELSE '{}' END;
+    kinds text[] := '{}';
+    ordinals smallint[] := '{}';
+    sums bytea[] := '{}';
+    accepted record;
+    i integer;
+BEGIN
+    IF frames IS NOT NULL THEN
+        IF cardinality(frames) = 0 THEN
+            PERFORM insp.refuse('PART_EMPTY', 'FRAMES');
+        ELSIF cardinality(frames) > 256 THEN
+            PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+        ELSIF named ? 'FRAMES' AND (jsonb_typeof(named -> 'FRAMES') <> 'array'
+            OR jsonb_array_length(named -> 'FRAMES') <> cardinality(frames)) THEN
+            PERFORM insp.refuse('DIGEST_INVALID', 'FRAMES: one digest for each frame');
+        END IF;
+    END IF;
+    SELECT coalesce(array_agg(k.kind), '{}') INTO kinds FROM unnest(
+        ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB'],
+        ARRAY[front IS NOT NULL, back IS NOT NULL, face IS NOT NULL, frames IS NOT NULL, dg1 IS NOT NULL, dg2 IS NOT NULL,
+            sod IS NOT NULL, session_blob IS NOT NULL]) AS k (kind, given)
+    WHERE k.given;
+    -- The payload first: its errors say more than those of the bytes.
+    IF cardinality(kinds) > 0 THEN
+        PERFORM insp.check_request(payload, kinds);
+    END IF;
+    IF front IS NOT NULL THEN sums := sums || insp.check_part('FRONT', front, named ->> 'FRONT'); END IF;
+    IF back IS NOT NULL THEN sums := sums || insp.check_part('BACK', back, named ->> 'BACK'); END IF;
+    IF face IS NOT NULL THEN sums := sums || insp.check_part('FACE', face, named ->> 'FACE'); END IF;
+    FOR i IN 1 .. coalesce(cardinality(frames), 0) LOOP
+        sums := sums || insp.check_part('FRAMES', frames[i], named #>> ARRAY['FRAMES', (i - 1)::text]);
+    END LOOP;
+    IF dg1 IS NOT NULL THEN sums := sums || insp.check_part('DG1', dg1, named ->> 'DG1'); END IF;
+    IF dg2 IS NOT NULL THEN sums := sums || insp.check_part('DG2', dg2, named ->> 'DG2'); END IF;
+    IF sod IS NOT NULL THEN sums := sums || insp.check_part('SOD', sod, named ->> 'SOD'); END IF;
+    IF session_blob IS NOT NULL THEN
+        sums := sums || insp.check_part('SESSION_BLOB', session_blob, named ->> 'SESSION_BLOB');
+    END IF;
+
+    SELECT * INTO accepted FROM insp.accept(ARRAY[payload], kinds,
+        convert_to(array_to_string(kinds, ',') || array_to_string(sums, ','), 'UTF8'));
+    IF accepted.job_ids[1] IS NOT NULL AND cardinality(kinds) > 0 THEN
+        -- One statement for all parts; sums are in the same order.
+        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, bytes)
+        SELECT accepted.job_ids[1], b.kind, b.ordinal, length(b.bytes),
+            sums[row_number() OVER (ORDER BY b.place, b.ordinal)], b.bytes
+        FROM (
+            SELECT 1 AS place, 'FRONT' AS kind, 0::smallint AS ordinal, front AS bytes
+            UNION ALL SELECT 2, 'BACK', 0, back
+            UNION ALL SELECT 3, 'FACE', 0, face
+            UNION ALL SELECT 4, 'FRAMES', (u.n - 1)::smallint, u.bytes FROM unnest(frames) WITH ORDINALITY AS u (bytes, n)
+            UNION ALL SELECT 5, 'DG1', 0, dg1
+            UNION ALL SELECT 6, 'DG2', 0, dg2
+            UNION ALL SELECT 7, 'SOD', 0, sod
+            UNION ALL SELECT 8, 'SESSION_BLOB', 0, session_blob) b
+        WHERE b.bytes IS NOT NULL;
+    END IF;
+    RETURN accepted.public_ids[1];
+END
+$$;
+COMMENT ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
+    'Accepts one job and returns its id. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, consent. Takes part in the caller''s transaction';
+
+CREATE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT unnest(a.public_ids) FROM insp.accept(payloads, '{}', NULL) a;
+END
+$$;
+COMMENT ON FUNCTION insp.enqueue_many(jsonb[]) IS
+    'Accepts many jobs whose parts are given by URL and returns their ids in order; all of them or, after an error, none';
+
+CREATE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+DECLARE
+    j insp.job;
+BEGIN
+    SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    RETURN coalesce((SELECT s.output FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
+        || jsonb_build_object('id', j.public_id, 'status', j.status,
+            'workflow', jsonb_build_object('key', j.payload ->> 'workflow',
+                'definitionKey', insp.definition_key(j.payload ->> 'workflow')),
+            'createdAt', insp.iso_time(j.created_at))
+        || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(j.started_at),
+            'completedAt', insp.iso_time(j.completed_at),
+            'customerInternalReference', j.payload -> 'customerInternalReference',
+            'userReference', j.payload -> 'userReference',
+            'reportingCriteria', j.payload -> 'reportingCriteria'));
+END
+$$;
+COMMENT ON FUNCTION insp.job_result(uuid) IS
+    'The result document of a job. Its results are valid only once status is 128; before that it says how far the job is';
+
+CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    job bigint;
+BEGIN
+    SELECT x.id INTO job FROM insp.job x WHERE x.public_id = p_id;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    RETURN insp.end_unclaimed(ARRAY[job], 'CANCELLED', NULL) = 1;
+END
+$$;
+COMMENT ON FUNCTION insp.cancel(uuid) IS
+    'Finishes a job that is not finished yet as CANCELLED, waiting or running; false: it was finished before';
+
+CREATE FUNCTION insp.pause_lane(p_lane text, p_reason text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    UPDATE insp.control SET paused = true, reason = p_reason, changed_at = now(), changed_by = session_user
+    WHERE lane = CASE p_lane WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p_lane), 40));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.pause_lane(text, text) IS 'Stops claims from a lane (urgent, normal, bulk); running jobs finish';
+
+CREATE FUNCTION insp.resume_lane(p_lane text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number smallint;
+BEGIN
+    UPDATE insp.control SET paused = false, reason = NULL, changed_at = now(), changed_by = session_user
+    WHERE lane = CASE p_lane WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END
+    RETURNING lane INTO number;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p_lane), 40));
+    END IF;
+    PERFORM insp.wake(number);
+END
+$$;
+COMMENT ON FUNCTION insp.resume_lane(text) IS 'Lets claims from a lane go on';
+
+CREATE FUNCTION insp.drain_worker(p_worker bigint) RETURNS boolean
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    WITH w AS (UPDATE insp.worker SET draining = true WHERE id = p_worker RETURNING 1) SELECT EXISTS (SELECT FROM w)
+$$;
+COMMENT ON FUNCTION insp.drain_worker(bigint) IS
+    'Makes a worker claim no more, finish its jobs and stop; false: no such worker';
+
+GRANT EXECUTE ON FUNCTION
+    insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea),
+    insp.enqueue_many(jsonb[]), insp.job_result(uuid), insp.cancel(uuid)
+TO insp_producer, insp_operator;
+GRANT EXECUTE ON FUNCTION insp.pause_lane(text, text), insp.resume_lane(text), insp.drain_worker(bigint) TO insp_operator;

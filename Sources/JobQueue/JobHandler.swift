@@ -1,0 +1,58 @@
+public import Foundation
+public import InspectCore
+
+/// What is done with a job.
+public protocol JobHandler: Sendable {
+    /// Works on a job.
+    ///
+    /// The task is cancelled when the lease is lost, when the job takes longer than its deadline, or when the worker has to
+    /// stop at once; what the method then returns or throws is not stored.
+    ///
+    /// - Returns: The job's result as JSON; it is stored with status 128.
+    /// - Throws: ``InspectError``: a retryable one is tried again later, a permanent one finishes the job with decision
+    ///   NOT_EXECUTED. Any other error counts as ``ErrorCode/internalError``.
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data
+}
+
+/// The job is no longer this worker's: stop, and write nothing more.
+public struct LeaseLost: Error, Sendable {
+    public init() {}
+}
+
+/// What a handler may do for the job it was given.
+public final class JobContext: Sendable {
+    private let job: ClaimedJob
+    private let worker: JobWorker
+
+    init(_ job: ClaimedJob, _ worker: JobWorker) {
+        self.job = job
+        self.worker = worker
+    }
+
+    /// Reads the job's inputs.
+    ///
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/partNotFound`` if retention removed the bytes, or
+    ///   ``ErrorCode/databaseUnavailable``.
+    public func parts() async throws -> [JobPart] {
+        try await self.worker.parts(of: self.job)
+    }
+
+    /// Stores the result of a stage.
+    ///
+    /// It is written with the next batch, in the order of the calls and before the job's own result. A crash before that
+    /// costs the stage, which the next attempt then repeats.
+    ///
+    /// - Parameters:
+    ///   - stage: The status that the job reaches by it.
+    ///   - output: The result as JSON.
+    /// - Throws: ``LeaseLost`` if the job is known to be no longer this worker's.
+    public func complete(_ stage: JobStatus, output: Data) async throws {
+        precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
+        try self.worker.store(stage, output, of: self.job)
+    }
+
+    /// Fails if the job is known to be no longer this worker's; for long loops.
+    public func checkLease() throws {
+        guard self.worker.holds(self.job) else { throw LeaseLost() }
+    }
+}

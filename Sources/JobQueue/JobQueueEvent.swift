@@ -1,0 +1,33 @@
+public import InspectCore
+
+/// What a worker tells about itself, for logs and metrics. It holds no personal data.
+public enum JobQueueEvent: Sendable {
+    /// The worker is registered under this number.
+    case registered(worker: Int64)
+    /// One round trip of the claiming connection: so many writes stored and jobs claimed, in seconds.
+    case roundTrip(written: Int, claimed: Int, seconds: Double)
+    case started(job: String, attempt: Int)
+    /// Finished with a result; seconds since it was claimed.
+    case finished(job: String, attempt: Int, seconds: Double)
+    case retried(job: String, attempt: Int, error: InspectError, after: Double)
+    case givenUp(job: String, attempt: Int, error: InspectError)
+    /// Returned to the queue with the attempt refunded.
+    case handedBack(job: String)
+    /// A write was refused, for the lease was no longer ours.
+    case leaseLost(job: String)
+    /// The job took longer than its deadline and was stopped.
+    case overdue(job: String)
+    /// The database could not be used; the worker tries again after so many seconds.
+    case databaseUnavailable(role: String, error: String, retryAfter: Double)
+    /// No heartbeat got through for so many seconds: claiming stopped and the work was dropped.
+    case suspended(silentFor: Double)
+    case resumed
+    /// The fleet declared this worker dead; it starts anew under another number.
+    case declaredDead(worker: Int64)
+    case promoted(Int)
+    case rescued(requeued: Int, givenUp: Int, workers: Int)
+    case swept(Int)
+    case expired(Int)
+    case stopping(running: Int)
+    case stopped
+}

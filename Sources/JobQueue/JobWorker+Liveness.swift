@@ -1,0 +1,236 @@
+internal import Foundation
+internal import Glibc
+internal import InspectCore
+internal import Postgres
+
+extension JobWorker {
+    // MARK: Registration
+
+    /// Registers this run of the worker, waiting for the database if it is away.
+    func register() async throws {
+        let connection = ReconnectingConnection(self.configuration, role: "start", timeout: .seconds(5))
+        var backoff = Backoff()
+        while !self.state.withLock({ $0.isStopping }) {
+            do {
+                try await self.register(on: try await connection.open())
+                break
+            } catch let error as PostgresError where error.isTransient {
+                let wait = backoff.next()
+                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait))
+                try await Task.sleep(for: .seconds(wait))
+            } catch let error as PostgresError {
+                await connection.close()
+                throw error.sqlState.flatMap(ErrorCode.init(sqlState:)).map { InspectError($0) } ?? error
+            }
+        }
+        await connection.close()
+    }
+
+    private func register(on connection: PostgresConnection) async throws {
+        let incarnation = UUID().uuidString
+        let statement = QueueStatements.register(self.configuration, incarnation: incarnation, process: getpid())
+        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let identity = WorkerIdentity(
+            id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
+        let numbers = try row.isNull("floor_queues") ? [] : row.intArray("floor_queues")
+        let seqs = try row.isNull("floor_seqs") ? [] : row.intArray("floor_seqs")
+        let floors = QueueFloors(
+            regions: identity.region == 0 ? [0] : [identity.region, 0], lanes: self.configuration.lanes,
+            floors: Array(zip(numbers, seqs)))
+        self.state.withLock { state in
+            state.identity = identity
+            state.floors = floors
+            state.lastHeartbeat = .now
+            state.isSuspended = false
+            state.isHinted = true
+            state.unknownLeases = [:]
+        }
+        self.report(.registered(worker: identity.id))
+        self.signal.notify()
+    }
+
+    // MARK: Heartbeat
+
+    /// Says every few seconds that this worker lives, and compares the leases that the database knows with its own.
+    func runHeartbeat() async {
+        let source = ReconnectingConnection(self.configuration, role: "heartbeat", timeout: .seconds(4))
+        var backoff = Backoff()
+        while !Task.isCancelled {
+            var pause = self.configuration.heartbeatInterval
+            do {
+                let connection = try await source.open()
+                if let identity = self.state.withLock({ $0.identity }) {
+                    try await self.beat(identity, on: connection)
+                } else {
+                    try await self.register(on: connection)
+                }
+                // A worker that was just declared dead registers again at once.
+                if self.state.withLock({ $0.identity == nil }) { pause = 0.01 }
+                backoff.reset()
+            } catch {
+                pause = backoff.next()
+                self.report(
+                    .databaseUnavailable(
+                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
+            }
+            try? await Task.sleep(for: .seconds(pause))
+        }
+        await source.close()
+    }
+
+    private func beat(_ identity: WorkerIdentity, on connection: PostgresConnection) async throws {
+        let (busy, floors, before) = self.state.withLock { state in
+            (state.running.count, state.floors.reported, state.running.mapValues { $0.job.fence })
+        }
+        let statement = QueueStatements.heartbeat(identity, busy: busy, floors: floors)
+        // Measured from the sending: what the database noted lies after that.
+        let sent = ContinuousClock.now
+        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        guard try row.bool("alive") else {
+            self.report(.declaredDead(worker: identity.id))
+            self.state.withLock { $0.identity = nil }
+            self.drop { _ in true }
+            return
+        }
+        let leases = Dictionary(
+            zip(try row.intArray("lease_jobs"), try row.intArray("lease_fences")), uniquingKeysWith: { $1 })
+        let wasSuspended = self.state.withLock { state -> Bool in
+            state.lastHeartbeat = sent
+            defer { state.isSuspended = false }
+            return state.isSuspended
+        }
+        if wasSuspended {
+            self.report(.resumed)
+            self.signal.notify()
+        }
+        // Running here since before the question, but no lease there: cancelled, or taken back.
+        self.drop { job in before[job.id] == job.fence && leases[job.id] != job.fence }
+        self.adopt(leases)
+        if try row.bool("draining") { self.stop() }
+    }
+
+    /// Hands back leases that nobody here works on: their claim was committed, but its answer was lost.
+    ///
+    /// One that is seen for the first time may be a claim whose answer is still on its way, so it is left until the next
+    /// heartbeat.
+    private func adopt(_ leases: [Int64: Int64]) {
+        let hasWrites = self.state.withLock { state -> Bool in
+            let unknown = leases.filter { job, fence in
+                state.running[job]?.job.fence != fence && state.ending[job] != fence
+            }
+            let now = ContinuousClock.now
+            var count = 0
+            for (job, fence) in unknown where state.unknownLeases[job] == fence {
+                let claimed = ClaimedJob(
+                    id: job, publicID: "", fence: fence, attempt: 0, crashes: 0, status: .started, payload: Data(),
+                    steps: [:], traceparent: nil)
+                state.add(QueueWrite(kind: .handBack, job: claimed, claimedAt: now), at: now)
+                count += 1
+            }
+            state.unknownLeases = unknown
+            return count > 0
+        }
+        if hasWrites { self.signal.notify() }
+    }
+
+    // MARK: Watchdog
+
+    /// Enforces what must be enforced also while the database does not answer.
+    func runWatchdog() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(100))
+            let now = ContinuousClock.now
+            self.suspendIfSilent(now)
+            self.endOverdue(now)
+            self.endShutdown(now)
+        }
+    }
+
+    private func suspendIfSilent(_ now: ContinuousClock.Instant) {
+        let silentFor = self.state.withLock { state -> Double? in
+            let silentFor = (now - state.lastHeartbeat).seconds
+            guard !state.isSuspended, silentFor > self.configuration.heartbeatPatience else { return nil }
+            state.isSuspended = true
+            return silentFor
+        }
+        guard let silentFor else { return }
+        self.report(.suspended(silentFor: silentFor))
+        self.drop { _ in true }
+    }
+
+    private func endOverdue(_ now: ContinuousClock.Instant) {
+        let limit = Duration.seconds(self.configuration.jobDeadline)
+        let overdue = self.state.withLock { state in
+            state.mark(.overdue, at: now) { $0.disposition == .working && now - $0.claimedAt > limit }
+        }
+        for (job, task) in overdue {
+            task?.cancel()
+            self.report(.overdue(job: job.publicID))
+        }
+        // A handler that does not heed its cancellation keeps its task, but neither the slot nor the job.
+        for running in self.state.withLock({ $0.deaf(after: .seconds(5), at: now) }) {
+            self.conclude(running.job, .failure(CancellationError()))
+        }
+    }
+
+    private func endShutdown(_ now: ContinuousClock.Instant) {
+        let limit = Duration.seconds(self.configuration.shutdownDeadline)
+        let late = self.state.withLock { state in
+            guard let since = state.stoppingSince, now - since > limit else { return [] as WorkerState.Marked }
+            return state.mark(.handBack, at: now) { $0.disposition == .working }
+        }
+        for (_, task) in late { task?.cancel() }
+    }
+
+    // MARK: Listener
+
+    /// Turns notifications into wake-ups of the pump. Only a hint: the pump also looks by itself.
+    func runListener() async {
+        var backoff = Backoff()
+        let lanes = Set(self.configuration.lanes.map(String.init))
+        while !Task.isCancelled {
+            do {
+                var options = self.configuration.connection
+                options.name += " listener"
+                let connection = try await PostgresConnection.connect(
+                    self.configuration.listenURL ?? self.configuration.databaseURL, options: options)
+                let stream = try await connection.listen("insp_ready")
+                backoff.reset()
+                // What was announced while nobody listened.
+                self.hint()
+                let check = Task { await Self.check(connection) }
+                await withTaskCancellationHandler {
+                    for await notification in stream where lanes.contains(notification.payload) { self.hint() }
+                } onCancel: {
+                    check.cancel()
+                    Task { await connection.close() }
+                }
+                check.cancel()
+                await connection.close()
+                if Task.isCancelled { return }
+                throw PostgresError(.connectionLost, "the listening connection ended")
+            } catch {
+                let wait = backoff.next()
+                self.report(
+                    .databaseUnavailable(
+                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
+                try? await Task.sleep(for: .seconds(wait))
+            }
+        }
+    }
+
+    private func hint() {
+        self.state.withLock { $0.isHinted = true }
+        self.signal.notify()
+    }
+
+    /// A listening connection that died says nothing, which is what a living one mostly says too: so it is asked.
+    private static func check(_ connection: PostgresConnection) async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(10))
+            let listens = try? await connection.query(
+                "SELECT count(*) > 0 FROM pg_listening_channels()", timeout: .seconds(5))[0].bool(0)
+            if listens != true { return await connection.close() }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+internal import Synchronization
+
+/// Claims jobs, has them worked on, and stores what comes of it.
+///
+/// All state lies behind one lock; four loops work on it: the pump (claims and writes, one connection), the heartbeat
+/// (another), the listener (a third) and the watchdog (none). Maintenance and the reading of parts share a fourth
+/// connection, so that neither a large image nor a slow sweep holds up a claim or a heartbeat.
+public final class JobWorker: Sendable {
+    let configuration: JobWorkerConfiguration
+    let handler: any JobHandler
+    let report: @Sendable (JobQueueEvent) -> Void
+    let state = Mutex(WorkerState())
+    /// Wakes the pump.
+    let signal = Signal()
+    let auxiliary: ReconnectingConnection
+
+    public init(
+        _ configuration: JobWorkerConfiguration, handler: any JobHandler,
+        report: @escaping @Sendable (JobQueueEvent) -> Void = { _ in }
+    ) {
+        precondition(configuration.slots > 0, "a worker needs at least one slot")
+        self.configuration = configuration
+        self.handler = handler
+        self.report = report
+        self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary")
+    }
+
+    /// Works until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
+    /// ``JobWorkerConfiguration/drains``, the queue is empty. Lost databases are waited for.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist.
+    public func run() async throws {
+        try await self.register()
+        await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await self.runHeartbeat() }
+                group.addTask { await self.runListener() }
+                group.addTask { await self.runWatchdog() }
+                if self.configuration.maintains { group.addTask { await self.runMaintenance() } }
+                // Not a child: what is finished must be written also when the caller's task was cancelled.
+                await Task { await self.runPump() }.value
+                group.cancelAll()
+            }
+        } onCancel: {
+            self.stop()
+        }
+        await self.auxiliary.close()
+        self.report(.stopped)
+    }
+
+    /// Stops claiming, lets running jobs end within ``JobWorkerConfiguration/shutdownDeadline`` and hands the others back.
+    public func stop() {
+        let running = self.state.withLock { state -> Int? in
+            if state.isStopping { return nil }
+            state.stoppingSince = .now
+            return state.running.count
+        }
+        if let running { self.report(.stopping(running: running)) }
+        self.signal.notify()
+    }
+
+    // MARK: Jobs
+
+    /// Starts work on a claimed job.
+    func start(_ job: ClaimedJob) {
+        let now = ContinuousClock.now
+        self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now) }
+        self.report(.started(job: job.publicID, attempt: job.attempt))
+        let task = Task {
+            let outcome: Result<Data, any Error>
+            do {
+                outcome = .success(try await self.handler.run(job, JobContext(job, self)))
+            } catch {
+                outcome = .failure(error)
+            }
+            self.conclude(job, outcome)
+        }
+        let isLost = self.state.withLock { state -> Bool in
+            guard state.running[job.id]?.job.fence == job.fence else { return false }
+            state.running[job.id]?.task = task
+            return state.running[job.id]?.disposition != .working
+        }
+        if isLost { task.cancel() }
+    }
+
+    /// Turns a job's outcome into the write that ends its lease; the slot is free from here on.
+    func conclude(_ job: ClaimedJob, _ outcome: Result<Data, any Error>) {
+        let now = ContinuousClock.now
+        let kind: (WorkerState.Disposition) -> QueueWrite.Kind? = { disposition in
+            switch (outcome, disposition) {
+            case (_, .lost): return nil
+            case (.success(let output), _): return .finish(StorableJSON.text(output))
+            case (.failure, .handBack): return .handBack
+            case (.failure, .overdue):
+                return self.kind(after: InspectError(.analyzerTimeout, "the job's own deadline"), of: job)
+            case (.failure(is LeaseLost), .working): return nil
+            case (.failure(let error), .working):
+                return self.kind(
+                    after: error as? InspectError ?? InspectError(.internalError, "\(type(of: error))"), of: job)
+            }
+        }
+        self.state.withLock { state in
+            guard let running = state.running[job.id], running.job.fence == job.fence else { return }
+            state.running[job.id] = nil
+            guard let kind = kind(running.disposition) else { return }
+            state.add(QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt), at: now)
+        }
+        self.signal.notify()
+    }
+
+    private func kind(after error: InspectError, of job: ClaimedJob) -> QueueWrite.Kind {
+        let verdict = self.configuration.retryPolicy.verdict(
+            after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0),
+            random: Double.random(in: -1...1))
+        switch verdict {
+        case .giveUp(let final): return .giveUp(final)
+        case .retry(let seconds): return .retry(error, after: seconds)
+        }
+    }
+
+    /// Ends the work on jobs whose lease is gone.
+    func drop(where isMeant: @Sendable (ClaimedJob) -> Bool) {
+        let dropped = self.state.withLock { state in state.mark(.lost, at: .now) { isMeant($0.job) } }
+        for (job, task) in dropped {
+            task?.cancel()
+            self.report(.leaseLost(job: job.publicID))
+        }
+    }
+
+    // MARK: For handlers
+
+    func holds(_ job: ClaimedJob) -> Bool {
+        self.state.withLock { state in
+            guard let running = state.running[job.id], running.job.fence == job.fence else { return false }
+            return running.disposition != .lost
+        }
+    }
+
+    func store(_ stage: JobStatus, _ output: Data, of job: ClaimedJob) throws {
+        let text = StorableJSON.text(output)
+        let isHeld = self.state.withLock { state -> Bool in
+            guard let running = state.running[job.id], running.job.fence == job.fence, running.disposition != .lost
+            else { return false }
+            state.add(QueueWrite(kind: .step(stage, text), job: job, claimedAt: running.claimedAt), at: .now)
+            return true
+        }
+        guard isHeld else { throw LeaseLost() }
+        self.signal.notify()
+    }
+
+    func parts(of job: ClaimedJob) async throws -> [JobPart] {
+        let statement = QueueStatements.parts(of: job)
+        do {
+            let rows = try await self.auxiliary.retrying(for: 20) { connection in
+                try await connection.query(statement.sql, statement.parameters)
+            }
+            return try QueueStatements.parts(from: rows)
+        } catch let error as PostgresError {
+            // Raised by insp.parts.
+            if error.sqlState == "IN100" {
+                self.drop { $0.id == job.id && $0.fence == job.fence }
+                throw LeaseLost()
+            }
+            throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
+        }
+    }
+}

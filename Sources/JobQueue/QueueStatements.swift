@@ -1,0 +1,224 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// All SQL that the queue speaks: calls of the functions of `Migrations/0006_queue.sql`.
+enum QueueStatements {
+    static func register(
+        _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32
+    ) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT * FROM insp.worker_start($1, $2, $3, $4, $5, $6, $7)",
+            [
+                .text(incarnation), .text(configuration.host), .int(Int64(process)), .text(configuration.version),
+                .optional(configuration.region), .intArray(configuration.lanes.map(Int64.init)),
+                .int(Int64(configuration.slots)),
+            ])
+    }
+
+    static func heartbeat(
+        _ identity: WorkerIdentity, busy: Int, floors: (numbers: [Int64], seqs: [Int64])
+    ) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT * FROM insp.heartbeat($1, $2, $3, $4, $5)",
+            [
+                .int(identity.id), .text(identity.incarnation), .int(Int64(busy)), .intArray(floors.numbers),
+                .intArray(floors.seqs),
+            ])
+    }
+
+    static func stop(_ identity: WorkerIdentity) -> PostgresStatement {
+        PostgresStatement("SELECT insp.worker_stop($1, $2)", [.int(identity.id), .text(identity.incarnation)])
+    }
+
+    static func isEmpty(_ identity: WorkerIdentity) -> PostgresStatement {
+        PostgresStatement("SELECT insp.is_empty($1)", [.int(identity.id)])
+    }
+
+    static func claim(
+        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look]
+    ) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9)",
+            [
+                .int(identity.id), .text(identity.incarnation), .double(leaseTime), .int(Int64(limit)),
+                .intArray(looks.map { Int64($0.queue.region) }), .intArray(looks.map { Int64($0.queue.lane) }),
+                .intArray(looks.map { Int64($0.queue.slot) }), .intArray(looks.map(\.floor)),
+                .intArray(looks.map { Int64($0.cap) }),
+            ])
+    }
+
+    static func parts(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT * FROM insp.parts($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    // MARK: Writes
+
+    /// The statements for a batch of writes, in the order in which they must run.
+    ///
+    /// - Returns: With each statement the writes whose job it returns if their lease held.
+    static func writes(_ batch: [QueueWrite]) -> [(statement: PostgresStatement, writes: [QueueWrite])] {
+        var statements: [(PostgresStatement, [QueueWrite])] = []
+        var finishing: Set<Int64> = []
+        for write in batch {
+            if case .finish = write.kind { finishing.insert(write.job.id) }
+        }
+        let stepsAlone = batch.filter { !$0.endsLease && !finishing.contains($0.job.id) }
+        if !stepsAlone.isEmpty {
+            let arrays = self.stepArrays(stepsAlone)
+            statements.append(
+                (PostgresStatement("SELECT * FROM insp.store_steps($1, $2, $3, $4)", arrays), stepsAlone))
+        }
+        let finishes = batch.filter { if case .finish = $0.kind { true } else { false } }
+        if !finishes.isEmpty {
+            let outputs = finishes.map { write -> String? in
+                if case .finish(let output) = write.kind { output } else { nil }
+            }
+            let steps = self.stepArrays(batch.filter { !$0.endsLease && finishing.contains($0.job.id) })
+            statements.append(
+                (
+                    PostgresStatement(
+                        "SELECT * FROM insp.settle($1, $2, $3, $4, $5, $6, $7)",
+                        [self.jobs(finishes), self.fences(finishes), .textArray(outputs)] + steps), finishes
+                ))
+        }
+        var givenUp: [QueueWrite] = []
+        var giveUps: [InspectError] = []
+        var retried: [QueueWrite] = []
+        var retries: [(error: InspectError, after: Double)] = []
+        var handedBack: [QueueWrite] = []
+        for write in batch {
+            switch write.kind {
+            case .step, .finish: break
+            case .giveUp(let error):
+                givenUp.append(write)
+                giveUps.append(error)
+            case .retry(let error, let after):
+                retried.append(write)
+                retries.append((error, after))
+            case .handBack: handedBack.append(write)
+            }
+        }
+        if !givenUp.isEmpty {
+            statements.append(
+                (
+                    PostgresStatement(
+                        "SELECT * FROM insp.give_up($1, $2, $3, $4, $5)",
+                        [
+                            self.jobs(givenUp), self.fences(givenUp), .textArray(giveUps.map(\.code.rawValue)),
+                            .textArray(giveUps.map { $0.detail.replacing("\0", with: "") }),
+                            self.booleans(giveUps.map(\.code.isCrash)),
+                        ]), givenUp
+                ))
+        }
+        if !retried.isEmpty {
+            statements.append(
+                (
+                    PostgresStatement(
+                        "SELECT * FROM insp.retry_later($1, $2, $3, $4, $5)",
+                        [
+                            self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after)),
+                            .textArray(retries.map(\.error.code.rawValue)),
+                            self.booleans(retries.map(\.error.code.isCrash)),
+                        ]), retried
+                ))
+        }
+        if !handedBack.isEmpty {
+            statements.append(
+                (
+                    PostgresStatement(
+                        "SELECT * FROM insp.hand_back($1, $2)", [self.jobs(handedBack), self.fences(handedBack)]),
+                    handedBack
+                ))
+        }
+        return statements
+    }
+
+    private static func stepArrays(_ writes: [QueueWrite]) -> [PostgresValue] {
+        var statuses: [Int64] = []
+        var outputs: [String?] = []
+        for write in writes {
+            guard case .step(let status, let output) = write.kind else { continue }
+            statuses.append(Int64(status.rawValue))
+            outputs.append(output)
+        }
+        return [self.jobs(writes), self.fences(writes), .intArray(statuses), .textArray(outputs)]
+    }
+
+    private static func jobs(_ writes: [QueueWrite]) -> PostgresValue { .intArray(writes.map(\.job.id)) }
+    private static func fences(_ writes: [QueueWrite]) -> PostgresValue { .intArray(writes.map(\.job.fence)) }
+
+    /// An array of booleans; its type follows from the function that takes it.
+    private static func booleans(_ values: [Bool]) -> PostgresValue {
+        .text("{" + values.map { $0 ? "t" : "f" }.joined(separator: ",") + "}")
+    }
+
+    // MARK: Rows
+
+    /// A claimed job with the queue it came from; `nil` for the job if it was finished while it waited, or has expired.
+    struct Claim {
+        var job: ClaimedJob
+        var queue: QueueFloors.Queue
+        var seq: Int64
+        /// False if the job was cancelled or expired while it waited: then only the lease is to be dropped.
+        var isOpen: Bool
+        var isExpired: Bool
+    }
+
+    /// The rows of a claim: how far the queue reaches, the paused lanes, and the jobs; `nil` if the worker is not known
+    /// or is to drain.
+    static func claims(from rows: [PostgresRow]) throws -> (high: Int64, paused: Set<Int>, claims: [Claim])? {
+        guard let head = rows.first else { return nil }
+        let paused = try JSONDecoder().decode(Set<Int>.self, from: try head.data(11))
+        let claims = try rows.dropFirst().map { row -> Claim in
+            let statusValue = try row.optionalInt(9)
+            var steps: [JobStatus: Data] = [:]
+            if let stored = try row.optionalData(13) { steps = try self.steps(from: stored) }
+            return Claim(
+                job: ClaimedJob(
+                    id: try row.int(0), publicID: try row.optionalString(8) ?? "", fence: try row.int(1),
+                    attempt: Int(try row.int(2)), crashes: Int(try row.int(3)),
+                    status: statusValue.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
+                    payload: try row.optionalData(11) ?? Data(), steps: steps,
+                    traceparent: try row.optionalString(12)),
+                queue: QueueFloors.Queue(
+                    region: Int(try row.int(4)), lane: Int(try row.int(5)), slot: Int(try row.int(6))),
+                seq: try row.int(7), isOpen: statusValue != nil, isExpired: try row.isNull(10) ? false : row.bool(10))
+        }
+        return (try head.int(7), paused, claims)
+    }
+
+    private static func steps(from json: Data) throws -> [JobStatus: Data] {
+        guard let object = try JSONSerialization.jsonObject(with: json) as? [String: Any] else { return [:] }
+        var steps: [JobStatus: Data] = [:]
+        for (key, value) in object {
+            guard let number = Int16(key), let status = JobStatus(rawValue: number) else { continue }
+            steps[status] = try JSONSerialization.data(withJSONObject: value, options: [.fragmentsAllowed])
+        }
+        return steps
+    }
+
+    static func parts(from rows: [PostgresRow]) throws -> [JobPart] {
+        try rows.map { row in
+            let name = try row.string("kind")
+            guard let kind = PartKind(rawValue: name) else { throw InspectError(.partUnknown, name) }
+            let source: JobPart.Source
+            if let bytes = try row.optionalData("bytes") {
+                source = .bytes(bytes)
+            } else if let url = try row.optionalString("url") {
+                source = .url(url, allowHTTP: try row.bool("allow_http"), allowPrivate: try row.bool("allow_private"))
+            } else {
+                throw InspectError(.partNotFound, "\(name) was purged")
+            }
+            return JobPart(
+                kind: kind, ordinal: Int(try row.int("ordinal")), source: source, sha256: try row.data("sha256"))
+        }
+    }
+}
+
+/// Who a worker is to the database.
+struct WorkerIdentity: Sendable, Equatable {
+    var id: Int64
+    var incarnation: String
+    var region: Int
+}

@@ -1,0 +1,58 @@
+internal import Foundation
+internal import InspectCore
+
+/// One write for a claimed job.
+struct QueueWrite: Sendable {
+    enum Kind: Sendable {
+        /// The result of a stage.
+        case step(JobStatus, String)
+        /// The job's result: 128.
+        case finish(String)
+        case giveUp(InspectError)
+        case retry(InspectError, after: Double)
+        /// Back to the queue, with the attempt refunded.
+        case handBack
+    }
+
+    var kind: Kind
+    var job: ClaimedJob
+    /// When the job was claimed, for its duration.
+    var claimedAt: ContinuousClock.Instant
+
+    /// Whether the lease ends with this write.
+    var endsLease: Bool {
+        if case .step = self.kind { return false }
+        return true
+    }
+}
+
+/// Text that PostgreSQL can hold as `jsonb`.
+enum StorableJSON {
+    /// Decodes as UTF-8, damaged sequences replaced by U+FFFD, and takes U+0000 out, which `jsonb` cannot hold: as a byte
+    /// and as the escape `\u0000`.
+    static func text(_ data: Data) -> String {
+        let hasNUL = data.contains(0) || data.range(of: Data(#"\u0000"#.utf8)) != nil
+        guard hasNUL else { return String(decoding: data, as: UTF8.self) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(data.count)
+        let replacement = Array(#"\ufffd"#.utf8)
+        let input = [UInt8](data)
+        var index = 0
+        while index < input.count {
+            if input[index] == UInt8(ascii: "\\"), index + 1 < input.count {
+                // A backslash takes the next character with it, so that an escaped backslash before u0000 is left alone.
+                if input[index...].starts(with: #"\u0000"#.utf8) {
+                    bytes += replacement
+                    index += 6
+                } else {
+                    bytes += input[index...(index + 1)]
+                    index += 2
+                }
+            } else {
+                if input[index] != 0 { bytes.append(input[index]) }
+                index += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import InspectCore
+import JobQueue
+import Postgres
+import Synchronization
+import TestSupport
+
+/// A migrated database with a partner, and short ways to what tests look at.
+struct QueueFixture: Sendable {
+    let database: ScratchDatabase
+    let admin: PostgresConnection
+    let client: JobClient
+
+    static let digest = String(repeating: "0", count: 64)
+    /// A request without any part as bytes.
+    static let byURL =
+        #"{"partner":"acme","workflow":"id","parts":{"FRONT":{"url":"https://img.example.com/a","sha256":"\#(digest)"}}}"#
+
+    init() async throws {
+        self.database = try await ScratchDatabase.migrated()
+        self.admin = try await self.database.connect()
+        self.client = JobClient(databaseURL: self.database.url)
+        _ = try await self.admin.query("SELECT insp.create_partner('acme', 'https://hooks.example.com/x')")
+    }
+
+    func enqueue(_ count: Int) async throws -> [String] {
+        try await self.client.enqueue(many: Array(repeating: Data(Self.byURL.utf8), count: count))
+    }
+
+    /// A configuration whose waits are short enough for tests.
+    func configuration(slots: Int = 4) -> JobWorkerConfiguration {
+        var configuration = JobWorkerConfiguration(
+            databaseURL: self.database.url, host: "test", version: "0", slots: slots)
+        configuration.retryPolicy.base = 0.05
+        configuration.pollInterval = 0.2
+        configuration.maintenanceInterval = 0.1
+        configuration.heartbeatInterval = 0.2
+        configuration.shutdownDeadline = 5
+        return configuration
+    }
+
+    func count(_ sql: String) async throws -> Int {
+        Int(try await self.admin.query("SELECT count(*) FROM \(sql)")[0].int(0))
+    }
+
+    /// Waits until a condition of the database holds.
+    func wait(for condition: String, within seconds: Double = 30) async throws {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while try await !self.admin.query("SELECT \(condition)")[0].bool(0) {
+            guard .now < deadline else { throw TimedOut(condition: condition) }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    struct TimedOut: Error {
+        var condition: String
+    }
+
+    /// What must hold once every job is finished: one terminal event, one result and one callback each, and nothing left.
+    func violations() async throws -> [String] {
+        let checks = [
+            ("a job is not finished", "insp.job WHERE status <> 128"),
+            ("a lease is left", "insp.lease"),
+            ("a job is delayed", "insp.delayed"),
+            (
+                "a finished job has no or several terminal events",
+                """
+                insp.job j WHERE (SELECT count(*) FROM insp.event e WHERE e.job_id = j.id AND e.kind = 'finished') <> 1
+                """
+            ),
+            (
+                "a finished job has no result",
+                "insp.job j WHERE NOT EXISTS (SELECT FROM insp.step s WHERE s.job_id = j.id AND s.status = 128)"
+            ),
+            (
+                "a finished job has no or several callbacks",
+                "insp.job j WHERE (SELECT count(*) FROM insp.callback c WHERE c.job_id = j.id) <> 1"
+            ),
+        ]
+        var violations: [String] = []
+        for (name, sql) in checks {
+            let count = try await self.count(sql)
+            if count > 0 { violations.append("\(name): \(count)") }
+        }
+        return violations
+    }
+
+    func result(of id: String) async throws -> [String: Any] {
+        try JSONSerialization.jsonObject(with: try await self.client.result(of: id)) as? [String: Any] ?? [:]
+    }
+
+    func errorCode(of id: String) async throws -> String? {
+        (try await self.result(of: id)["error"] as? [String: Any])?["code"] as? String
+    }
+}
+
+/// A handler made of a closure.
+struct ClosureHandler: JobHandler {
+    static let passed = Data(#"{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}}}"#.utf8)
+
+    var body: @Sendable (ClaimedJob, JobContext) async throws -> Data
+
+    init(_ body: @escaping @Sendable (ClaimedJob, JobContext) async throws -> Data = { _, _ in Self.passed }) {
+        self.body = body
+    }
+
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data { try await self.body(job, context) }
+}
+
+/// What a worker reported.
+final class EventLog: Sendable {
+    private let events = Mutex<[JobQueueEvent]>([])
+
+    func record(_ event: JobQueueEvent) { self.events.withLock { $0.append(event) } }
+
+    func count(where isMeant: (JobQueueEvent) -> Bool) -> Int {
+        self.events.withLock { $0.filter(isMeant).count }
+    }
+}
+
+/// Runs a worker while the body does something, and stops it then.
+func withWorker<Result: Sendable>(
+    _ configuration: JobWorkerConfiguration, _ handler: any JobHandler, log: EventLog = EventLog(),
+    _ body: @Sendable (JobWorker) async throws -> Result
+) async throws -> Result {
+    let worker = JobWorker(configuration, handler: handler) { log.record($0) }
+    let running = Task { try await worker.run() }
+    do {
+        let result = try await body(worker)
+        worker.stop()
+        try await running.value
+        return result
+    } catch {
+        worker.stop()
+        _ = try? await running.value
+        throw error
+    }
+}

@@ -161,7 +161,7 @@ final class AnalyzerSlot: @unchecked Sendable {
         if let child = self.child {
             if child.isIdle { return child }
             // It ended, or was killed, while nobody talked to it.
-            _ = self.bury(child, failure: .closed, stage: "idle", deadline: .zero, cancelled: false)
+            _ = self.bury(child, failure: .closed, stage: "idle", deadline: .zero, cancelled: false, refills: false)
         }
         for _ in 0..<3 {
             let parent = try self.supervisor.parent()
@@ -189,7 +189,8 @@ final class AnalyzerSlot: @unchecked Sendable {
 
     /// Kills a process, wipes its memory and says what the loss means to the job.
     private func bury(
-        _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool
+        _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool,
+        refills: Bool = true
     ) -> InspectError {
         self.child = nil
         self.begun = nil
@@ -210,7 +211,7 @@ final class AnalyzerSlot: @unchecked Sendable {
                 stage: stage, deadline: deadline, configuration: self.configuration)
         let reason = cancelled ? "stage \(stage): cancelled" : loss.detail
         self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, expected: false))
-        self.refill()
+        if refills { self.refill() }
         return loss
     }
 }

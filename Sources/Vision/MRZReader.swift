@@ -56,9 +56,3 @@ extension MRZLattice {
         self.init(lines: lines, layoutScore: zone.score)
     }
 }
-
-extension Point {
-    fileprivate init(_ point: cv_point) {
-        self.init(x: point.x, y: point.y)
-    }
-}

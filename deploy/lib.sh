@@ -56,7 +56,7 @@ family() {
     done
 }
 
-# Asks the processes to stop, waits up to 25 s, then kills what is left. Prints how many had to be killed.
+# Asks the processes to stop, waits up to 25 s, then kills what is left and fails.
 stop_all() {
     [ "$#" -gt 0 ] || return 0
     local pids pid waited=0

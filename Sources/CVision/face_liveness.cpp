@@ -24,8 +24,8 @@ cv::Rect inside(const cv::Rect2d &rect, const cv::Mat &picture) {
 }
 
 /// A screen's raster photographed by a sensor's raster leaves isolated peaks in the spectrum; skin and hair leave a smooth
-/// slope. The cue is how far the strongest peak stands above the ring of equal frequency, in standard deviations of the
-/// ring's log magnitude.
+/// slope. The cue is how far the strongest peak stands above the median of the ring of equal frequency, in (robust)
+/// standard deviations of the ring's log magnitude.
 double moire(const cv::Mat &gray, const cv_face &face) {
     // At the sensor's own resolution: scaling would remove the raster.
     constexpr int side = 256;
@@ -44,32 +44,29 @@ double moire(const cv::Mat &gray, const cv_face &face) {
     cv::log(magnitude + 1, magnitude);
 
     // Rings two bins wide; the lowest sixth holds the face itself.
-    const int rings = extent / 4;
-    std::vector<double> sum(rings), square(rings), peak(rings);
-    std::vector<int> count(rings);
-    for (int y = 0; y <= extent / 2; ++y) {
+    std::vector<std::vector<float>> rings(extent / 4);
+    for (int y = 3; y <= extent / 2; ++y) {
         for (int x = 0; x < extent; ++x) {
             const int fx = x <= extent / 2 ? x : x - extent;
             // The axes carry the window's edges and JPEG's block grid.
-            if (std::abs(fx) < 3 || y < 3) continue;
-            const int ring = static_cast<int>(std::hypot(fx, y) / 2);
-            if (ring < extent / 12 || ring >= rings) continue;
-            const double value = magnitude.at<float>(y, x);
-            sum[ring] += value;
-            square[ring] += value * value;
-            peak[ring] = std::max(peak[ring], value);
-            ++count[ring];
+            if (std::abs(fx) < 3) continue;
+            const size_t ring = static_cast<size_t>(std::hypot(fx, y) / 2);
+            if (ring >= rings.size() / 3 && ring < rings.size()) rings[ring].push_back(magnitude.at<float>(y, x));
         }
     }
     double strongest = 0;
-    for (int ring = 0; ring < rings; ++ring) {
-        if (count[ring] < 32) continue;
-        const double mean = sum[ring] / count[ring];
-        const double deviation = std::sqrt(std::max(1e-6, square[ring] / count[ring] - mean * mean));
-        strongest = std::max(strongest, (peak[ring] - mean) / deviation);
+    for (std::vector<float> &ring : rings) {
+        if (ring.size() < 32) continue;
+        const auto middle = ring.begin() + static_cast<std::ptrdiff_t>(ring.size() / 2);
+        std::nth_element(ring.begin(), middle, ring.end());
+        const float median = *middle, peak = *std::max_element(ring.begin(), ring.end());
+        for (float &value : ring) value = std::abs(value - median);
+        std::nth_element(ring.begin(), middle, ring.end());
+        // 1.4826 median deviations are one standard deviation of a normal distribution, and peaks do not inflate them.
+        strongest = std::max(strongest, static_cast<double>(peak - median) / (1.4826 * *middle + 0.05));
     }
-    // Noise reaches 3.5 standard deviations in rings of this size.
-    return ramp(strongest, 4, 7);
+    // Over 93 portraits the strongest reached 3.7; a photographed screen 4.6, a clear raster 6 and more.
+    return ramp(strongest, 3.8, 5.8);
 }
 
 /// Share of the face in small colourless burnt-out spots: gloss of a screen or of a laminated print.

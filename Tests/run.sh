@@ -65,7 +65,8 @@ passed=$((passed + 1))
 
 say "tests"
 status=0
-swift test --skip-build "${flags[@]}" ${filter[@]+"${filter[@]}"} 2>&1 | tee "$scratch/tests.log" || status=$?
+# A test that hangs fails the run instead of holding it up.
+timeout --kill-after=10 900 swift test --skip-build "${flags[@]}" ${filter[@]+"${filter[@]}"} 2>&1 | tee "$scratch/tests.log" || status=$?
 # Swift Testing writes one line when a test begins and one when it ends; a crash leaves tests that only began.
 began=$(grep -cE '^. Test .* started\.$' "$scratch/tests.log" || true)
 runs=$(grep -cE '^. Test run started\.$' "$scratch/tests.log" || true)

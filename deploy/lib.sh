@@ -28,6 +28,8 @@ begin() {
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/inspectd-${1}.XXXXXX")
     # The private PostgreSQL runs under another account and needs to pass through.
     chmod 755 "$scratch"
+    # Marks every process that comes from this script, for the last look round.
+    export INSPECTD_SCRATCH=$scratch
     trap end EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
@@ -78,7 +80,19 @@ stop_all() {
     return 1
 }
 
-# Ends everything; the script's own exit status, or 1 if something had to be killed.
+# Processes that carry this script's mark, wherever their parents went.
+leftovers() {
+    local file files pid
+    mapfile -t files < <(grep -lszFx "INSPECTD_SCRATCH=$scratch" /proc/[0-9]*/environ 2>/dev/null)
+    for file in ${files[@]+"${files[@]}"}; do
+        pid=${file#/proc/}
+        pid=${pid%/environ}
+        # The search itself has ended by now.
+        if [ -d "/proc/$pid" ]; then echo "$pid"; fi
+    done
+}
+
+# Ends everything; the script's own exit status, or 1 if something was left running or had to be killed.
 end() {
     local status=$?
     trap - EXIT INT TERM HUP
@@ -88,6 +102,13 @@ end() {
     fi
     wait
     if [ -n "$postgres_dir" ]; then "$repository/deploy/scratch-postgres.sh" stop "$postgres_dir"; fi
+    local pid stray
+    stray=$(leftovers)
+    for pid in $stray; do
+        say "left running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-80)"
+        kill -KILL "$pid" 2>/dev/null
+        [ "$status" -ne 0 ] || status=1
+    done
     rm -rf "$scratch"
     exit "$status"
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
 
@@ -52,47 +53,99 @@ Tensor prepare(const cv::Mat &gray) {
     return out;
 }
 
+/// What the detector answers about one part of the picture.
+struct Map {
+    Tensor answer;
+    cv::Mat probability;   // CV_32F, one cell for 4 × 4 seen pixels
+    cv::Point2d offset;
+    double scaleX, scaleY;  // picture pixels per seen pixel
+
+    Piece pieceOf(const cv::Mat &labels, int label, const cv::Rect &box) const {
+        Piece piece;
+        for (int y = box.y; y < box.y + box.height; ++y) {
+            for (int x = box.x; x < box.x + box.width; ++x) {
+                if (labels.at<int>(y, x) != label) {
+                    continue;
+                }
+                const size_t i = size_t(y) * answer.columns + x;
+                const double p = probability.at<float>(y, x);
+                piece.dots.push_back(
+                    {{offset.x + (x * 4 + 2) * scaleX - 0.5, offset.y + (y * 4 + 2) * scaleY - 0.5}, p});
+                piece.direction += p * cv::Point2d(answer.plane(1)[i], answer.plane(2)[i]);
+                piece.logPitch += p * (answer.plane(3)[i] + std::log(8.0) + std::log(scaleX));
+                piece.mass += p;
+            }
+        }
+        piece.direction /= piece.mass;
+        piece.logPitch /= piece.mass;
+        return piece;
+    }
+};
+
+/// Deviation of the dots across the piece's longer axis, in picture pixels.
+double thicknessOf(const Piece &piece) {
+    cv::Point2d centre(0, 0);
+    for (const Dot &dot : piece.dots) {
+        centre += dot.weight * dot.at;
+    }
+    centre /= piece.mass;
+    double xx = 0, xy = 0, yy = 0;
+    for (const Dot &dot : piece.dots) {
+        const cv::Point2d d = dot.at - centre;
+        xx += dot.weight * d.x * d.x;
+        xy += dot.weight * d.x * d.y;
+        yy += dot.weight * d.y * d.y;
+    }
+    const double smaller = (xx + yy) / 2 - std::hypot((xx - yy) / 2, xy);
+    return std::sqrt(std::max(0.0, smaller) / piece.mass);
+}
+
+/// Connected pieces of the cells in `mask` above a threshold; those too thick for one line are cut at higher ones.
+void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece> &pieces) {
+    constexpr float thresholds[] = {coreThreshold, 0.6f, 0.75f, 0.87f, 0.94f};
+    cv::Mat core, labels, stats, centres;
+    cv::compare(map.probability, thresholds[level], core, cv::CMP_GT);
+    if (!mask.empty()) {
+        core &= mask;
+    }
+    const int count = cv::connectedComponentsWithStats(core, labels, stats, centres, level == 0 ? 8 : 4);
+    for (int label = 1; label < count; ++label) {
+        if (stats.at<int>(label, cv::CC_STAT_AREA) < 4) {
+            continue;
+        }
+        const cv::Rect box(
+            stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
+            stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
+        Piece piece = map.pieceOf(labels, label, box);
+        const bool thick = thicknessOf(piece) > 0.33 * piece.pitch() + 1.2 * map.scaleX;
+        if (thick && level + 1 < std::size(thresholds)) {
+            split(map, labels == label, level + 1, pieces);
+        } else {
+            pieces.push_back(std::move(piece));
+        }
+    }
+}
+
 /// Pieces of lines in `region` of the picture, seen `scale` times as large.
 std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale) {
     cv::Mat seen;
     const cv::Size size(
         std::max(16, int(std::lround(region.width * scale))), std::max(16, int(std::lround(region.height * scale))));
     cv::resize(gray(region), seen, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
-    const Tensor map = runDetector(prepare(seen));
-    const int rows = (size.height + 3) / 4, columns = (size.width + 3) / 4;
-    cv::Mat core(rows, columns, CV_8U), label, stats, centres;
-    cv::Mat probability(rows, columns, CV_32F);
-    for (int y = 0; y < rows; ++y) {
-        for (int x = 0; x < columns; ++x) {
-            const float p = 1 / (1 + std::exp(-map.plane(0)[size_t(y) * map.columns + x]));
-            probability.at<float>(y, x) = p;
-            core.at<uint8_t>(y, x) = p > coreThreshold ? 255 : 0;
+    Map map;
+    map.answer = runDetector(prepare(seen));
+    map.offset = {double(region.x), double(region.y)};
+    map.scaleX = double(region.width) / size.width;
+    map.scaleY = double(region.height) / size.height;
+    map.probability.create((size.height + 3) / 4, (size.width + 3) / 4, CV_32F);
+    for (int y = 0; y < map.probability.rows; ++y) {
+        for (int x = 0; x < map.probability.cols; ++x) {
+            map.probability.at<float>(y, x) =
+                1 / (1 + std::exp(-map.answer.plane(0)[size_t(y) * map.answer.columns + x]));
         }
     }
-    const int count = cv::connectedComponentsWithStats(core, label, stats, centres, 8);
-    std::vector<Piece> pieces(count);
-    const double sx = double(region.width) / size.width, sy = double(region.height) / size.height;
-    for (int y = 0; y < rows; ++y) {
-        for (int x = 0; x < columns; ++x) {
-            const int l = label.at<int>(y, x);
-            if (l == 0) {
-                continue;
-            }
-            const size_t i = size_t(y) * map.columns + x;
-            const double p = probability.at<float>(y, x);
-            Piece &piece = pieces[l];
-            piece.dots.push_back({{region.x + (x * 4 + 2) * sx - 0.5, region.y + (y * 4 + 2) * sy - 0.5}, p});
-            piece.direction += p * cv::Point2d(map.plane(1)[i], map.plane(2)[i]);
-            piece.logPitch += p * (map.plane(3)[i] + std::log(8.0) + std::log(sx));
-            piece.mass += p;
-        }
-    }
-    pieces.erase(
-        std::remove_if(pieces.begin(), pieces.end(), [](const Piece &p) { return p.dots.size() < 4; }), pieces.end());
-    for (Piece &piece : pieces) {
-        piece.direction /= piece.mass;
-        piece.logPitch /= piece.mass;
-    }
+    std::vector<Piece> pieces;
+    split(map, cv::Mat(), 0, pieces);
     return pieces;
 }
 
@@ -254,6 +307,23 @@ Block assemble(std::vector<Strand> group) {
         }
         block.mass += line.cells;
         block.lines.push_back(line);
+    }
+    // The slope of a short piece is a guess; the longest line knows better.
+    const LineModel longest = *std::max_element(
+        block.lines.begin(), block.lines.end(),
+        [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
+    for (LineModel &line : block.lines) {
+        if (line.cells < 0.6 * longest.cells) {
+            const double s = (line.origin - longest.origin).dot(longest.direction);
+            const cv::Point2d start = line.at(-0.5), end = line.at(line.cells - 0.5);
+            const double low = (start - line.origin).dot(longest.direction);
+            const double high = (end - line.origin).dot(longest.direction);
+            line.direction = longest.direction;
+            line.cells = std::max(1.0, (high - low) / line.along.b);
+            line.along.a = low + 0.5 * line.along.b;
+            const Parabola &shape = longest.across;
+            line.across = {0, shape.b + 2 * shape.c * s, shape.c};
+        }
     }
     const cv::Point2d down(-direction.y, direction.x);
     std::sort(block.lines.begin(), block.lines.end(), [down](const LineModel &a, const LineModel &b) {

@@ -9,6 +9,9 @@ namespace {
 constexpr int shapes[] = {30, 36, 44};  // cells per line (Doc 9303-4, -5, -6, -7)
 constexpr double accepted = -1.1;       // score below which a layout is no zone
 constexpr double doubtful = -0.5;       // score below which the zone is also read upside down
+constexpr double hopeless = -1.6;       // score below which turning it does not help either
+constexpr double reversal = 0.3;        // how much better it must read than in the direction that the detector saw
+constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
 constexpr double unusedLine = 0.25;     // what a layout pays for each readable line that it leaves out
 
 struct Candidate {
@@ -75,6 +78,25 @@ LineModel refined(const Candidate &c) {
     line.across = fitParabola(s, n, weights, c.weight > 60);
     line.height *= std::exp(std::clamp(height / c.weight, -0.6, 0.6));
     return line;
+}
+
+/// How far the reader saw the line beside the strip's middle, and how much larger or smaller than the strip expects.
+double misfit(const Candidate &c) {
+    const auto weights = presence(c.columns);
+    double rise = 0, height = 0, total = 1e-9;
+    for (int x = 0; x < c.columns.count; ++x) {
+        rise += weights[x] * std::abs(c.columns.rise[x]);
+        height += weights[x] * c.columns.height[x];
+        total += weights[x];
+    }
+    return rise / total / stripLetter + std::abs(height / total);
+}
+
+/// Follows the line until the strip fits it; what was found of a line is often short and its slope wrong.
+void settle(const Patch &patch, Candidate &c) {
+    for (int pass = 0; pass < 3 && c.weight >= 8 && misfit(c) > tolerated; ++pass) {
+        c = examine(patch, refined(c));
+    }
 }
 
 /// Gives all lines the same extent: where any of them shows characters.
@@ -179,7 +201,7 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
         return false;
     }
     const LineModel top = zone.lines.front().line, bottom = zone.lines.back().line;
-    std::vector<double> gaps{2.0, 2.4, 2.9};
+    std::vector<double> gaps{1.6, 2.0, 2.4, 2.9};
     if (zone.lines.size() > 1) {
         gaps = {(bottom.at(zone.cells / 2.0) - top.at(zone.cells / 2.0)).dot(top.down()) / top.pitch()};
     }
@@ -195,8 +217,7 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
                 continue;
             }
             Candidate c = examine(patch, line);
-            c.line = refined(c);
-            c = examine(patch, c.line);
+            settle(patch, c);
             const double score = fit(c, zone.cells, stripPitchOf({c})).score;
             // Refining may have slid it onto a line that is there already.
             const bool known = std::any_of(zone.lines.begin(), zone.lines.end(), [&](const LineReading &other) {
@@ -241,6 +262,7 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Block &block) {
     align(candidates);
     for (Candidate &c : candidates) {
         c = examine(patch, c.line);
+        settle(patch, c);
     }
     std::vector<ZoneReading> zones = layouts(candidates);
     if (zones.empty() || zones.front().score < accepted) {
@@ -260,9 +282,9 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Block &block) {
 
 std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
     std::vector<ZoneReading> zones = readUpright(gray, block);
-    if (zones.empty() || zones.front().score < doubtful) {
+    if (!zones.empty() && zones.front().score < doubtful && zones.front().score > hopeless) {
         auto other = readUpright(gray, turned(block));
-        if (zones.empty() || (!other.empty() && other.front().score > zones.front().score)) {
+        if (!other.empty() && other.front().score > zones.front().score + reversal) {
             zones = std::move(other);
         }
     }

@@ -15,7 +15,7 @@ public struct MRZReader: Sendable {
     /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
     public func read(_ image: DecodedImage) throws(InspectError) -> MRZReading? {
         // About 20 KB each, so not on the stack of a thread that may have little of it.
-        let zones = UnsafeMutableBufferPointer<cv_mrz_zone>.allocate(capacity: Int(CV_MRZ_MAX_ZONES.rawValue))
+        let zones = UnsafeMutableBufferPointer<cv_mrz_zone>.allocate(capacity: CV_MRZ_MAX_ZONES)
         defer { zones.deallocate() }
         zones.initialize(repeating: cv_mrz_zone())
         guard let base = zones.baseAddress else { return nil }
@@ -31,7 +31,7 @@ public struct MRZReader: Sendable {
             lines: decoding.lines, confidences: decoding.confidences,
             quad: Quad(
                 topLeft: Point(quad.0), topRight: Point(quad.1), bottomRight: Point(quad.2), bottomLeft: Point(quad.3)),
-            pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map(\.sharpness),
+            pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map { $0.sharpness },
             turn: zone.turn)
     }
 }
@@ -47,7 +47,7 @@ extension MRZLattice {
         let lines = zone.usedLines.map { line in
             withUnsafeBytes(of: line.posterior) { bytes in
                 let all = bytes.bindMemory(to: Float.self)
-                let classes = Int(CV_MRZ_CLASSES.rawValue)
+                let classes = CV_MRZ_CLASSES
                 return (0..<Int(zone.cell_count)).map { cell in
                     Array(all[cell * classes..<(cell + 1) * classes])
                 }

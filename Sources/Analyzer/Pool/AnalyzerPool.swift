@@ -9,7 +9,7 @@ internal import Synchronization
 public final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
-    private let slots: [AnalyzerSlot]
+    let slots: [AnalyzerSlot]
     private let state: Mutex<State>
 
     private struct State {
@@ -152,11 +152,12 @@ public struct AnalyzerSession: Sendable {
     /// After a failure that cost the process, the next call gets a new one, which has the job's parts, too.
     ///
     /// - Parameters:
-    ///   - deadline: When it has passed, the process is killed.
+    ///   - deadline: When it has passed, the process is killed. The default is
+    ///     ``AnalyzerConfiguration/stageDeadline``.
     /// - Throws: What the engine raised; `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT` or `ANALYZER_OUT_OF_MEMORY` when the
     ///   process was lost; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError` when the task was
     ///   cancelled, which kills the process.
-    public func perform(stage: String, request: Data, deadline: Duration) async throws -> Data {
+    public func perform(stage: String, request: Data, deadline: Duration? = nil) async throws -> Data {
         let call = AnalyzerCall()
         let job = self.job
         return try await withTaskCancellationHandler {

@@ -28,7 +28,7 @@ final class AnalyzerSlot: @unchecked Sendable {
     /// Talking to a process blocks: not on Swift's cooperative pool.
     private let queue: DispatchQueue
 
-    private var child: ChildConnection?
+    private(set) var child: ChildConnection?
     private var sequence: UInt32 = 0
     private var jobsDone = 0
     /// The job whose parts the process has.
@@ -78,8 +78,9 @@ final class AnalyzerSlot: @unchecked Sendable {
     /// - Throws: What the engine raised; or, when the process was lost, `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT`,
     ///   `ANALYZER_OUT_OF_MEMORY`; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError`.
     func perform(
-        _ job: AnalyzerJob, stage: String, request: Data, deadline: Duration, call: AnalyzerCall
+        _ job: AnalyzerJob, stage: String, request: Data, deadline: Duration?, call: AnalyzerCall
     ) throws -> Data {
+        let deadline = deadline ?? self.configuration.stageDeadline
         guard self.current == job.number else {
             throw InspectError(.internalError, "an analyzer session was used after its job")
         }
@@ -192,7 +193,9 @@ final class AnalyzerSlot: @unchecked Sendable {
         self.child = nil
         self.begun = nil
         let end: ProcessEnd?
-        switch child.kill(patience: Self.killPatience) {
+        // What closed its socket is about to end by itself, and its own signal says more than the pool's SIGKILL.
+        let grace: Duration = if case .closed = failure, !cancelled { .milliseconds(100) } else { .zero }
+        switch child.kill(after: grace, patience: Self.killPatience) {
         case .ended(let known): end = known
         case .running:
             child.killParent()

@@ -32,14 +32,17 @@ final class WarmParent: Sendable {
 
     /// Starts the program and waits until it has loaded its models. Blocks.
     ///
-    /// - Parameter onEnd: Called once, from another thread, when the process has ended for whatever reason.
+    /// - Parameters:
+    ///   - isUnwanted: Asked several times a second while it waits; `true` ends the attempt.
+    ///   - onEnd: Called once, from another thread, when the process has ended for whatever reason.
     /// - Throws: ``ErrorCode/analyzerUnavailable`` with the end of what the program wrote to stderr, or the error that
     ///   its engine raised.
     static func start(
-        _ configuration: AnalyzerConfiguration, onEnd: @escaping @Sendable (WarmParent, ProcessEnd?) -> Void
+        _ configuration: AnalyzerConfiguration, isUnwanted: () -> Bool,
+        onEnd: @escaping @Sendable (WarmParent, ProcessEnd?) -> Void
     ) throws(InspectError) -> WarmParent {
         do {
-            let parent = try self.launch(configuration)
+            let parent = try self.launch(configuration, isUnwanted)
             parent.reader.async { parent.read(onEnd: onEnd) }
             return parent
         } catch let error as InspectError {
@@ -49,7 +52,7 @@ final class WarmParent: Sendable {
         }
     }
 
-    private static func launch(_ configuration: AnalyzerConfiguration) throws -> WarmParent {
+    private static func launch(_ configuration: AnalyzerConfiguration, _ isUnwanted: () -> Bool) throws -> WarmParent {
         var near: CInt = -1
         var far: CInt = -1
         try SystemError.check("socketpair", csys_socket_pair(1, &near, &far))
@@ -72,9 +75,8 @@ final class WarmParent: Sendable {
         var open = true
         let deadline = begun + configuration.startDeadline.nanoseconds
         var failure = InspectError(.analyzerUnavailable, "the analyzer did not start in time")
-        while csys_now() < deadline {
-            let left = CInt(clamping: (deadline - csys_now()) / 1_000_000 + 1)
-            let ready = try SystemError.check("poll", csys_wait_input(control.raw, open ? errors.raw : -1, left))
+        while csys_now() < deadline, !isUnwanted() {
+            let ready = try SystemError.check("poll", csys_wait_input(control.raw, open ? errors.raw : -1, 100))
             if ready & 2 != 0 { open = self.collect(errors.raw, into: &tail) }
             guard ready & 1 != 0 else { continue }
             switch try? ControlMessage.receive(from: control.raw)?.message {

@@ -61,14 +61,11 @@ final class WarmParentSupervisor: Sendable {
             usleep(UInt32((notBefore - now) / 1000))
         }
         do throws(InspectError) {
-            let parent = try WarmParent.start(self.configuration) { [weak self] in self?.parentEnded($0, $1) }
+            let parent = try WarmParent.start(
+                self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
             self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
-            let stopAtOnce = self.state.withLock { state in
-                // It may have ended between its start and here, before it could be told from the current one.
-                state.current = parent.isAlive ? parent : nil
-                return state.isStopped
-            }
-            if stopAtOnce { parent.requestStop() }
+            // It may have ended between its start and here, before it could be told from the current one.
+            self.state.withLock { $0.current = parent.isAlive ? parent : nil }
             return parent
         } catch {
             let delay = self.noteFailure(error)
@@ -124,11 +121,9 @@ final class WarmParentSupervisor: Sendable {
 
     /// Ends the parent and with it every analyzer; returns when they are gone. Blocks.
     func stop() {
-        let current = self.state.withLock { state in
-            state.isStopped = true
-            return state.current
-        }
-        guard let current else { return }
+        self.state.withLock { $0.isStopped = true }
+        // A start that is under way gives up or finishes first.
+        guard let current = self.queue.sync(execute: { self.state.withLock { $0.current } }) else { return }
         current.requestStop()
         self.awaitEnd(of: current)
         if current.isAlive { self.discard(current) }

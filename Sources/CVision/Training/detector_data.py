@@ -55,8 +55,8 @@ class DetectorData:
         image = Image.new("L", (w, h), 0)
         draw = ImageDraw.Draw(image)
         pitch = UNIT
-        gap = UNIT * rng.uniform(1.7, 3.0)
         cap = UNIT * rng.uniform(0.75, 1.2)
+        gap = max(UNIT * rng.uniform(1.4, 3.0), 1.35 * cap)
         bottom = h - rng.uniform(0.6, 4) * UNIT if rng.random() < 0.85 else rng.uniform(gap * 3 + 2 * cap, h)
         top = bottom - gap * (len(rows) - 1) - cap if with_zone else h
         if rng.random() < 0.9:
@@ -104,7 +104,7 @@ class DetectorData:
 
     def sample(self):
         rng = self.rng
-        page, lines = self.document(rng.random() < 0.88)
+        page, lines = self.document(rng.random() < 0.82)
         h, w = page.shape
         p = float(np.exp(rng.uniform(np.log(3.3), np.log(19))))
         scale = p / UNIT

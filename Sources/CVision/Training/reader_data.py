@@ -41,7 +41,7 @@ class ReaderData:
         ink = np.zeros((h, w), np.uint8)
         x, y = (margin + first + 0.5) * pitch, h / 2
         centres = stamp(ink, atlas, shown, x, y, pitch, rng, squeeze, stroke)
-        gap = pitch * rng.uniform(1.7, 2.8)
+        gap = pitch * max(rng.uniform(1.35, 2.8), 1.3 / ratio)
         for side in (-1, 1):
             if rng.random() < 0.6:
                 if rng.random() < 0.7:

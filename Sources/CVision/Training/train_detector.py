@@ -52,7 +52,7 @@ def main():
     test = [held.sample() for _ in range(64)]
     tx = torch.from_numpy(np.stack([normalise(s[0]) for s in test])[:, None])
     ty = torch.from_numpy(np.stack([s[1] for s in test]))
-    peak = 1e-3 if resume else 3e-3
+    peak = 2e-3 if resume else 3e-3
     optimiser = torch.optim.AdamW(net.parameters(), lr=peak, weight_decay=1e-3)
     start, step, shown, average = time.time(), 0, time.time(), None
     pool, dice = [], np.random.default_rng(2)

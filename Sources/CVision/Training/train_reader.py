@@ -64,7 +64,7 @@ def main():
     ty = torch.from_numpy(np.stack([s[1] for s in test]))
     tg = torch.from_numpy(np.stack([s[2] for s in test]))
 
-    peak = 1e-3 if resume else 3e-3
+    peak = 2e-3 if resume else 3e-3
     optimiser = torch.optim.AdamW(net.parameters(), lr=peak, weight_decay=1e-3)
     start, step, shown = time.time(), 0, time.time()
     average, waited = None, 0.0

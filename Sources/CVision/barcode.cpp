@@ -61,8 +61,8 @@ bool scan(const cv::Mat &gray, ZXing::Binarizer binarizer, const Back &back, cv_
                 return cv::Point2d((e.corners[0].x + e.corners[2].x) / 2, (e.corners[0].y + e.corners[2].y) / 2);
             };
             const cv::Point2d apart = middle(other) - middle(entry);
-            const double extent = std::hypot(entry.corners[0].x - entry.corners[2].x, entry.corners[0].y - entry.corners[2].y);
-            return other.bytes == entry.bytes && std::hypot(apart.x, apart.y) < extent / 2;
+            const double rows = std::hypot(entry.corners[0].x - entry.corners[3].x, entry.corners[0].y - entry.corners[3].y);
+            return other.bytes == entry.bytes && std::hypot(apart.x, apart.y) < rows / 2;
         });
         if (!known) found.entries.push_back(std::move(entry));
     }

@@ -266,9 +266,13 @@ bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candida
     const double aspect = rectangle_aspect(corner.data(), {w / 2, h / 2});
     if (aspect > 2.6) return false;
     if (area < portrait_area * w * h && aspect < portrait_aspect) return false;
-    double prior = 0;  // ISO/IEC 7810: ID-1 1.586; ID-2 and ID-3 1.42
-    for (const double known : {1.586, 1.42}) prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
-    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.85 + 0.15 * prior) - 0.35 * overshoot;
+    double prior = 0.5;  // the part of a document that the frame leaves may have any shape
+    if (candidate.frame_sides == 0) {
+        prior = 0;
+        for (const double known : {1.586, 1.42})  // ISO/IEC 7810: ID-1; ID-2 and ID-3
+            prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
+    }
+    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.9 + 0.1 * prior) - 0.7 * overshoot;
     return true;
 }
 
@@ -333,8 +337,9 @@ double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre) {
     const double k2 = m[0].cross(m[3]).dot(m[2]) / m[1].cross(m[3]).dot(m[2]);
     const double k3 = m[0].cross(m[3]).dot(m[1]) / m[2].cross(m[3]).dot(m[1]);
     const cv::Point3d n2 = k2 * m[1] - m[0], n3 = k3 * m[2] - m[0];
-    const double convergence = std::abs(n2.z * n3.z);
-    if (std::isfinite(k2) && std::isfinite(k3) && convergence > 1e-4) {
+    // Both pairs of sides must clearly converge; otherwise the focal length is noise.
+    const double convergence = std::min(std::abs(n2.z), std::abs(n3.z));
+    if (std::isfinite(k2) && std::isfinite(k3) && convergence > 0.04) {
         const double focal2 = -(n2.x * n3.x + n2.y * n3.y) / (n2.z * n3.z);
         const double extent = std::max(centre.x, centre.y);
         // Focal lengths of real cameras, in units of half the longer side; outside, the corners are too imprecise.
@@ -376,10 +381,12 @@ extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outl
     *found = false;
     return guard(error, [&] {
         const cv::Size full = image->bgr.size();
+        if (std::min(full.width, full.height) < 32 || std::max(full.width, full.height) > 8 * std::min(full.width, full.height))
+            return CV_OK;  // no document has that shape
         const double scale = std::min(1.0, static_cast<double>(working_side) / std::max(full.width, full.height));
         cv::Mat small;
-        cv::resize(image->bgr, small, {}, scale, scale, cv::INTER_AREA);
-        if (std::min(small.cols, small.rows) < 32) return CV_OK;
+        cv::resize(image->reduced(), small, {cvRound(full.width * scale), cvRound(full.height * scale)}, 0, 0,
+                   cv::INTER_AREA);
         const EdgeMap map = find_edges(small);
         const std::vector<Line> lines = find_lines(map);
         Candidate best;

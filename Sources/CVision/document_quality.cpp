@@ -219,15 +219,6 @@ double moire(const cv::Mat &gray, const cv::Rect &document) {
     return *middle;
 }
 
-/// The document at `width` px, with `margin` px around it, from a picture that is first averaged down if need be.
-cv::Mat document_view(const cv::Mat &bgr, std::array<cv_point, 4> corners, cv::Size size, int margin, double shrink) {
-    if (shrink > 0.75) return rectify(bgr, corners.data(), size, margin);
-    cv::Mat small;
-    cv::resize(bgr, small, {}, shrink, shrink, cv::INTER_AREA);
-    for (cv_point &corner : corners) corner = {corner.x * shrink, corner.y * shrink};
-    return rectify(small, corners.data(), size, margin);
-}
-
 }  // namespace
 }  // namespace cvision
 
@@ -246,10 +237,15 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->document_width = longer;
 
         // One view of the document for edges, and from it the one at the reference width.
-        const double view_scale = std::min(1.0, widest_view / longer);
+        const cv::Mat &source = image->reduced();
+        const double source_scale = static_cast<double>(source.cols) / full.width;
+        std::array<cv_point, 4> source_corners;
+        for (size_t i = 0; i < 4; ++i)
+            source_corners[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
+        const double view_scale = std::min(source_scale, widest_view / longer);
         const cv::Size view_size(std::max(8, cvRound(native.width * view_scale)), std::max(8, cvRound(native.height * view_scale)));
         const int margin = outline != nullptr ? std::max(view_size.width, view_size.height) / 16 : 0;
-        const cv::Mat view = document_view(image->bgr, corners, view_size, margin, view_scale);
+        const cv::Mat view = rectify(source, source_corners.data(), view_size, margin);
         const cv::Mat inside = view(cv::Rect(margin, margin, view_size.width, view_size.height));
         const int inset = std::max(view_size.width, view_size.height) / 50;
         const cv::Rect core(inset, inset, std::max(1, view_size.width - 2 * inset), std::max(1, view_size.height - 2 * inset));
@@ -274,7 +270,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         // Outside: everything but the document and a rim around it.
         const double small_scale = std::min(1.0, 512.0 / std::max(full.width, full.height));
         cv::Mat small, small_gray;
-        cv::resize(image->bgr, small, {}, small_scale, small_scale, cv::INTER_AREA);
+        cv::resize(source, small, {std::max(1, cvRound(full.width * small_scale)), std::max(1, cvRound(full.height * small_scale))}, 0, 0, cv::INTER_AREA);
         cv::cvtColor(small, small_gray, cv::COLOR_BGR2GRAY);
         quality->midtone_share = static_cast<double>(cv::countNonZero((small_gray > 40) & (small_gray < 215))) /
                                  static_cast<double>(small_gray.total());

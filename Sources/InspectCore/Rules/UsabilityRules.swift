@@ -15,8 +15,9 @@ public enum ReadingEvidence: String, Codable, Sendable {
 public enum UsabilityRules {
     // MARK: Limits
 
-    /// Widths of edges in pixels of the picture: sharp and mildly blurred pictures have 1.8–4.8, blurred ones 9.5–16.
-    static let blurredEdgeWidth = 6.8
+    /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px: readable pictures reach 5.5,
+    /// blurred ones start at 8.
+    static let blurredEdgeWidth = 6.7
     /// Up to this document width, edges are measured in the picture's own pixels.
     static let widestView = 1600.0
     /// Mean luminance of the document: 45 when a document could only just be guessed at, 76 in a dim but usable photo.
@@ -84,7 +85,7 @@ public enum UsabilityRules {
             findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
         }
         guard reading != .proven else { return findings }
-        if Self.nativeEdgeWidth(quality) > Self.blurredEdgeWidth {
+        if Self.blur(quality) > Self.blurredEdgeWidth {
             findings.append(Finding(label: "BLURRED", reason: .blurry))
         }
         if Self.isCut(facts) {
@@ -135,9 +136,10 @@ public enum UsabilityRules {
         facts.barcodes.isEmpty || !facts.faces.isEmpty || facts.mrz != nil
     }
 
-    /// Width of edges in the picture's own pixels: a small sharp picture is not a blurred one.
-    static func nativeEdgeWidth(_ quality: QualityFacts) -> Double {
-        quality.edgeWidth * min(quality.documentWidth, Self.widestView) / 1000
+    /// How blurred the picture is. Edges are wide in relation to the document in every small picture, and wide in
+    /// pixels in every large one; blur makes them both.
+    static func blur(_ quality: QualityFacts) -> Double {
+        quality.edgeWidth * (min(quality.documentWidth, Self.widestView) / 1000).squareRoot()
     }
 
     /// Whether too few pixels show the document. A small crop that proves readable was made small by someone who could

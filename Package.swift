@@ -20,6 +20,8 @@ let package = Package(
         .target(name: "CSystem", linkerSettings: [.linkedLibrary("seccomp")]),
         .target(
             name: "CVision",
+            // The weights enter through #embed (mrz_weights.c).
+            exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(["-O2"])],
             cxxSettings: visionFlags,
             linkerSettings: [
@@ -43,12 +45,13 @@ let package = Package(
             name: "TestSupport", dependencies: ["InspectCore", "Postgres"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .executableTarget(
-            name: "faulty-analyzer", dependencies: ["Analyzer"], path: "Tests/FaultyAnalyzer", swiftSettings: strict),
+            name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
+            swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(name: "JobQueueTests", dependencies: ["JobQueue", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "TestSupport"]),
-        .testTarget(name: "AnalyzerTests", dependencies: ["Analyzer", "faulty-analyzer"]),
+        .testTarget(name: "AnalyzerTests", dependencies: ["Analyzer", "CSystem", "InspectCore", "faulty-analyzer"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
         .testTarget(name: "EndToEndTests", dependencies: ["inspectd", "faulty-analyzer", "TestSupport"]),
     ],

@@ -18,7 +18,7 @@ packages=(
     # Image formats.
     libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
-    fonts-dejavu-core fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
+    fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The scripts themselves: runuser and setsid, ps.
     procps util-linux
 )

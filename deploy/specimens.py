@@ -2,7 +2,7 @@
 """Renders the specimen documents of the demo and the tests, photographed, into a folder with a manifest.
 
 The data are those of ICAO Doc 9303's specimen (UTOPIA, ERIKSSON); nothing here is a real person's document. Needs
-Debian's python3-pil, python3-numpy, zint, fonts-ocr-b and fonts-dejavu-core. The same arguments give the same files.
+Debian's python3-pil, python3-numpy, zint, fonts-ocr-b and fonts-dejavu-extra. The same arguments give the same files.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _FAULTS: dict[str, tuple[str, int, dict]] = {
     "dark": ("BAD_QUALITY_IMAGE", 200, {"exposure": 0.018, "noise": 7.0}),
     "small": ("BAD_QUALITY_IMAGE", 200, {"size": (320, 240), "quality": 70, "blur": 0.4}),
     "black_white": ("BLACK_WHITE", 102, {"grey": True}),
-    "photocopy": ("PHOTOCOPY", 102, {}),
+    "photocopy": ("PHOTOCOPY", 102, {"warmth": 0.0}),
     "cut_off": ("PART_OF_DOCUMENT_MISSING", 2003, {"centre": (0.82, 0.52)}),
     "hidden": ("PART_OF_DOCUMENT_HIDDEN", 2004, {"thumb": (0.30, 0.80)}),
 }

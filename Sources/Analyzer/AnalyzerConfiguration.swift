@@ -11,10 +11,12 @@ public struct AnalyzerConfiguration: Sendable {
     public var slots: Int
     /// Bytes of address space that a process may add to what its parent has mapped.
     ///
-    /// The largest image that the decoder's pixel limits admit needs about a third.
-    public var memoryLimit: UInt64 = 1 << 30
+    /// An image at the decoder's limits takes 600 MB; the rest is what analysis needs beside it, and OpenBLAS's 128 MB.
+    public var memoryLimit: UInt64 = 1536 << 20
     /// CPU seconds for one stage. A backstop for when the worker's deadline cannot act, so it is longer than that.
     public var cpuSeconds: UInt64 = 60
+    /// How long a stage may take that is asked for without a deadline of its own.
+    public var stageDeadline: Duration = .seconds(20)
     /// How long the parent may take to load its models.
     public var startDeadline: Duration = .seconds(60)
     /// The memory through which parts travel, in bytes: the most that all parts of one job may have together.

@@ -4,7 +4,9 @@ public import InspectCore
 ///
 /// The engine is made once, in the warm parent, and every analyzer process gets its copy by fork. It must not start
 /// threads (a fork copies one thread only) and must have loaded everything it will need: the analyzer can open no
-/// file. Calls are strictly sequential.
+/// file. So it should run each kind of analysis once while it is made: what libraries set up at first use (OpenCV's
+/// processor count, OpenBLAS's 128 MB work area, which it would seek for ever under a memory limit) is then there, and
+/// shared by all processes. Calls are strictly sequential.
 public protocol AnalyzerEngine {
     /// Runs one stage of the current job.
     ///

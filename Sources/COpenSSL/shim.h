@@ -1,1 +1,5 @@
+#pragma once
+
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>

@@ -74,13 +74,18 @@ int csys_thread_count(void) {
     return count;
 }
 
+static uint64_t cpu_microseconds(const struct rusage *usage) {
+    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u
+        + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
 static void describe_end(csys_exit *end, pid_t pid, int status, const struct rusage *usage) {
     end->pid = pid;
     end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end->dumped_core = WIFSIGNALED(status) && WCOREDUMP(status);
     end->max_rss_bytes = (uint64_t)usage->ru_maxrss * 1024u;
-    end->cpu_microseconds = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u
-        + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+    end->cpu_microseconds = cpu_microseconds(usage);
 }
 
 int csys_reap_any(csys_exit *end) {
@@ -141,6 +146,12 @@ static int limit(int resource, rlim_t soft, rlim_t hard) {
     return setrlimit((__rlimit_resource_t)resource, &value) == 0 ? 0 : -errno;
 }
 
+int csys_disable_core_dumps(void) {
+    // The limit does not hold for a core_pattern that is a pipe; not being dumpable does.
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
+    return limit(RLIMIT_CORE, 0, 0);
+}
+
 int csys_prepare_parent(int last_open) {
     if (close_range((unsigned)last_open + 1, ~0u, 0) != 0) return -errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
@@ -180,11 +191,10 @@ int csys_prepare_child(pid_t parent, int error, uint64_t address_space) {
     }
     int64_t mapped = mapped_bytes();
     if (mapped < 0) return (int)mapped;
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
+    int failure = csys_disable_core_dumps();
     rlim_t space = (rlim_t)mapped + address_space;
-    int failure = limit(RLIMIT_AS, space, space);
-    if (failure == 0) failure = limit(RLIMIT_CORE, 0, 0);
+    if (failure == 0) failure = limit(RLIMIT_AS, space, space);
     if (failure == 0) failure = limit(RLIMIT_FSIZE, 0, 0);
     if (failure == 0) failure = limit(RLIMIT_NOFILE, 16, 16);
     return failure;
@@ -194,7 +204,7 @@ int csys_renew_cpu_limit(uint64_t seconds) {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return -errno;
     // RLIMIT_CPU counts whole seconds, so the started one is given on top.
-    rlim_t used = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1;
+    rlim_t used = (rlim_t)(cpu_microseconds(&usage) / 1000000u) + 1;
     struct rlimit value;
     if (getrlimit(RLIMIT_CPU, &value) != 0) return -errno;
     value.rlim_cur = used + seconds;

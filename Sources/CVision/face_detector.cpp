@@ -92,27 +92,43 @@ Landmarks FaceLandmarker::locate(const cv::Mat &gray, const cv::Rect2d &box) con
 }
 
 cv::Mat face_chip(const cv::Mat &bgr, const Landmarks &landmarks) {
-    // The chip reaches at most 1.25 times the extent of the points beyond them, at any rotation.
-    const std::vector<cv::Point2f> points(landmarks.begin(), landmarks.end());
-    cv::Rect extent = cv::boundingRect(points);
-    const int margin = 1 + 5 * std::max(extent.width, extent.height) / 4;
-    extent = (extent + cv::Size(2 * margin, 2 * margin) - cv::Point(margin, margin)) &
-             cv::Rect(0, 0, bgr.cols, bgr.rows);
-    if (extent.empty()) return cv::Mat::zeros(chip_side, chip_side, CV_8UC3);
-    dlib::matrix<dlib::rgb_pixel> region(extent.height, extent.width);
-    for (int y = 0; y < extent.height; ++y) {
-        const cv::Vec3b *row = bgr.ptr<cv::Vec3b>(extent.y + y) + extent.x;
-        for (int x = 0; x < extent.width; ++x) region(y, x) = dlib::rgb_pixel(row[x][2], row[x][1], row[x][0]);
-    }
-    std::vector<dlib::dpoint> here, there;
+    std::vector<dlib::dpoint> there, here;
     for (size_t i = 0; i < landmarks.size(); ++i) {
         const cv::Point2d mean =
             (mean_face[i] + cv::Point2d(chip_padding, chip_padding)) * chip_side / (1 + 2 * chip_padding);
         there.emplace_back(mean.x, mean.y);
-        here.emplace_back(landmarks[i].x - extent.x, landmarks[i].y - extent.y);
+        here.emplace_back(landmarks[i].x, landmarks[i].y);
+    }
+    const dlib::chip_dims dims(chip_side, chip_side);
+    const dlib::chip_details whole(there, here, dims);
+    const dlib::dpoint centre = dlib::center(whole.rect);
+    // The upright square around the turned chip, and a margin for the interpolation.
+    const double reach =
+        whole.rect.width() / 2 * (std::abs(std::cos(whole.angle)) + std::abs(std::sin(whole.angle))) + 4;
+    if (!(reach < 1e5)) return cv::Mat::zeros(chip_side, chip_side, CV_8UC3);
+    const cv::Rect extent = cv::Rect(cv::Rect2d(centre.x() - reach, centre.y() - reach, 2 * reach, 2 * reach)) &
+                            cv::Rect(0, 0, bgr.cols, bgr.rows);
+    if (extent.empty()) return cv::Mat::zeros(chip_side, chip_side, CV_8UC3);
+
+    // A face much larger than the chip is reduced first, by whole pixels: dlib's copy of it would cost more than the network.
+    const int factor = std::max(1, static_cast<int>(whole.rect.width() / (2 * chip_side)));
+    cv::Mat source = bgr(extent);
+    if (factor > 1) {
+        cv::resize(source, source, {std::max(1, source.cols / factor), std::max(1, source.rows / factor)}, 0, 0,
+                   cv::INTER_AREA);
+    }
+    const double scale_x = static_cast<double>(source.cols) / extent.width;
+    const double scale_y = static_cast<double>(source.rows) / extent.height;
+    dlib::matrix<dlib::rgb_pixel> region(source.rows, source.cols);
+    for (int y = 0; y < source.rows; ++y) {
+        const cv::Vec3b *row = source.ptr<cv::Vec3b>(y);
+        for (int x = 0; x < source.cols; ++x) region(y, x) = dlib::rgb_pixel(row[x][2], row[x][1], row[x][0]);
+    }
+    for (dlib::dpoint &point : here) {
+        point = dlib::dpoint((point.x() - extent.x) * scale_x, (point.y() - extent.y) * scale_y);
     }
     dlib::matrix<dlib::rgb_pixel> chip;
-    dlib::extract_image_chip(region, dlib::chip_details(there, here, dlib::chip_dims(chip_side, chip_side)), chip);
+    dlib::extract_image_chip(region, dlib::chip_details(there, here, dims), chip);
     cv::Mat rgb(chip_side, chip_side, CV_8UC3);
     for (int y = 0; y < chip_side; ++y) {
         for (int x = 0; x < chip_side; ++x) {

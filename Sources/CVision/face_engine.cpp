@@ -47,23 +47,18 @@ constexpr Look looks[] = {
     {2, 960, 1.5, 0, least_turned_score},
 };
 
-std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Look &look) {
-    const int longer = std::max(gray.cols, gray.rows);
-    const double scale = std::min(look.enlargement, static_cast<double>(look.longer_side) / longer);
+/// Longer side to which a picture is reduced once, before the looks reduce it further.
+constexpr int workspace_side = 1280;
+
+/// `gray` with its longer side at most `longer_side`, enlarged at most `enlargement` times; `scale` becomes the factor.
+cv::Mat scaled_to(const cv::Mat &gray, int longer_side, double enlargement, double &scale) {
+    scale = std::min(enlargement, static_cast<double>(longer_side) / std::max(gray.cols, gray.rows));
+    if (scale == 1) return gray;
     const cv::Size size(std::max(1, static_cast<int>(std::lround(gray.cols * scale))),
                         std::max(1, static_cast<int>(std::lround(gray.rows * scale))));
-    cv::Mat scaled;
-    cv::resize(gray, scaled, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
-    const int margin = static_cast<int>(look.border * longer * scale);
-    if (margin > 0) cv::copyMakeBorder(scaled, scaled, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
-    std::vector<FaceBox> faces;
-    for (const FaceBox &face : detector.detect(scaled)) {
-        if (face.score < look.least_score) continue;
-        const cv::Rect2d rect((face.rect.x - margin) / scale, (face.rect.y - margin) / scale, face.rect.width / scale,
-                              face.rect.height / scale);
-        faces.push_back({rect, face.score});
-    }
-    return faces;
+    cv::Mat result;
+    cv::resize(gray, result, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    return result;
 }
 
 /// The picture after clockwise quarter turns.
@@ -75,6 +70,22 @@ cv::Mat turned(const cv::Mat &picture, int turns) {
                : turns == 2 ? cv::ROTATE_180
                             : cv::ROTATE_90_COUNTERCLOCKWISE);
     return result;
+}
+
+/// Faces that one look finds in `gray`, in its pixels after the look's turns.
+std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, const Look &look) {
+    double scale;
+    cv::Mat picture = turned(scaled_to(gray, look.longer_side, look.enlargement, scale), look.quarter_turns);
+    const int margin = static_cast<int>(look.border * std::max(picture.cols, picture.rows));
+    if (margin > 0) cv::copyMakeBorder(picture, picture, margin, margin, margin, margin, cv::BORDER_CONSTANT, 0);
+    std::vector<FaceBox> faces;
+    for (const FaceBox &face : detector.detect(picture)) {
+        if (face.score < look.least_score) continue;
+        const cv::Rect2d rect((face.rect.x - margin) / scale, (face.rect.y - margin) / scale, face.rect.width / scale,
+                              face.rect.height / scale);
+        faces.push_back({rect, face.score});
+    }
+    return faces;
 }
 
 /// Where a point of the turned picture lies in the original of `size`.
@@ -108,11 +119,13 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
 }
 
 std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image) {
+    double reduction;
+    const cv::Mat workspace = scaled_to(image.gray, workspace_side, 1, reduction);
     std::vector<FaceBox> best;
     int turns = 0;
     double best_score = 0;
     for (const Look &look : looks) {
-        const std::vector<FaceBox> found = find(engine.detector, turned(image.gray, look.quarter_turns), look);
+        const std::vector<FaceBox> found = find(engine.detector, workspace, look);
         for (const FaceBox &box : found) {
             if (box.score <= best_score && !best.empty()) continue;
             best_score = box.score;
@@ -125,7 +138,11 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image) {
               [](const FaceBox &a, const FaceBox &b) { return a.rect.area() > b.rect.area(); });
     const cv::Mat upright = turned(image.gray, turns);
     std::vector<cv_face> faces;
-    for (const FaceBox &box : best) faces.push_back(described(engine, image, upright, box, turns));
+    for (FaceBox &box : best) {
+        const cv::Rect2d &rect = box.rect;
+        box.rect = {rect.x / reduction, rect.y / reduction, rect.width / reduction, rect.height / reduction};
+        faces.push_back(described(engine, image, upright, box, turns));
+    }
     return faces;
 }
 
@@ -133,6 +150,8 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image) {
 
 cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error) {
     return cvision::guard(error, [&] {
+        // An analyzer is one thread. OpenCV would start a pool at the first large picture, and a pool does not survive a fork.
+        cv::setNumThreads(1);
         try {
             *engine = new cv_face_engine{
                 cvision::FaceDetector(),

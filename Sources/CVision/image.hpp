@@ -9,6 +9,14 @@
 struct cv_image {
     cv::Mat bgr;   // CV_8UC3, upright: EXIF orientation is already applied
     cv::Mat gray;  // CV_8UC1 of the same size
+
+    /// `bgr` averaged down by a whole number so that about 1,800 px of its longer side are left; made on first use.
+    const cv::Mat &reduced() const;
+    /// What `reduced` divides lengths by.
+    int reduction() const;
+
+private:
+    mutable cv::Mat reduced_;  // an image stays on one thread
 };
 
 namespace cvision {
@@ -23,6 +31,10 @@ cv_status guard(cv_error *error, Body body) noexcept {
         return body();
     } catch (const std::bad_alloc &) {
         return fail(error, CV_OUT_OF_MEMORY, "out of memory");
+    } catch (const cv::Exception &failure) {
+        // OpenCV reports an allocation that failed by its own exception.
+        const bool memory = failure.code == cv::Error::StsNoMem;
+        return fail(error, memory ? CV_OUT_OF_MEMORY : CV_INTERNAL, memory ? "out of memory" : failure.what());
     } catch (const std::exception &failure) {
         return fail(error, CV_INTERNAL, failure.what());
     } catch (...) {

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import Postgres
 
 /// A database of its own for one test, on a real server: the one of `INSPECTD_TEST_DATABASE_URL`, else a private one

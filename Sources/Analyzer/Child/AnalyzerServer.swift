@@ -115,7 +115,8 @@ private struct WarmParentLoop {
             AnalyzerChild.run(
                 engine: self.engine, limits: limits, parent: parent, socket: socket, memory: memory, error: error)
         case ..<0:
-            let end = ProcessEnd(pid: 0, exitStatus: -pid, signal: 0, maxResidentBytes: 0, cpuMicroseconds: 0)
+            let end = ProcessEnd(
+                pid: 0, exitStatus: -pid, signal: 0, dumpedCore: false, maxResidentBytes: 0, cpuMicroseconds: 0)
             try ControlMessage.ended(child: child, end: end).send(to: self.control)
         default: self.children[pid] = child
         }

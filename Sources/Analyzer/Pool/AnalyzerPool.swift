@@ -9,7 +9,7 @@ internal import Synchronization
 public final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
-    private let slots: [AnalyzerSlot]
+    let slots: [AnalyzerSlot]
     private let state: Mutex<State>
 
     private struct State {
@@ -139,32 +139,5 @@ public final class AnalyzerPool: Sendable {
             return state.waiting.removeFirst().continuation
         }
         waiter?.resume(returning: index)
-    }
-}
-
-/// One job's hold on an analyzer process.
-public struct AnalyzerSession: Sendable {
-    let slot: AnalyzerSlot
-    let job: AnalyzerJob
-
-    /// Has the process run one stage.
-    ///
-    /// After a failure that cost the process, the next call gets a new one, which has the job's parts, too.
-    ///
-    /// - Parameters:
-    ///   - deadline: When it has passed, the process is killed.
-    /// - Throws: What the engine raised; `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT` or `ANALYZER_OUT_OF_MEMORY` when the
-    ///   process was lost; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError` when the task was
-    ///   cancelled, which kills the process.
-    public func perform(stage: String, request: Data, deadline: Duration) async throws -> Data {
-        let call = AnalyzerCall()
-        let job = self.job
-        return try await withTaskCancellationHandler {
-            try await self.slot.run {
-                try $0.perform(job, stage: stage, request: request, deadline: deadline, call: call)
-            }
-        } onCancel: {
-            call.cancel()
-        }
     }
 }

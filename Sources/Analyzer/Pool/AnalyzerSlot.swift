@@ -28,7 +28,7 @@ final class AnalyzerSlot: @unchecked Sendable {
     /// Talking to a process blocks: not on Swift's cooperative pool.
     private let queue: DispatchQueue
 
-    private var child: ChildConnection?
+    private(set) var child: ChildConnection?
     private var sequence: UInt32 = 0
     private var jobsDone = 0
     /// The job whose parts the process has.
@@ -78,8 +78,9 @@ final class AnalyzerSlot: @unchecked Sendable {
     /// - Throws: What the engine raised; or, when the process was lost, `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT`,
     ///   `ANALYZER_OUT_OF_MEMORY`; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError`.
     func perform(
-        _ job: AnalyzerJob, stage: String, request: Data, deadline: Duration, call: AnalyzerCall
+        _ job: AnalyzerJob, stage: String, request: Data, deadline: Duration?, call: AnalyzerCall
     ) throws -> Data {
+        let deadline = deadline ?? self.configuration.stageDeadline
         guard self.current == job.number else {
             throw InspectError(.internalError, "an analyzer session was used after its job")
         }
@@ -135,6 +136,7 @@ final class AnalyzerSlot: @unchecked Sendable {
             return
         }
         child.memory.wipe()
+        child.discardComplaints()
         self.jobsDone += 1
         if self.jobsDone >= self.configuration.jobsPerProcess {
             self.replace(child, reason: "\(self.jobsDone) jobs done")
@@ -159,7 +161,7 @@ final class AnalyzerSlot: @unchecked Sendable {
         if let child = self.child {
             if child.isIdle { return child }
             // It ended, or was killed, while nobody talked to it.
-            _ = self.bury(child, failure: .closed, stage: "idle", deadline: .zero, cancelled: false)
+            _ = self.bury(child, failure: .closed, stage: "idle", deadline: .zero, cancelled: false, refills: false)
         }
         for _ in 0..<3 {
             let parent = try self.supervisor.parent()
@@ -187,12 +189,15 @@ final class AnalyzerSlot: @unchecked Sendable {
 
     /// Kills a process, wipes its memory and says what the loss means to the job.
     private func bury(
-        _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool
+        _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool,
+        refills: Bool = true
     ) -> InspectError {
         self.child = nil
         self.begun = nil
         let end: ProcessEnd?
-        switch child.kill(patience: Self.killPatience) {
+        // What closed its socket is about to end by itself, and its own signal says more than the pool's SIGKILL.
+        let grace: Duration = if case .closed = failure, !cancelled { .milliseconds(100) } else { .zero }
+        switch child.kill(after: grace, patience: Self.killPatience) {
         case .ended(let known): end = known
         case .running:
             child.killParent()
@@ -206,32 +211,7 @@ final class AnalyzerSlot: @unchecked Sendable {
                 stage: stage, deadline: deadline, configuration: self.configuration)
         let reason = cancelled ? "stage \(stage): cancelled" : loss.detail
         self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, expected: false))
-        self.refill()
+        if refills { self.refill() }
         return loss
-    }
-}
-
-/// What ties a request that is under way to the task that waits for it.
-final class AnalyzerCall: Sendable {
-    private let state = Mutex<(isCancelled: Bool, child: ChildConnection?)>((false, nil))
-
-    var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
-
-    /// - Returns: False if the call was cancelled before it began.
-    func attach(_ child: ChildConnection) -> Bool {
-        self.state.withLock { state in
-            state.child = child
-            return !state.isCancelled
-        }
-    }
-
-    func detach() { self.state.withLock { $0.child = nil } }
-
-    /// Kills the process that works on the call; there is no other way to interrupt native code.
-    func cancel() {
-        self.state.withLock { state in
-            state.isCancelled = true
-            state.child?.kill()
-        }
     }
 }

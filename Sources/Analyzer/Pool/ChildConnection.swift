@@ -51,7 +51,9 @@ final class ChildConnection: Sendable {
             guard hello.kind == .hello else { throw .garbage }
         } catch {
             self.forkTime = .zero
-            guard case .ended(let end?) = self.kill(patience: .seconds(1)) else { throw .parentLost }
+            guard case .ended(let end?) = self.kill(after: .milliseconds(100), patience: .seconds(1)) else {
+                throw .parentLost
+            }
             let what = end.pid == 0 ? "fork failed with errno \(end.exitStatus)" : end.cause
             throw .childFailed(
                 InspectError(
@@ -77,10 +79,9 @@ final class ChildConnection: Sendable {
     /// Has the process killed; the socket then ends. From any thread.
     func kill() { self.parent.kill(self.number) }
 
-    /// Has the process killed, if it has not ended already, and waits until it is gone.
-    func kill(patience: Duration) -> ChildEnd.Outcome {
-        // Whoever closes its socket is given the time to end by itself, so that the cause is its own.
-        if case .ended(let end) = self.end.wait(.milliseconds(50)) { return .ended(end) }
+    /// Has the process killed, if it does not end by itself within `grace`, and waits until it is gone.
+    func kill(after grace: Duration = .zero, patience: Duration) -> ChildEnd.Outcome {
+        if case .ended(let end) = self.end.wait(grace) { return .ended(end) }
         self.kill()
         return self.end.wait(patience)
     }
@@ -88,9 +89,13 @@ final class ChildConnection: Sendable {
     /// Ends an idle process in order.
     func retire() -> ChildEnd.Outcome {
         csys_close_for_writing(self.socket.raw)
-        let outcome = self.end.wait(.seconds(1))
-        if case .ended = outcome { return outcome }
-        return self.kill(patience: .seconds(5))
+        return self.kill(after: .seconds(1), patience: .seconds(5))
+    }
+
+    /// Empties the pipe of what libraries wrote to stderr, so that it has room for the last words of a crash.
+    func discardComplaints() {
+        var tail: [UInt8] = []
+        WarmParent.collect(self.errors.raw, into: &tail)
     }
 
     /// What the process last wrote to stderr. Not for messages once it has seen an image.

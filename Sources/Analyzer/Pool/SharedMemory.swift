@@ -54,6 +54,8 @@ final class SharedMemory: @unchecked Sendable {
         self.used = 0
     }
 
-    /// Whether any byte is not zero.
-    var isBlank: Bool { UnsafeRawBufferPointer(start: self.address, count: self.size).allSatisfy { $0 == 0 } }
+    /// Whether every byte is zero.
+    var isBlank: Bool {
+        self.address.load(as: UInt8.self) == 0 && memcmp(self.address, self.address + 1, self.size - 1) == 0
+    }
 }

@@ -32,14 +32,17 @@ final class WarmParent: Sendable {
 
     /// Starts the program and waits until it has loaded its models. Blocks.
     ///
-    /// - Parameter onEnd: Called once, from another thread, when the process has ended for whatever reason.
+    /// - Parameters:
+    ///   - isUnwanted: Asked several times a second while it waits; `true` ends the attempt.
+    ///   - onEnd: Called once, from another thread, when the process has ended for whatever reason.
     /// - Throws: ``ErrorCode/analyzerUnavailable`` with the end of what the program wrote to stderr, or the error that
     ///   its engine raised.
     static func start(
-        _ configuration: AnalyzerConfiguration, onEnd: @escaping @Sendable (WarmParent, ProcessEnd?) -> Void
+        _ configuration: AnalyzerConfiguration, isUnwanted: () -> Bool,
+        onEnd: @escaping @Sendable (WarmParent, ProcessEnd?) -> Void
     ) throws(InspectError) -> WarmParent {
         do {
-            let parent = try self.launch(configuration)
+            let parent = try self.launch(configuration, isUnwanted)
             parent.reader.async { parent.read(onEnd: onEnd) }
             return parent
         } catch let error as InspectError {
@@ -49,7 +52,7 @@ final class WarmParent: Sendable {
         }
     }
 
-    private static func launch(_ configuration: AnalyzerConfiguration) throws -> WarmParent {
+    private static func launch(_ configuration: AnalyzerConfiguration, _ isUnwanted: () -> Bool) throws -> WarmParent {
         var near: CInt = -1
         var far: CInt = -1
         try SystemError.check("socketpair", csys_socket_pair(1, &near, &far))
@@ -72,9 +75,8 @@ final class WarmParent: Sendable {
         var open = true
         let deadline = begun + configuration.startDeadline.nanoseconds
         var failure = InspectError(.analyzerUnavailable, "the analyzer did not start in time")
-        while csys_now() < deadline {
-            let left = CInt(clamping: (deadline - csys_now()) / 1_000_000 + 1)
-            let ready = try SystemError.check("poll", csys_wait_input(control.raw, open ? errors.raw : -1, left))
+        while csys_now() < deadline, !isUnwanted() {
+            let ready = try SystemError.check("poll", csys_wait_input(control.raw, open ? errors.raw : -1, 100))
             if ready & 2 != 0 { open = self.collect(errors.raw, into: &tail) }
             guard ready & 1 != 0 else { continue }
             switch try? ControlMessage.receive(from: control.raw)?.message {
@@ -198,39 +200,4 @@ final class WarmParent: Sendable {
     }
 
     private func waitForExit(milliseconds: CInt) -> Bool { csys_has_exited(self.pid, milliseconds) == 1 }
-}
-
-/// The promise of how an analyzer ended.
-final class ChildEnd: Sendable {
-    private let end = Mutex<ProcessEnd?>(nil)
-    private let resolved = DispatchSemaphore(value: 0)
-
-    /// - Parameter end: `nil` if the parent died, so that nobody knows.
-    func resolve(_ end: ProcessEnd?) {
-        self.end.withLock { $0 = end }
-        self.resolved.signal()
-    }
-
-    enum Outcome {
-        case running
-        case ended(ProcessEnd?)
-    }
-
-    /// Blocks until the end is known, or the time is up.
-    func wait(_ time: Duration) -> Outcome {
-        let deadline = DispatchTime(uptimeNanoseconds: DispatchTime.now().uptimeNanoseconds + time.nanoseconds)
-        guard self.resolved.wait(timeout: deadline) == .success else { return .running }
-        self.resolved.signal()  // for whoever asks again
-        return .ended(self.end.withLock { $0 })
-    }
-}
-
-extension Duration {
-    /// The whole duration in nanoseconds; at most 292 years, at least 0.
-    var nanoseconds: UInt64 {
-        let (seconds, attoseconds) = self.components
-        guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? UInt64(Int64.max) : UInt64(product) + UInt64(attoseconds / 1_000_000_000)
-    }
 }

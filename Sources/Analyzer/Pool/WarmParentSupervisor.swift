@@ -20,6 +20,8 @@ final class WarmParentSupervisor: Sendable {
         /// On the clock of `csys_now()`.
         var notBefore: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
+        /// One start at most waits for its time, however many callers fail meanwhile.
+        var startIsScheduled = false
         var onRestart: (@Sendable () -> Void)?
     }
 
@@ -61,19 +63,16 @@ final class WarmParentSupervisor: Sendable {
             usleep(UInt32((notBefore - now) / 1000))
         }
         do throws(InspectError) {
-            let parent = try WarmParent.start(self.configuration) { [weak self] in self?.parentEnded($0, $1) }
+            let parent = try WarmParent.start(
+                self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
             self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
-            let stopAtOnce = self.state.withLock { state in
-                // It may have ended between its start and here, before it could be told from the current one.
-                state.current = parent.isAlive ? parent : nil
-                return state.isStopped
-            }
-            if stopAtOnce { parent.requestStop() }
+            // It may have ended between its start and here, before it could be told from the current one.
+            self.state.withLock { $0.current = parent.isAlive ? parent : nil }
             return parent
         } catch {
             let delay = self.noteFailure(error)
             self.onEvent(.parentFailed(reason: "\(error)", retry: .nanoseconds(Int64(delay))))
-            self.startLater(delay)
+            self.startLater()
             throw error
         }
     }
@@ -88,10 +87,23 @@ final class WarmParentSupervisor: Sendable {
         }
     }
 
-    private func startLater(_ delay: UInt64) {
+    /// Starts a parent when the next start is due, unless a caller gets there first.
+    private func startLater() {
+        let delay: UInt64? = self.state.withLock { state in
+            guard !state.startIsScheduled, !state.isStopped else { return nil }
+            state.startIsScheduled = true
+            let now = csys_now()
+            return state.notBefore > now ? state.notBefore - now : 0
+        }
+        guard let delay else { return }
         self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
-            guard let self, (try? self.startIfDue()) != nil else { return }
-            self.state.withLock { $0.onRestart }?()
+            guard let self else { return }
+            self.state.withLock { $0.startIsScheduled = false }
+            if (try? self.startIfDue()) != nil {
+                self.state.withLock { $0.onRestart }?()
+            } else {
+                self.startLater()
+            }
         }
     }
 
@@ -104,12 +116,11 @@ final class WarmParentSupervisor: Sendable {
         self.onEvent(.parentEnded(pid: parent.pid, cause: end?.cause))
         if wasYoung {
             let cause = end?.cause ?? "unknown cause"
-            self.startLater(
-                self.noteFailure(InspectError(.analyzerUnavailable, "the analyzers' parent ended (\(cause))")))
+            _ = self.noteFailure(InspectError(.analyzerUnavailable, "the analyzers' parent ended (\(cause))"))
         } else {
             self.state.withLock { $0.failures = 0 }
-            self.startLater(0)
         }
+        self.startLater()
     }
 
     /// Kills a parent that does not do what it was asked, and waits until it is gone.
@@ -124,11 +135,9 @@ final class WarmParentSupervisor: Sendable {
 
     /// Ends the parent and with it every analyzer; returns when they are gone. Blocks.
     func stop() {
-        let current = self.state.withLock { state in
-            state.isStopped = true
-            return state.current
-        }
-        guard let current else { return }
+        self.state.withLock { $0.isStopped = true }
+        // A start that is under way gives up or finishes first.
+        guard let current = self.queue.sync(execute: { self.state.withLock { $0.current } }) else { return }
         current.requestStop()
         self.awaitEnd(of: current)
         if current.isAlive { self.discard(current) }

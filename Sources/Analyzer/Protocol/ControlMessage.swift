@@ -44,6 +44,7 @@ enum ControlMessage {
             writer.append(UInt32(bitPattern: end.pid))
             writer.append(UInt32(bitPattern: end.exitStatus))
             writer.append(UInt32(bitPattern: end.signal))
+            writer.append(UInt32(end.dumpedCore ? 1 : 0))
             writer.append(end.maxResidentBytes)
             writer.append(end.cpuMicroseconds)
         }
@@ -68,7 +69,7 @@ enum ControlMessage {
                 end: ProcessEnd(
                     pid: Int32(bitPattern: try reader.readUInt32()),
                     exitStatus: Int32(bitPattern: try reader.readUInt32()),
-                    signal: Int32(bitPattern: try reader.readUInt32()),
+                    signal: Int32(bitPattern: try reader.readUInt32()), dumpedCore: try reader.readUInt32() != 0,
                     maxResidentBytes: try reader.readUInt64(), cpuMicroseconds: try reader.readUInt64()))
         default: throw MalformedMessage()
         }
@@ -117,6 +118,8 @@ public struct ProcessEnd: Sendable, Equatable {
     public var exitStatus: Int32
     /// The signal that ended it, or 0.
     public var signal: Int32
+    /// Whether the kernel wrote a core file: never, if the limits hold.
+    public var dumpedCore: Bool
     /// Its largest resident set, in bytes; what it shares with its parent counts.
     public var maxResidentBytes: UInt64
     /// CPU time in microseconds, user and system.
@@ -132,7 +135,8 @@ public struct ProcessEnd: Sendable, Equatable {
 extension ProcessEnd {
     init(_ end: csys_exit) {
         self.init(
-            pid: end.pid, exitStatus: end.exit_status, signal: end.signal, maxResidentBytes: end.max_rss_bytes,
+            pid: end.pid, exitStatus: end.exit_status, signal: end.signal, dumpedCore: end.dumped_core != 0,
+            maxResidentBytes: end.max_rss_bytes,
             cpuMicroseconds: end.cpu_microseconds)
     }
 }

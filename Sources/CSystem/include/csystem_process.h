@@ -26,6 +26,8 @@ typedef struct {
     int exit_status;
     /// Signal number, or 0 if it exited.
     int signal;
+    /// Whether the kernel wrote a core file.
+    int dumped_core;
     uint64_t max_rss_bytes;
     uint64_t cpu_microseconds;
 } csys_exit;
@@ -45,6 +47,8 @@ int csys_child_signal_descriptor(void);
 /// Prepares a process that is to fork analyzers: no core files, no new privileges, no descriptor above `last_open`;
 /// signals meant for the service (TERM, INT, HUP) are ignored, since the control socket decides when it ends.
 int csys_prepare_parent(int last_open);
+/// No core file of this process, neither written nor piped to a collector. What it executes starts without the second.
+int csys_disable_core_dumps(void);
 /// Limits a freshly forked analyzer. It dies with `parent`, dumps no core, writes no file.
 ///
 /// `address_space` bytes may be added to what it has mapped now.

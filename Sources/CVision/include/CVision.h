@@ -1,5 +1,9 @@
 // Everything native that analysis needs, behind one C boundary: no OpenCV, dlib or ZXing type appears here, no function
 // throws, and every buffer is the caller's.
 #pragma once
+#include "cvision_barcode.h"
+#include "cvision_document.h"
 #include "cvision_face.h"
 #include "cvision_image.h"
+#include "cvision_mrz.h"
+#include "cvision_versions.h"

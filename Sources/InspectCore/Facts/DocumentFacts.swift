@@ -67,14 +67,24 @@ public struct MRZReading: Codable, Sendable, Hashable {
     public var quad: Quad
     /// Pixels per character cell in the picture; below 7 the print is too small to trust (`reference`).
     public var pitch: Double
-    /// How many characters a check digit corrected (each only where the check digits prove it).
+    /// How many characters are not what the reader alone would have chosen: alphabets and check digits decided where it
+    /// hesitated.
     public var corrections: Int
+    /// For every line, the width of the strokes' edges (10–90 %) over the pitch; above about 0.35 print is too blurred.
+    public var edgeWidths: [Double]
+    /// Degrees by which the content is turned clockwise in the picture, −180 to 180.
+    public var turn: Double
 
-    public init(lines: [String], confidences: [[Double]], quad: Quad, pitch: Double, corrections: Int) {
+    public init(
+        lines: [String], confidences: [[Double]], quad: Quad, pitch: Double, corrections: Int,
+        edgeWidths: [Double] = [], turn: Double = 0
+    ) {
         self.lines = lines
         self.confidences = confidences
         self.quad = quad
         self.pitch = pitch
         self.corrections = corrections
+        self.edgeWidths = edgeWidths
+        self.turn = turn
     }
 }

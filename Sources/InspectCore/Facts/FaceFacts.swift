@@ -19,45 +19,93 @@ public struct FaceFacts: Codable, Sendable, Hashable {
 }
 
 /// Fitness of a face picture by the measures of ISO/IEC 29794-5 that need no neural network.
+///
+/// Compression, occlusion, head covering and expression are not assessed: they need networks of their own.
 public struct FaceQuality: Codable, Sendable, Hashable {
     /// Distance between the eye centres in pixels.
     public var interEyeDistance: Double
-    /// Rotation in the image plane in degrees, from the line between the eyes.
+    /// Rotation in the image plane in degrees, clockwise positive, from the line between the eyes.
     public var roll: Double
+    /// How far the base of the nose lies from the eyes' perpendicular bisector, in eye distances: 0 is frontal, and a head
+    /// turned by 40° shows about 0.25 (measured on labelled profiles).
+    public var yawOffset: Double
     /// Mean luminance of the face, 0–1 (linearised sRGB).
     public var luminanceMean: Double
+    /// Variance of the luminance of the face, of values 0–1.
+    public var luminanceVariance: Double
     /// Share (0–1) of the face that is burnt out (luminance 247–255).
     public var overExposed: Double
     /// Share (0–1) of the face that is black (luminance 0–25).
     public var underExposed: Double
+    /// How alike both cheeks are lit, 0–1 (intersection of their luminance histograms).
+    public var illuminationUniformity: Double
+    /// Entropy of the luminance of the face in bits, 0–8.
+    public var dynamicRange: Double
+    /// Mean distance of the face's colours from grey in CIELAB; below about 2 in a grey picture.
+    public var chroma: Double
     /// Variance of the Laplacian of the face at a fixed chip size; a measure of sharpness.
     public var sharpness: Double
     /// Horizontal position of the face's centre over the picture's width (ISO/IEC 19794-5 full frontal: 0.45–0.55).
     public var centreX: Double
     /// Vertical position of the eye line from the bottom over the picture's height (ISO/IEC 19794-5: 0.5–0.7).
     public var eyeLineY: Double
+    /// Width of the head, estimated from the eye distance, over the picture's width (ISO/IEC 19794-5: 0.5–0.75).
+    public var headWidth: Double
+    /// Share (0–1) of the head's estimated rectangle that lies inside the picture.
+    public var visible: Double
 
     public init(
-        interEyeDistance: Double, roll: Double, luminanceMean: Double, overExposed: Double, underExposed: Double,
-        sharpness: Double, centreX: Double, eyeLineY: Double
+        interEyeDistance: Double, roll: Double, yawOffset: Double, luminanceMean: Double, luminanceVariance: Double,
+        overExposed: Double, underExposed: Double, illuminationUniformity: Double, dynamicRange: Double,
+        chroma:
+            Double, sharpness: Double, centreX: Double, eyeLineY: Double, headWidth: Double, visible: Double
     ) {
         self.interEyeDistance = interEyeDistance
         self.roll = roll
+        self.yawOffset = yawOffset
         self.luminanceMean = luminanceMean
+        self.luminanceVariance = luminanceVariance
         self.overExposed = overExposed
         self.underExposed = underExposed
+        self.illuminationUniformity = illuminationUniformity
+        self.dynamicRange = dynamicRange
+        self.chroma = chroma
         self.sharpness = sharpness
         self.centreX = centreX
         self.eyeLineY = eyeLineY
+        self.headWidth = headWidth
+        self.visible = visible
     }
 }
 
 /// Passive liveness cues of one selfie: evidence for a person to weigh, never proof of a live face.
 public struct LivenessFacts: Codable, Sendable, Hashable {
-    /// Named cues, 0–1 each where 1 is most suspicious, for example `moire`, `specular`, `bezel`.
+    /// Named cues, 0–1 each where 1 is most suspicious; the names are those of ``Cue``.
     public var cues: [String: Double]
 
     public init(cues: [String: Double]) {
         self.cues = cues
     }
+}
+
+extension LivenessFacts {
+    /// What single pictures can show of a presentation attack.
+    public enum Cue: String, CaseIterable, Sendable {
+        /// Isolated peaks in the spectrum of the face, as a screen's raster leaves them.
+        case moire
+        /// Colourless burnt-out spots on the face.
+        case specular
+        /// Straight edges around the face: bezel of a screen, border of a print.
+        case frame
+        /// Face and surroundings equally sharp, as on a plane.
+        case flatFocus
+        /// Little variety of colour on the skin.
+        case narrowColour
+        /// No colour at all.
+        case grey
+        /// Little fine detail on the face.
+        case soft
+    }
+
+    public subscript(cue: Cue) -> Double? { self.cues[cue.rawValue] }
 }

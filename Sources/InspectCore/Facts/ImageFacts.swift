@@ -37,7 +37,8 @@ public struct ImageFacts: Codable, Sendable, Hashable {
 public struct QualityFacts: Codable, Sendable, Hashable {
     /// Variance of the Laplacian at 1,000 px document width (`reference`: folk threshold 100, floor about 40).
     public var laplacianVariance: Double
-    /// Median width of strong edges, in pixels at 1,000 px document width; grows with defocus and motion alike.
+    /// Median width of strong edges across the blurrier of the two axes, in pixels at 1,000 px document width; grows with
+    /// defocus and motion alike.
     public var edgeWidth: Double
     /// Mean luminance, 0–255.
     public var brightness: Double
@@ -49,12 +50,22 @@ public struct QualityFacts: Codable, Sendable, Hashable {
     public var chroma: Double
     /// The same outside the document; `nil` when no background is visible.
     public var backgroundChroma: Double?
-    /// Width of the document in pixels.
+    /// Length of the document's longer side in pixels.
     public var documentWidth: Double
+    /// Share (0–1) of the document under thin dark strokes, as print has them.
+    public var printShare: Double?
+    /// Share (0–1) of the whole picture that is neither near black nor near white; drawings have little of it.
+    public var midtoneShare: Double?
+    /// How far isolated periodic patterns stand out of the spectrum (natural logarithm of power), as the pixel grid of
+    /// a screen does; `nil` where the document is smaller than the patches this takes (256 px).
+    public var moire: Double?
+    /// Share (0–1) of the document under skin-coloured regions that cross its outline; `nil` without an outline.
+    public var occlusion: Double?
 
     public init(
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
-        chroma: Double, backgroundChroma: Double?, documentWidth: Double
+        chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
+        midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance
         self.edgeWidth = edgeWidth
@@ -64,5 +75,9 @@ public struct QualityFacts: Codable, Sendable, Hashable {
         self.chroma = chroma
         self.backgroundChroma = backgroundChroma
         self.documentWidth = documentWidth
+        self.printShare = printShare
+        self.midtoneShare = midtoneShare
+        self.moire = moire
+        self.occlusion = occlusion
     }
 }

@@ -1,0 +1,18 @@
+internal import CSystem
+internal import InspectCore
+
+/// Memory that must not reach a disk.
+public enum CoreDumps {
+    /// Makes this process undumpable: no core file, and no other process of the same user can read its memory.
+    ///
+    /// Analyzers are so from their fork on; the worker, which holds images and credentials, calls this first.
+    ///
+    /// - Throws: `INTERNAL_ERROR` if the kernel refuses.
+    public static func disable() throws {
+        do {
+            try SystemError.check("prctl", csys_disable_core_dumps())
+        } catch {
+            throw InspectError(.internalError, "core dumps cannot be switched off: \(error)")
+        }
+    }
+}

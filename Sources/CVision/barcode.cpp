@@ -1,0 +1,241 @@
+// PDF417 by ZXing: first on the picture as it is, then on the regions that look like a symbol, straightened and cleaned.
+#define ZX_USE_UTF8 1
+#include <ZXing/ReadBarcode.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <opencv2/imgproc.hpp>
+#include <string>
+#include <vector>
+
+#include "document.hpp"
+#include "image.hpp"
+
+struct cv_barcodes {
+    struct Entry {
+        std::string bytes, text;
+        std::array<cv_point, 4> corners;
+    };
+    std::vector<Entry> entries;
+};
+
+namespace cvision {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// ZXing scans line by line; beyond this side a symbol's modules are far wider than it needs.
+constexpr int widest_scan = 2200;
+
+/// How much the gradients of a region agree on one axis (0 to 1): 0.41 and more in symbols, 0.28 and less in print.
+constexpr double least_coherence = 0.3;
+/// How much of its rectangle a region fills.
+constexpr double least_fill = 0.6;
+
+/// Maps a point of a derived picture back to the image.
+using Back = std::function<cv_point(cv::Point2d)>;
+
+/// Reads all symbols of `gray` and adds those whose bytes are not there yet. True if any was read.
+bool scan(const cv::Mat &gray, ZXing::Binarizer binarizer, const Back &back, cv_barcodes &found, bool rotate) {
+    ZXing::DecodeHints hints;
+    hints.setFormats(ZXing::BarcodeFormat::PDF417);
+    hints.setTryHarder(true);
+    hints.setTryRotate(rotate);
+    hints.setTryDownscale(true);
+    hints.setBinarizer(binarizer);
+    const ZXing::ImageView view(gray.data, gray.cols, gray.rows, ZXing::ImageFormat::Lum, static_cast<int>(gray.step));
+    bool any = false;
+    for (const ZXing::Result &result : ZXing::ReadBarcodes(view, hints)) {
+        if (!result.isValid() || result.format() != ZXing::BarcodeFormat::PDF417) continue;
+        any = true;
+        cv_barcodes::Entry entry;
+        entry.bytes.assign(result.bytes().begin(), result.bytes().end());
+        entry.text = result.text();
+        for (size_t i = 0; i < 4; ++i) entry.corners[i] = back({static_cast<double>(result.position()[i].x), static_cast<double>(result.position()[i].y)});
+        const bool known = std::any_of(found.entries.begin(), found.entries.end(), [&](const auto &other) {
+            const auto middle = [](const auto &e) {
+                return cv::Point2d((e.corners[0].x + e.corners[2].x) / 2, (e.corners[0].y + e.corners[2].y) / 2);
+            };
+            const cv::Point2d apart = middle(other) - middle(entry);
+            const double rows = std::hypot(entry.corners[0].x - entry.corners[3].x, entry.corners[0].y - entry.corners[3].y);
+            return other.bytes == entry.bytes && std::hypot(apart.x, apart.y) < rows / 2;
+        });
+        if (!known) found.entries.push_back(std::move(entry));
+    }
+    return any;
+}
+
+/// A rectangle of the image, turned by any angle, that is as densely striped as a symbol.
+struct Region {
+    cv::RotatedRect box;  // of the image; angle so that the stripes are upright
+    double weight;
+};
+
+/// The direction of the gradient (across the stripes) in `blob`, a mask of `gray` at `scale`, by the structure tensor
+/// of the full picture: exact to a fraction of a degree because hundreds of stripes agree.
+double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, double &coherence) {
+    const cv::Rect box = cv::boundingRect(blob);
+    const cv::Rect full = cv::Rect(cv::Point(cvFloor(box.x / scale), cvFloor(box.y / scale)),
+                                   cv::Point(cvCeil(box.br().x / scale), cvCeil(box.br().y / scale))) &
+                          cv::Rect(0, 0, gray.cols, gray.rows);
+    cv::Mat piece, mask, gx, gy;
+    cv::GaussianBlur(gray(full), piece, {0, 0}, 1.0);
+    cv::resize(blob(box), mask, full.size(), 0, 0, cv::INTER_NEAREST);
+    cv::Scharr(piece, gx, CV_32F, 1, 0, 1.0 / 16);
+    cv::Scharr(piece, gy, CV_32F, 0, 1, 1.0 / 16);
+    const double xx = cv::mean(gx.mul(gx), mask)[0], yy = cv::mean(gy.mul(gy), mask)[0], xy = cv::mean(gx.mul(gy), mask)[0];
+    coherence = std::hypot(xx - yy, 2 * xy) / std::max(1e-6, xx + yy);
+    return 0.5 * std::atan2(2 * xy, xx - yy);
+}
+
+/// Symbols are the regions where edges are dense in all of a neighbourhood and agree on one direction.
+std::vector<Region> find_regions(const cv::Mat &gray) {
+    const double scale = std::min(1.0, 800.0 / std::max(gray.cols, gray.rows));
+    cv::Mat small, gx, gy, density, mask, labels, stats, centroids;
+    cv::resize(gray, small, {}, scale, scale, cv::INTER_AREA);
+    cv::normalize(small, small, 0, 255, cv::NORM_MINMAX);
+    cv::Scharr(small, gx, CV_32F, 1, 0, 1.0 / 16);
+    cv::Scharr(small, gy, CV_32F, 0, 1, 1.0 / 16);
+    cv::magnitude(gx, gy, density);
+    cv::min(density, 60, density);
+    const int window = std::max(9, std::max(small.cols, small.rows) / 40) | 1;
+    cv::blur(density, density, {window, window});
+    double highest;
+    cv::minMaxLoc(density, nullptr, &highest);
+    if (highest < 10) return {};
+    mask = density > 0.5 * highest;
+    cv::morphologyEx(mask, mask, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_RECT, {window, window}));
+    const int count = cv::connectedComponentsWithStats(mask, labels, stats, centroids);
+    std::vector<Region> regions;
+    for (int index = 1; index < count; ++index) {
+        if (stats.at<int>(index, cv::CC_STAT_AREA) < 0.006 * static_cast<double>(small.total())) continue;
+        const cv::Mat blob = labels == index;
+        std::vector<std::vector<cv::Point>> contours;
+        cv::findContours(blob, contours, cv::RETR_EXTERNAL, cv::CHAIN_APPROX_SIMPLE);
+        if (contours.empty()) continue;
+        double coherence;
+        const double angle = stripe_direction(gray, blob, scale, coherence);
+        if (coherence < least_coherence) continue;
+        // Extent of the blob along and across that direction.
+        const double ux = std::cos(angle), uy = std::sin(angle);
+        double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;
+        for (const cv::Point &p : contours[0]) {
+            const double u = p.x * ux + p.y * uy, v = -p.x * uy + p.y * ux;
+            low_u = std::min(low_u, u), high_u = std::max(high_u, u), low_v = std::min(low_v, v), high_v = std::max(high_v, v);
+        }
+        const double fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, (high_u - low_u) * (high_v - low_v));
+        if (fill < least_fill) continue;
+        const double u = (low_u + high_u) / 2, v = (low_v + high_v) / 2;
+        Region region;
+        region.box.center = {static_cast<float>((u * ux - v * uy + 0.5) / scale), static_cast<float>((u * uy + v * ux + 0.5) / scale)};
+        region.box.size = {static_cast<float>((high_u - low_u) / scale), static_cast<float>((high_v - low_v) / scale)};
+        region.box.angle = static_cast<float>(angle * 180 / CV_PI);
+        region.weight = cv::mean(density, blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
+        regions.push_back(region);
+    }
+    std::sort(regions.begin(), regions.end(), [](const Region &a, const Region &b) { return a.weight > b.weight; });
+    if (regions.size() > 2) regions.resize(2);
+    return regions;
+}
+
+/// Cuts `box` out of the image, upright, with a quiet zone, `zoom` times as large.
+cv::Mat cut(const cv::Mat &gray, const cv::RotatedRect &box, double zoom, cv::Matx23d &to_image) {
+    const double pad = 0.06 * std::max(box.size.width, box.size.height) + 8;
+    const double w = box.size.width + 2 * pad, h = box.size.height + 2 * pad;
+    const double radians = box.angle * CV_PI / 180, c = std::cos(radians) / zoom, s = std::sin(radians) / zoom;
+    const double cx = w * zoom / 2, cy = h * zoom / 2;
+    to_image = {c, -s, box.center.x - c * cx + s * cy, s, c, box.center.y - s * cx - c * cy};
+    cv::Mat result;
+    cv::warpAffine(gray, result, to_image, {cvRound(w * zoom), cvRound(h * zoom)},
+                   (zoom > 1 ? cv::INTER_CUBIC : cv::INTER_LINEAR) | cv::WARP_INVERSE_MAP, cv::BORDER_CONSTANT,
+                   cv::Scalar(255));  // beyond the frame lies the quiet zone that the crop has lost
+    return result;
+}
+
+/// The region's own black and white stretched to full range.
+cv::Mat stretched(const cv::Mat &gray) {
+    cv::Mat sorted = gray.reshape(1, 1).clone(), result;
+    cv::sort(sorted, sorted, cv::SORT_ASCENDING);
+    const double low = sorted.at<uint8_t>(0, sorted.cols / 50), high = sorted.at<uint8_t>(0, sorted.cols - 1 - sorted.cols / 50);
+    const double gain = 255 / std::max(8.0, high - low);
+    gray.convertTo(result, CV_8U, gain, -low * gain);
+    return result;
+}
+
+void try_regions(const cv::Mat &gray, const cv::Matx33d &to_image, Clock::time_point deadline, cv_barcodes &found) {
+    using ZXing::Binarizer;
+    const std::vector<Region> regions = find_regions(gray);
+    for (int round = 0; round < 6; ++round) {
+        for (const Region &region : regions) {
+            if (Clock::now() > deadline) return;
+            const double longer = std::max(region.box.size.width, region.box.size.height);
+            const double zoom = std::min(round >= 3 ? 2.0 : 1.0, widest_scan / longer);
+            cv::Matx23d to_source;
+            cv::Mat piece = stretched(cut(gray, region.box, zoom, to_source));
+            switch (round) {
+                case 2: cv::GaussianBlur(piece, piece, {3, 3}, 1.0); break;
+                case 4: {
+                    cv::Mat soft;
+                    cv::GaussianBlur(piece, soft, {0, 0}, 3);
+                    cv::addWeighted(piece, 2, soft, -1, 0, piece);
+                    break;
+                }
+                case 5: cv::GaussianBlur(piece, piece, {5, 5}, 1.5); break;
+                default: break;
+            }
+            const Back back = [&](cv::Point2d p) {
+                const cv::Vec2d q = to_source * cv::Vec3d(p.x, p.y, 1);
+                const cv::Vec3d r = to_image * cv::Vec3d(q[0], q[1], 1);
+                return cv_point{r[0] / r[2], r[1] / r[2]};
+            };
+            scan(piece, round == 1 ? Binarizer::GlobalHistogram : Binarizer::LocalAverage, back, found, true);
+        }
+        if (!found.entries.empty()) return;
+    }
+}
+
+}  // namespace
+}  // namespace cvision
+
+extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, uint32_t extra_milliseconds,
+                                     cv_barcodes **barcodes, cv_error *error) {
+    using namespace cvision;
+    *barcodes = nullptr;
+    return guard(error, [&] {
+        auto found = std::make_unique<cv_barcodes>();
+        const double scale = std::min(1.0, static_cast<double>(widest_scan) / std::max(image->gray.cols, image->gray.rows));
+        cv::Mat gray = image->gray;
+        if (scale < 1) cv::resize(image->gray, gray, {}, scale, scale, cv::INTER_AREA);
+        const Back back = [&](cv::Point2d p) { return cv_point{p.x / scale, p.y / scale}; };
+        scan(gray, ZXing::Binarizer::LocalAverage, back, *found, true);
+        if (found->entries.empty()) {
+            const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(extra_milliseconds);
+            if (outline != nullptr) {
+                // Without perspective the symbol's stripes are parallel again.
+                const cv::Size2d native = quad_size(outline->corners);
+                const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
+                const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);
+                try_regions(straight, from_rectified(outline->corners, size), deadline, *found);
+            }
+            if (found->entries.empty()) try_regions(image->gray, cv::Matx33d::eye(), deadline, *found);
+        }
+        *barcodes = found.release();
+        return CV_OK;
+    });
+}
+
+extern "C" size_t cv_barcodes_count(const cv_barcodes *barcodes) { return barcodes->entries.size(); }
+
+extern "C" cv_barcode cv_barcodes_get(const cv_barcodes *barcodes, size_t index) {
+    const cv_barcodes::Entry &entry = barcodes->entries[index];
+    cv_barcode barcode{reinterpret_cast<const uint8_t *>(entry.bytes.data()), entry.bytes.size(), entry.text.data(),
+                       entry.text.size(), {}};
+    std::copy(entry.corners.begin(), entry.corners.end(), barcode.corners);
+    return barcode;
+}
+
+extern "C" void cv_barcodes_free(cv_barcodes *barcodes) { delete barcodes; }

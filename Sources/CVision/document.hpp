@@ -1,0 +1,23 @@
+// What outline and quality of a document share.
+#pragma once
+#include <opencv2/core.hpp>
+
+#include "CVision.h"
+
+namespace cvision {
+
+/// Longer over shorter side of the rectangle that a camera with its principal point at `centre` sees as `corners`
+/// (clockwise). Falls back to the ratio of mean side lengths where the view is too frontal to tell.
+double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre);
+
+/// Warps the quad `corners` (clockwise from the top left) of `image` to an upright rectangle of `size`, with `margin`
+/// pixels of its surroundings on each side. Pixels from outside the frame repeat the nearest pixel of the frame.
+cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin);
+
+/// Maps points of `rectify`'s result (without margin) back to the image.
+cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size);
+
+/// The quad's mean width and height in pixels.
+cv::Size2d quad_size(const cv_point corners[4]);
+
+}  // namespace cvision

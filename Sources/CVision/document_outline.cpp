@@ -1,0 +1,411 @@
+// Where the document is: straight edges by a directed Hough transform, then the best quad that four of them form.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <opencv2/imgproc.hpp>
+#include <vector>
+
+#include "document.hpp"
+#include "image.hpp"
+
+namespace cvision {
+namespace {
+
+constexpr int working_side = 512;       // outlines are long: this is enough, and costs 10 ms
+constexpr int angles = 360;             // directed: a line and its opposite polarity differ
+constexpr double angle_step = 2 * CV_PI / angles;
+constexpr int most_lines = 28;
+constexpr float weakest_edge = 12;      // of 255, after Sobel is scaled to intensity per pixel
+constexpr double frame_support = 0.45;  // what a side along the frame counts for: nothing speaks for or against it
+constexpr double least_support = 0.68;         // of the sides that do not lie on the frame
+constexpr double least_cut_support = 0.85;     // the same where a side does: a document that leaves the frame
+constexpr double portrait_area = 0.2;          // in a crop, the portrait is a fine rectangle too: up to this area,
+constexpr double portrait_aspect = 1.36;       // and of 35 by 45 mm (ISO/IEC 19794-5)
+constexpr double crop_tolerance = 0.03;        // of the frame: nearer to its corners than this, the frame is the crop
+constexpr double least_side_support = 0.25;
+constexpr double least_area = 0.16;     // of the frame; smaller documents are too small to read in any photo
+
+struct Edge {
+    float x, y, nx, ny;  // position, unit normal from dark to bright
+};
+
+/// n·p = rho with n = (cos, sin); the edges of a directed line get brighter along n.
+struct Line {
+    double nx, ny, rho;
+    bool frame = false;
+    double start = 0;          // first t of `profile`, where p(t) = rho·n + t·(-ny, nx)
+    std::vector<float> along;  // prefix sums: edges of this polarity
+    std::vector<float> against;
+
+    cv::Point2d at(double t) const { return {rho * nx - t * ny, rho * ny + t * nx}; }
+    double position(cv::Point2d p) const { return -p.x * ny + p.y * nx; }
+};
+
+struct EdgeMap {
+    cv::Size size;
+    cv::Mat normal;  // CV_32FC2, zero where there is no edge
+    std::vector<Edge> edges;
+};
+
+/// Edges of whichever colour channel changes most: documents lie on tables of the same brightness.
+EdgeMap find_edges(const cv::Mat &bgr) {
+    cv::Mat smooth, gx, gy;
+    cv::GaussianBlur(bgr, smooth, {5, 5}, 1.0);
+    cv::Sobel(smooth, gx, CV_16S, 1, 0, 3);
+    cv::Sobel(smooth, gy, CV_16S, 0, 1, 3);
+    EdgeMap map;
+    map.size = bgr.size();
+    cv::Mat gradient(bgr.size(), CV_32FC2);
+    cv::Mat magnitude(bgr.size(), CV_32F);
+    for (int y = 0; y < bgr.rows; ++y) {
+        const auto *px = gx.ptr<cv::Vec3s>(y);
+        const auto *py = gy.ptr<cv::Vec3s>(y);
+        auto *out = gradient.ptr<cv::Vec2f>(y);
+        auto *strength = magnitude.ptr<float>(y);
+        for (int x = 0; x < bgr.cols; ++x) {
+            int best = -1, bx = 0, by = 0;
+            for (int channel = 0; channel < 3; ++channel) {
+                const int sx = px[x][channel], sy = py[x][channel];
+                const int square = sx * sx + sy * sy;
+                if (square > best) best = square, bx = sx, by = sy;
+            }
+            out[x] = {bx / 4.f, by / 4.f};
+            strength[x] = std::sqrt(static_cast<float>(best)) / 4;
+        }
+    }
+    // Thin to the ridge along the gradient.
+    map.normal = cv::Mat::zeros(bgr.size(), CV_32FC2);
+    for (int y = 1; y + 1 < bgr.rows; ++y) {
+        const auto *strength = magnitude.ptr<float>(y);
+        for (int x = 1; x + 1 < bgr.cols; ++x) {
+            if (strength[x] < weakest_edge) continue;
+            const cv::Vec2f g = gradient.at<cv::Vec2f>(y, x);
+            const float nx = g[0] / strength[x], ny = g[1] / strength[x];
+            const int dx = nx > 0.38f ? 1 : nx < -0.38f ? -1 : 0, dy = ny > 0.38f ? 1 : ny < -0.38f ? -1 : 0;
+            if (strength[x] < magnitude.at<float>(y + dy, x + dx) || strength[x] < magnitude.at<float>(y - dy, x - dx))
+                continue;
+            map.normal.at<cv::Vec2f>(y, x) = {nx, ny};
+            map.edges.push_back({static_cast<float>(x), static_cast<float>(y), nx, ny});
+        }
+    }
+    return map;
+}
+
+/// Least squares through the edges within two pixels whose direction agrees.
+Line refined(Line line, const EdgeMap &map) {
+    for (int round = 0; round < 2; ++round) {
+        double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
+        for (const Edge &edge : map.edges) {
+            if (edge.nx * line.nx + edge.ny * line.ny < 0.95) continue;
+            if (std::abs(edge.x * line.nx + edge.y * line.ny - line.rho) > 2.5 - round) continue;
+            n += 1, sx += edge.x, sy += edge.y;
+            sxx += edge.x * edge.x, sxy += edge.x * edge.y, syy += edge.y * edge.y;
+        }
+        if (n < 10) return line;
+        const double cxx = sxx / n - sx * sx / n / n, cxy = sxy / n - sx * sy / n / n, cyy = syy / n - sy * sy / n / n;
+        const double direction = 0.5 * std::atan2(2 * cxy, cxx - cyy);
+        double nx = -std::sin(direction), ny = std::cos(direction);
+        if (nx * line.nx + ny * line.ny < 0) nx = -nx, ny = -ny;
+        if (nx * line.nx + ny * line.ny < 0.99) return line;
+        line.nx = nx, line.ny = ny, line.rho = (nx * sx + ny * sy) / n;
+    }
+    return line;
+}
+
+/// Notes for every pixel along the line whether an edge of this direction, or of the opposite one, is there.
+void add_profile(Line &line, const EdgeMap &map) {
+    const double reach = std::hypot(map.size.width, map.size.height);
+    const int steps = static_cast<int>(2 * reach);
+    line.start = -reach;
+    line.along.assign(steps + 1, 0);
+    line.against.assign(steps + 1, 0);
+    for (int step = 0; step < steps; ++step) {
+        const cv::Point2d p = line.at(line.start + step);
+        float along = 0, against = 0;
+        for (int offset = -2; offset <= 2; ++offset) {
+            const int x = cvRound(p.x + offset * line.nx), y = cvRound(p.y + offset * line.ny);
+            if (x < 0 || y < 0 || x >= map.size.width || y >= map.size.height) continue;
+            const cv::Vec2f n = map.normal.at<cv::Vec2f>(y, x);
+            const double cosine = n[0] * line.nx + n[1] * line.ny;
+            if (cosine > 0.93) along = 1;
+            if (cosine < -0.93) against = 1;
+        }
+        line.along[step + 1] = line.along[step] + along;
+        line.against[step + 1] = line.against[step] + against;
+    }
+}
+
+std::vector<Line> find_lines(const EdgeMap &map) {
+    const int reach = static_cast<int>(std::hypot(map.size.width, map.size.height)) + 2;
+    std::array<float, angles> cosines, sines;
+    for (int a = 0; a < angles; ++a)
+        cosines[a] = static_cast<float>(std::cos(a * angle_step)), sines[a] = static_cast<float>(std::sin(a * angle_step));
+    cv::Mat votes = cv::Mat::zeros(angles, 2 * reach, CV_32F);
+    for (const Edge &edge : map.edges) {
+        const int centre = cvRound(std::atan2(edge.ny, edge.nx) / angle_step);
+        for (int offset = -3; offset <= 3; ++offset) {
+            const int a = (centre + offset + 2 * angles) % angles;
+            const int rho = cvRound(edge.x * cosines[a] + edge.y * sines[a]) + reach;
+            votes.at<float>(a, rho) += 1;
+        }
+    }
+    cv::Mat smooth;
+    cv::blur(votes, smooth, {3, 1});
+    std::vector<Line> lines;
+    const float least = 0.08f * static_cast<float>(std::min(map.size.width, map.size.height));
+    while (static_cast<int>(lines.size()) < most_lines) {
+        double best;
+        cv::Point where;
+        cv::minMaxLoc(smooth, nullptr, &best, nullptr, &where);
+        if (best * 3 < least) break;
+        Line line;
+        line.nx = cosines[where.y], line.ny = sines[where.y], line.rho = where.x - reach;
+        lines.push_back(refined(line, map));
+        // Clear the peak's surroundings. A few degrees off, the same line has its votes at other distances.
+        for (int offset = -5; offset <= 5; ++offset) {
+            const int a = (where.y + offset + angles) % angles;
+            const int width = 4 + 2 * std::abs(offset);
+            const int left = std::max(0, where.x - width), right = std::min(2 * reach, where.x + width + 1);
+            smooth(cv::Rect(left, a, right - left, 1)).setTo(0);
+        }
+    }
+    for (Line &line : lines) add_profile(line, map);
+    const double w = map.size.width - 1, h = map.size.height - 1;
+    for (const auto &[nx, ny, rho] : {std::array<double, 3>{1, 0, 0}, {0, 1, 0}, {1, 0, w}, {0, 1, h}}) {
+        Line line;
+        line.nx = nx, line.ny = ny, line.rho = rho, line.frame = true;
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+bool intersect(const Line &a, const Line &b, cv::Point2d &p) {
+    const double determinant = a.nx * b.ny - a.ny * b.nx;
+    if (std::abs(determinant) < 0.3) return false;
+    p = {(a.rho * b.ny - b.rho * a.ny) / determinant, (b.rho * a.nx - a.rho * b.nx) / determinant};
+    return true;
+}
+
+/// How well edges back `line` between two positions (0–1, opposite polarities against each other), over the part
+/// that is inside the frame; `visible` is that part's length.
+double backing(const Line &line, const EdgeMap &map, double from, double to, double &visible) {
+    if (from > to) std::swap(from, to);
+    // Clip to the frame.
+    for (const auto &[p0, d, top] : {std::array<double, 3>{line.at(0).x, -line.ny, map.size.width - 1.0},
+                                     {line.at(0).y, line.nx, map.size.height - 1.0}}) {
+        if (std::abs(d) < 1e-9) {
+            if (p0 < -0.5 || p0 > top + 0.5) from = to;
+            continue;
+        }
+        const double t0 = (0 - p0) / d, t1 = (top - p0) / d;
+        from = std::max(from, std::min(t0, t1));
+        to = std::min(to, std::max(t0, t1));
+    }
+    visible = std::max(0.0, to - from);
+    if (visible < 1) return 0;
+    if (line.frame) return frame_support;
+    const auto index = [&](double t) {
+        return std::clamp(cvRound(t - line.start), 0, static_cast<int>(line.along.size()) - 1);
+    };
+    const int i = index(from), j = index(to);
+    const double along = line.along[j] - line.along[i], against = line.against[j] - line.against[i];
+    return std::max(0.0, (std::max(along, against) - 0.5 * std::min(along, against)) / visible);
+}
+
+struct Candidate {
+    std::array<cv::Point2d, 4> corners;
+    double score = 0, support = 0;
+    int frame_sides = 0;
+};
+
+/// Judges the quad whose side i lies on `sides[i]` and whose corner i joins the sides i-1 and i.
+bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candidate &candidate) {
+    const double w = map.size.width, h = map.size.height;
+    auto &corner = candidate.corners;
+    for (int i = 0; i < 4; ++i) {
+        if (!intersect(*sides[(i + 3) % 4], *sides[i], corner[i])) return false;
+        if (corner[i].x < -0.25 * w || corner[i].x > 1.25 * w || corner[i].y < -0.25 * h || corner[i].y > 1.25 * h)
+            return false;
+    }
+    double area = 0;
+    for (int i = 0; i < 4; ++i) {
+        const cv::Point2d a = corner[(i + 1) % 4] - corner[i], b = corner[(i + 2) % 4] - corner[(i + 1) % 4];
+        const double turn = a.x * b.y - a.y * b.x;
+        if (turn <= 0.4 * std::hypot(a.x, a.y) * std::hypot(b.x, b.y)) return false;  // convex, angles 24° to 156°
+        area += 0.5 * (corner[i].x * corner[(i + 1) % 4].y - corner[(i + 1) % 4].x * corner[i].y);
+    }
+    if (area < least_area * w * h) return false;
+
+    double backed = 0, length = 0, overshoot = 0, own_backed = 0, own_length = 0;
+    candidate.frame_sides = 0;
+    for (int i = 0; i < 4; ++i) {
+        const Line &line = *sides[i];
+        const double from = line.position(corner[i]), to = line.position(corner[(i + 1) % 4]);
+        double visible;
+        const double side = backing(line, map, from, to, visible);
+        if (visible < 0.3 * std::abs(to - from) || side < least_side_support) return false;
+        backed += side * visible;
+        length += visible;
+        if (line.frame) {
+            ++candidate.frame_sides;
+            continue;
+        }
+        own_backed += side * visible;
+        own_length += visible;
+        // An outline ends at its corners; lines of tables, and of print inside the document, go on.
+        const double beyond = 0.12 * std::abs(to - from), sign = to > from ? 1 : -1;
+        for (const auto &[a, b] : {std::pair{from - sign * beyond, from - sign * 3.0}, {to + sign * 3.0, to + sign * beyond}}) {
+            double seen;
+            const double rest = backing(line, map, a, b, seen);
+            if (seen > 0.3 * beyond) overshoot += rest / 8;
+        }
+    }
+    if (candidate.frame_sides > 2) return false;
+    candidate.support = own_backed / own_length;
+    if (candidate.support < (candidate.frame_sides > 0 ? least_cut_support : least_support)) return false;
+    const double aspect = rectangle_aspect(corner.data(), {w / 2, h / 2});
+    if (aspect > 2.6) return false;
+    if (area < portrait_area * w * h && aspect < portrait_aspect) return false;
+    double prior = 0.5;  // the part of a document that the frame leaves may have any shape
+    if (candidate.frame_sides == 0) {
+        prior = 0;
+        for (const double known : {1.586, 1.42})  // ISO/IEC 7810: ID-1; ID-2 and ID-3
+            prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
+    }
+    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.9 + 0.1 * prior) - 0.7 * overshoot;
+    return true;
+}
+
+bool best_quad(const std::vector<Line> &lines, const EdgeMap &map, Candidate &best) {
+    struct Pair {
+        const Line *first, *second;  // first is nearer to the top (or left)
+        double nx, ny;
+    };
+    const double apart = 0.2 * std::min(map.size.width, map.size.height);
+    std::vector<Pair> horizontal, vertical;
+    const cv::Point2d centre(map.size.width / 2.0, map.size.height / 2.0);
+    for (size_t i = 0; i < lines.size(); ++i) {
+        for (size_t j = i + 1; j < lines.size(); ++j) {
+            const Line *a = &lines[i], *b = &lines[j];
+            const double dot = a->nx * b->nx + a->ny * b->ny;
+            if (std::abs(dot) < 0.85 || (a->frame && b->frame)) continue;
+            const double sign = dot < 0 ? -1 : 1;
+            double nx = a->nx + sign * b->nx, ny = a->ny + sign * b->ny;
+            const double norm = std::hypot(nx, ny);
+            nx /= norm, ny /= norm;
+            const bool level = std::abs(ny) > std::abs(nx);
+            if ((level ? ny : nx) < 0) nx = -nx, ny = -ny;
+            // Signed distances of the lines from the picture's centre along the common normal.
+            const auto distance = [&](const Line *line) {
+                const double s = line->nx * nx + line->ny * ny < 0 ? -1 : 1;
+                return s * (line->rho - line->nx * centre.x - line->ny * centre.y);
+            };
+            const double da = distance(a), db = distance(b);
+            if (std::abs(da - db) < apart) continue;
+            (level ? horizontal : vertical).push_back(da < db ? Pair{a, b, nx, ny} : Pair{b, a, nx, ny});
+        }
+    }
+    bool found = false;
+    const double w = map.size.width - 1, h = map.size.height - 1;
+    for (const Pair &rows : horizontal) {
+        for (const Pair &columns : vertical) {
+            if (std::abs(rows.nx * columns.nx + rows.ny * columns.ny) > 0.6) continue;
+            // Clockwise from the top left: top, right, bottom, left. Corner i joins side i-1 and side i.
+            Candidate candidate;
+            if (!judge({rows.first, columns.second, rows.second, columns.first}, map, candidate)) continue;
+            if (!found || candidate.score > best.score) best = candidate, found = true;
+        }
+    }
+    if (!found) return false;
+    const cv::Point2d frame[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
+    for (int i = 0; i < 4; ++i)
+        if (std::hypot(best.corners[i].x - frame[i].x, best.corners[i].y - frame[i].y) > crop_tolerance * std::max(w, h))
+            return true;
+    return false;
+}
+
+}  // namespace
+
+double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre) {
+    const auto side = [&](int a, int b) { return std::hypot(corners[a].x - corners[b].x, corners[a].y - corners[b].y); };
+    const double mean_width = (side(0, 1) + side(3, 2)) / 2, mean_height = (side(0, 3) + side(1, 2)) / 2;
+    double ratio = mean_width / std::max(mean_height, 1.0);
+    // Zhang and He, "Whiteboard scanning and image enhancement" (2007), equations 11, 12, 20 and 21.
+    cv::Point3d m[4];  // their m1 top left, m2 top right, m3 bottom left, m4 bottom right
+    const int order[4] = {0, 1, 3, 2};
+    for (int i = 0; i < 4; ++i) m[i] = {corners[order[i]].x - centre.x, corners[order[i]].y - centre.y, 1};
+    const double k2 = m[0].cross(m[3]).dot(m[2]) / m[1].cross(m[3]).dot(m[2]);
+    const double k3 = m[0].cross(m[3]).dot(m[1]) / m[2].cross(m[3]).dot(m[1]);
+    const cv::Point3d n2 = k2 * m[1] - m[0], n3 = k3 * m[2] - m[0];
+    // Both pairs of sides must clearly converge; otherwise the focal length is noise.
+    const double convergence = std::min(std::abs(n2.z), std::abs(n3.z));
+    if (std::isfinite(k2) && std::isfinite(k3) && convergence > 0.04) {
+        const double focal2 = -(n2.x * n3.x + n2.y * n3.y) / (n2.z * n3.z);
+        const double extent = std::max(centre.x, centre.y);
+        // Focal lengths of real cameras, in units of half the longer side; outside, the corners are too imprecise.
+        if (focal2 > 1.2 * 1.2 * extent * extent && focal2 < 36 * extent * extent) {
+            const double width2 = (n2.x * n2.x + n2.y * n2.y) / focal2 + n2.z * n2.z;
+            const double height2 = (n3.x * n3.x + n3.y * n3.y) / focal2 + n3.z * n3.z;
+            if (width2 > 0 && height2 > 0) ratio = std::sqrt(width2 / height2);
+        }
+    }
+    return ratio < 1 ? 1 / ratio : ratio;
+}
+
+cv::Size2d quad_size(const cv_point corners[4]) {
+    const auto side = [&](int a, int b) { return std::hypot(corners[a].x - corners[b].x, corners[a].y - corners[b].y); };
+    return {(side(0, 1) + side(3, 2)) / 2, (side(0, 3) + side(1, 2)) / 2};
+}
+
+cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size) {
+    const float w = static_cast<float>(size.width), h = static_cast<float>(size.height);
+    const cv::Point2f from[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
+    cv::Point2f to[4];
+    for (int i = 0; i < 4; ++i) to[i] = {static_cast<float>(corners[i].x), static_cast<float>(corners[i].y)};
+    return cv::getPerspectiveTransform(from, to);
+}
+
+cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin) {
+    const cv::Matx33d shift(1, 0, -margin, 0, 1, -margin, 0, 0, 1);
+    cv::Mat result;
+    cv::warpPerspective(image, result, from_rectified(corners, size) * shift,
+                        {size.width + 2 * margin, size.height + 2 * margin}, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP,
+                        cv::BORDER_REPLICATE);
+    return result;
+}
+
+}  // namespace cvision
+
+extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *found, cv_error *error) {
+    using namespace cvision;
+    *found = false;
+    return guard(error, [&] {
+        const cv::Size full = image->bgr.size();
+        if (std::min(full.width, full.height) < 32 || std::max(full.width, full.height) > 8 * std::min(full.width, full.height))
+            return CV_OK;  // no document has that shape
+        const double scale = std::min(1.0, static_cast<double>(working_side) / std::max(full.width, full.height));
+        cv::Mat small;
+        cv::resize(image->reduced(), small, {cvRound(full.width * scale), cvRound(full.height * scale)}, 0, 0,
+                   cv::INTER_AREA);
+        const EdgeMap map = find_edges(small);
+        const std::vector<Line> lines = find_lines(map);
+        Candidate best;
+        if (!best_quad(lines, map, best)) return CV_OK;
+
+        outline->support = std::min(1.0, best.support);
+        outline->corners_outside = 0;
+        const double fx = static_cast<double>(full.width) / small.cols, fy = static_cast<double>(full.height) / small.rows;
+        std::array<cv::Point2d, 4> corners;
+        for (int i = 0; i < 4; ++i) {
+            corners[i] = {(best.corners[i].x + 0.5) * fx - 0.5, (best.corners[i].y + 0.5) * fy - 0.5};
+            const double border = 0.006 * std::max(full.width, full.height);
+            if (corners[i].x < border || corners[i].y < border || corners[i].x > full.width - 1 - border ||
+                corners[i].y > full.height - 1 - border)
+                ++outline->corners_outside;
+            outline->corners[i] = {corners[i].x, corners[i].y};
+        }
+        outline->aspect_ratio = rectangle_aspect(corners.data(), {full.width / 2.0, full.height / 2.0});
+        *found = true;
+        return CV_OK;
+    });
+}

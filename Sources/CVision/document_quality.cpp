@@ -1,0 +1,303 @@
+// What can be measured of a picture's fitness. Limits are the rules' business.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <opencv2/imgproc.hpp>
+#include <vector>
+
+#include "document.hpp"
+#include "image.hpp"
+
+namespace cvision {
+namespace {
+
+constexpr int reference_width = 1000;  // px of document width at which sharpness is compared
+constexpr int widest_view = 1600;      // px; edges wider than one pixel there are blur, not sampling
+
+double percentile(const cv::Mat &values, const cv::Mat &mask, double share) {
+    std::array<int, 256> histogram{};
+    int count = 0;
+    for (int y = 0; y < values.rows; ++y) {
+        const uint8_t *value = values.ptr<uint8_t>(y);
+        const uint8_t *chosen = mask.empty() ? nullptr : mask.ptr<uint8_t>(y);
+        for (int x = 0; x < values.cols; ++x) {
+            if (chosen != nullptr && chosen[x] == 0) continue;
+            ++histogram[value[x]];
+            ++count;
+        }
+    }
+    int seen = 0;
+    for (int value = 0; value < 256; ++value) {
+        seen += histogram[value];
+        if (seen >= share * count && seen > 0) return value;
+    }
+    return 255;
+}
+
+/// Widths of the strong edges along the rows of `lines` (CV_8U): a monotone run's rise over its steepest step.
+double edge_width_along_rows(const cv::Mat &lines, double least_rise) {
+    std::vector<float> widths;
+    for (int y = 0; y < lines.rows; y += 2) {
+        const uint8_t *p = lines.ptr<uint8_t>(y);
+        int start = 0, steepest = 0, direction = 0;
+        const auto close = [&](int end) {
+            const int rise = std::abs(p[end] - p[start]);
+            if (rise >= least_rise && steepest > 0) widths.push_back(static_cast<float>(rise) / static_cast<float>(steepest));
+        };
+        for (int x = 1; x < lines.cols; ++x) {
+            const int step = p[x] - p[x - 1];
+            const int sign = step > 0 ? 1 : step < 0 ? -1 : direction;
+            if (sign != direction) {
+                close(x - 1);
+                start = x - 1, steepest = 0, direction = sign;
+            }
+            steepest = std::max(steepest, std::abs(step));
+        }
+        close(lines.cols - 1);
+    }
+    if (widths.size() < 50) return 0;
+    const auto middle = widths.begin() + static_cast<std::ptrdiff_t>(widths.size() / 2);
+    std::nth_element(widths.begin(), middle, widths.end());
+    return *middle;
+}
+
+/// Median edge width over the blurrier of the two axes: a hand that moves sideways leaves level edges sharp.
+double edge_width(const cv::Mat &gray) {
+    cv::Mat smooth, turned;
+    cv::GaussianBlur(gray, smooth, {3, 3}, 0.8);
+    const double range = percentile(smooth, {}, 0.98) - percentile(smooth, {}, 0.02);
+    const double least_rise = std::max(12.0, 0.3 * range);
+    cv::transpose(smooth, turned);
+    return std::max(edge_width_along_rows(smooth, least_rise), edge_width_along_rows(turned, least_rise));
+}
+
+double laplacian_variance(const cv::Mat &gray) {
+    cv::Mat laplacian;
+    cv::Laplacian(gray, laplacian, CV_16S);
+    cv::Scalar mean, deviation;
+    cv::meanStdDev(laplacian, mean, deviation);
+    return deviation[0] * deviation[0];
+}
+
+/// max - min over the channels. Small blur first: the chroma noise of a grey picture is no colour.
+cv::Mat spread_of(const cv::Mat &bgr) {
+    cv::Mat smooth, high, low;
+    cv::blur(bgr, smooth, {3, 3});
+    std::vector<cv::Mat> channels;
+    cv::split(smooth, channels);
+    high = cv::max(cv::max(channels[0], channels[1]), channels[2]);
+    low = cv::min(cv::min(channels[0], channels[1]), channels[2]);
+    return high - low;
+}
+
+/// The darkest channel: high only where a pixel is bright and colourless.
+cv::Mat darkest_channel(const cv::Mat &bgr) {
+    std::vector<cv::Mat> channels;
+    cv::split(bgr, channels);
+    return cv::min(cv::min(channels[0], channels[1]), channels[2]);
+}
+
+/// Thin dark marks on lighter paper: print, at the reference width.
+cv::Mat find_strokes(const cv::Mat &low) {
+    cv::Mat paper;
+    cv::morphologyEx(low, paper, cv::MORPH_CLOSE, cv::getStructuringElement(cv::MORPH_RECT, {21, 21}));
+    return (paper - low) > 0.4 * std::max(60.0, percentile(paper, {}, 0.5));
+}
+
+/// Burnt-out blobs whose surroundings fade gradually, on paper that is not itself burnt out.
+///
+/// White paper is as bright as glare and covers up to 90 % of a specimen. What tells them apart: print on white paper
+/// has burnt pixels beside its strokes, whereas under glare the strokes are gone too; and glare fades where a white
+/// panel ends sharply.
+double glare_share(const cv::Mat &low, cv::Mat strokes) {
+    constexpr int burnt_from = 247;  // of the darkest channel: bright and colourless at once
+    const cv::Mat burnt = low >= burnt_from;
+    const double total = static_cast<double>(low.total());
+
+    cv::Mat beside, core, labels, stats, centroids;
+    cv::dilate(strokes, beside, cv::getStructuringElement(cv::MORPH_RECT, {9, 9}));
+    cv::dilate(strokes, strokes, cv::getStructuringElement(cv::MORPH_RECT, {5, 5}));
+    beside &= ~strokes;
+    const double white_paper = cv::countNonZero(beside & burnt) / std::max(1.0, static_cast<double>(cv::countNonZero(beside)));
+    if (white_paper > 0.5) return 0;
+
+    cv::erode(burnt, core, cv::getStructuringElement(cv::MORPH_ELLIPSE, {17, 17}));
+    const int count = cv::connectedComponentsWithStats(core, labels, stats, centroids);
+    double glaring = 0;
+    for (int index = 1; index < count; ++index) {
+        if (stats.at<int>(index, cv::CC_STAT_AREA) < 0.002 * total) continue;
+        cv::Mat away, others = labels != index;
+        cv::distanceTransform(others, away, cv::DIST_L2, 3);
+        const double edge = percentile(low, (away > 11) & (away < 17), 0.5);
+        if (edge >= 220) glaring += cv::countNonZero(away < 12);
+    }
+    return glaring / total;
+}
+
+/// Skin-coloured regions (Chai and Ngan 1999: Cr 133–173, Cb 77–127) that reach from outside into the document.
+/// `bgr` shows the document with `margin` pixels around it.
+double occlusion(const cv::Mat &bgr, int margin) {
+    cv::Mat colours, skin, labels, stats, centroids;
+    cv::cvtColor(bgr, colours, cv::COLOR_BGR2YCrCb);
+    cv::inRange(colours, cv::Scalar(60, 140, 77), cv::Scalar(255, 180, 122), skin);
+    cv::morphologyEx(skin, skin, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_ELLIPSE, {9, 9}));
+    // Only what is inside, and connected to the rim of the document.
+    const int rim = std::max(3, bgr.cols / 100);
+    const cv::Rect document(margin + rim, margin + rim, bgr.cols - 2 * (margin + rim), bgr.rows - 2 * (margin + rim));
+    const cv::Mat inside = skin(document);
+    const int count = cv::connectedComponentsWithStats(inside, labels, stats, centroids);
+    double hidden = 0;
+    for (int index = 1; index < count; ++index) {
+        const int area = stats.at<int>(index, cv::CC_STAT_AREA);
+        const int left = stats.at<int>(index, cv::CC_STAT_LEFT), top = stats.at<int>(index, cv::CC_STAT_TOP);
+        const int width = stats.at<int>(index, cv::CC_STAT_WIDTH), height = stats.at<int>(index, cv::CC_STAT_HEIGHT);
+        const bool touches = left == 0 || top == 0 || left + width == inside.cols || top + height == inside.rows;
+        const int depth = std::min(width, height);
+        if (!touches || depth < inside.cols / 25 || area > 0.4 * static_cast<double>(inside.total())) continue;
+        // A hand goes on outside; a coloured band of the document itself ends at its border.
+        int entering = 0, continued = 0;
+        const auto cross = [&](int x, int y, int out_x, int out_y) {
+            if (labels.at<int>(y, x) != index) return;
+            ++entering;
+            if (skin.at<uint8_t>(out_y, out_x) != 0) ++continued;
+        };
+        const int across = std::max(0, margin - rim), right = bgr.cols - 1 - across, bottom = bgr.rows - 1 - across;
+        for (int y = top; y < top + height; ++y) {
+            cross(0, y, across, y + document.y);
+            cross(inside.cols - 1, y, right, y + document.y);
+        }
+        for (int x = left; x < left + width; ++x) {
+            cross(x, 0, x + document.x, across);
+            cross(x, inside.rows - 1, x + document.x, bottom);
+        }
+        if (continued * 2 >= entering) hidden += area;
+    }
+    return hidden / static_cast<double>(inside.total());
+}
+
+/// How far the strongest isolated peak stands out of the spectrum around it, median over patches of the document at
+/// full resolution. The pixel grid of a screen and its beat with the camera's are such peaks.
+double moire(const cv::Mat &gray, const cv::Rect &document) {
+    constexpr int side = 256;
+    if (document.width < side || document.height < side) return -1;
+    cv::Mat window;
+    cv::createHanningWindow(window, {side, side}, CV_32F);
+    std::vector<double> peaks;
+    const int columns = std::clamp(document.width / side, 1, 4), rows = std::clamp(document.height / side, 1, 3);
+    for (int row = 0; row < rows; ++row) {
+        for (int column = 0; column < columns; ++column) {
+            const int x = document.x + (columns == 1 ? 0 : (document.width - side) * column / (columns - 1));
+            const int y = document.y + (rows == 1 ? 0 : (document.height - side) * row / (rows - 1));
+            cv::Mat patch, spectrum, planes[2], power, smooth, surroundings;
+            gray(cv::Rect(x, y, side, side)).convertTo(patch, CV_32F);
+            patch -= cv::mean(patch);
+            cv::dft(patch.mul(window), spectrum, cv::DFT_COMPLEX_OUTPUT);
+            cv::split(spectrum, planes);
+            power = planes[0].mul(planes[0]) + planes[1].mul(planes[1]);
+            // Half the plane is enough; rotate it so that the lowest row frequency is in the middle.
+            cv::Mat half(side, side / 2, CV_32F);
+            power(cv::Rect(0, 0, side / 2, side / 2)).copyTo(half(cv::Rect(0, side / 2, side / 2, side / 2)));
+            power(cv::Rect(0, side / 2, side / 2, side / 2)).copyTo(half(cv::Rect(0, 0, side / 2, side / 2)));
+            cv::blur(half, smooth, {3, 3});
+            cv::log(smooth + 1, smooth);
+            cv::blur(smooth, surroundings, {21, 21});
+            double best = 0;
+            for (int v = 12; v < side - 12; ++v) {
+                for (int u = 2; u < side / 2 - 2; ++u) {
+                    const int dv = v - side / 2, square = u * u + dv * dv;
+                    if (square < 40 * 40 || square > 120 * 120) continue;
+                    if (std::abs(dv) < 3) continue;
+                    best = std::max(best, static_cast<double>(smooth.at<float>(v, u) - surroundings.at<float>(v, u)));
+                }
+            }
+            peaks.push_back(best);
+        }
+    }
+    const auto middle = peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2);
+    std::nth_element(peaks.begin(), middle, peaks.end());
+    return *middle;
+}
+
+}  // namespace
+}  // namespace cvision
+
+extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, cv_quality *quality,
+                                         cv_error *error) {
+    using namespace cvision;
+    return guard(error, [&] {
+        const cv::Size full = image->bgr.size();
+        std::array<cv_point, 4> corners{{{0, 0},
+                                         {full.width - 1.0, 0},
+                                         {full.width - 1.0, full.height - 1.0},
+                                         {0, full.height - 1.0}}};
+        if (outline != nullptr) std::copy_n(outline->corners, 4, corners.begin());
+        const cv::Size2d native = quad_size(corners.data());
+        const double longer = std::max({native.width, native.height, 1.0});
+        quality->document_width = longer;
+
+        // One view of the document for edges, and from it the one at the reference width.
+        const cv::Mat &source = image->reduced();
+        const double source_scale = static_cast<double>(source.cols) / full.width;
+        std::array<cv_point, 4> source_corners;
+        for (size_t i = 0; i < 4; ++i)
+            source_corners[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
+        const double view_scale = std::min(source_scale, widest_view / longer);
+        const cv::Size view_size(std::max(8, cvRound(native.width * view_scale)), std::max(8, cvRound(native.height * view_scale)));
+        const int margin = outline != nullptr ? std::max(view_size.width, view_size.height) / 16 : 0;
+        const cv::Mat view = rectify(source, source_corners.data(), view_size, margin);
+        const cv::Mat inside = view(cv::Rect(margin, margin, view_size.width, view_size.height));
+        const int inset = std::max(view_size.width, view_size.height) / 50;
+        const cv::Rect core(inset, inset, std::max(1, view_size.width - 2 * inset), std::max(1, view_size.height - 2 * inset));
+        cv::Mat gray;
+        cv::cvtColor(inside(core), gray, cv::COLOR_BGR2GRAY);
+        const double to_reference = reference_width / (longer * view_scale);
+        quality->edge_width = edge_width(gray) * to_reference;
+
+        cv::Mat reference, reference_gray;
+        cv::resize(inside(core), reference, {}, to_reference, to_reference, to_reference < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+        cv::cvtColor(reference, reference_gray, cv::COLOR_BGR2GRAY);
+        quality->laplacian_variance = laplacian_variance(reference_gray);
+        cv::Scalar mean, deviation;
+        cv::meanStdDev(reference_gray, mean, deviation);
+        quality->brightness = mean[0];
+        quality->contrast = deviation[0];
+        quality->chroma = percentile(spread_of(reference), {}, 0.95);
+        const cv::Mat low = darkest_channel(reference), strokes = find_strokes(low);
+        quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
+        quality->glare_share = glare_share(low, strokes);
+
+        // Outside: everything but the document and a rim around it.
+        const double small_scale = std::min(1.0, 512.0 / std::max(full.width, full.height));
+        cv::Mat small, small_gray;
+        cv::resize(source, small, {std::max(1, cvRound(full.width * small_scale)), std::max(1, cvRound(full.height * small_scale))}, 0, 0, cv::INTER_AREA);
+        cv::cvtColor(small, small_gray, cv::COLOR_BGR2GRAY);
+        quality->midtone_share = static_cast<double>(cv::countNonZero((small_gray > 40) & (small_gray < 215))) /
+                                 static_cast<double>(small_gray.total());
+        quality->background_chroma = -1;
+        quality->occlusion = -1;
+        if (outline != nullptr) {
+            cv::Mat outside(small.size(), CV_8U, cv::Scalar(255));
+            std::vector<cv::Point> polygon;
+            for (const cv_point &corner : corners) polygon.emplace_back(cvRound(corner.x * small_scale), cvRound(corner.y * small_scale));
+            cv::fillConvexPoly(outside, polygon, cv::Scalar(0));
+            cv::erode(outside, outside, cv::getStructuringElement(cv::MORPH_RECT, {11, 11}));
+            if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total()))
+                quality->background_chroma = percentile(spread_of(small), outside, 0.95);
+            cv::Mat around;
+            const double around_scale = std::min(1.0, 500.0 / std::max(view.cols, view.rows));
+            cv::resize(view, around, {}, around_scale, around_scale, cv::INTER_AREA);
+            quality->occlusion = occlusion(around, static_cast<int>(margin * around_scale));
+        }
+
+        // The largest upright rectangle that is surely inside: the middle half of the sorted corner coordinates.
+        std::array<double, 4> xs, ys;
+        for (int i = 0; i < 4; ++i) xs[i] = corners[i].x, ys[i] = corners[i].y;
+        std::sort(xs.begin(), xs.end());
+        std::sort(ys.begin(), ys.end());
+        const cv::Rect frame(0, 0, full.width, full.height);
+        const cv::Rect safe(cv::Point(cvRound(xs[1]), cvRound(ys[1])), cv::Point(cvRound(xs[2]), cvRound(ys[2])));
+        quality->moire = moire(image->gray, safe & frame);
+        return CV_OK;
+    });
+}

@@ -1,0 +1,42 @@
+// Documents in pictures: where the outline is, and what can be measured of the picture's fitness.
+#pragma once
+#include "cvision_image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    /// Clockwise from the corner that is at the top left as the picture lies; may be outside the frame.
+    cv_point corners[4];
+    double aspect_ratio;  ///< longer over shorter side of the document, perspective removed
+    int corners_outside;  ///< corners outside the frame or on its border
+    double support;       ///< share of the outline that edges in the picture back, 0 to 1
+} cv_outline;
+
+/// Finds the outline of the document in `image`. `*found` is false where the picture is itself the crop of a document
+/// or shows none.
+cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *found, cv_error *error);
+
+/// Measurements of fitness; `document` means inside the outline, or the whole frame where there is none.
+typedef struct {
+    double laplacian_variance;  ///< of the luminance, at 1,000 px document width
+    double edge_width;          ///< median width of strong edges across the blurrier axis, px at 1,000 px document width
+    double brightness;          ///< mean luminance of the document, 0 to 255
+    double contrast;            ///< standard deviation of the luminance of the document
+    double glare_share;         ///< share of the document under burnt-out, colourless, soft-edged blobs, 0 to 1
+    double chroma;              ///< 95th percentile of max - min over the colour channels in the document, 0 to 255
+    double background_chroma;   ///< the same outside the document; -1 where too little of it is visible
+    double midtone_share;       ///< share of the frame that is neither near black nor near white, 0 to 1
+    double document_width;      ///< longer side of the document, px of the image
+    double moire;               ///< strength of isolated periodic patterns: ln of peak over surroundings; -1: too small
+    double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline, 0 to 1; -1: no outline
+    double print_share;         ///< share of the document under thin dark strokes, 0 to 1
+} cv_quality;
+
+/// Measures `image`; `outline` is null where none was found.
+cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, cv_quality *quality, cv_error *error);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,127 @@
+#include "mrz_grid.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cvision::mrz {
+namespace {
+
+constexpr int fineness = 2;          // grid positions per column: one every 2 strip pixels
+constexpr float floorLog = -7;       // no column may veto a layout
+constexpr double jitter = 0.12;      // deviation of a step, in pitches
+constexpr double outsideWeight = 0.3 / fineness;  // so that a character left out costs about as much as a cell without one
+
+float clipped(double probability) { return std::max(floorLog, float(std::log(std::max(probability, 1e-9)))); }
+
+}  // namespace
+
+Columns columnsOf(const Tensor &answer) {
+    Columns out;
+    out.count = answer.columns;
+    out.logits.resize(size_t(out.count) * (classes + 1));
+    for (int x = 0; x < out.count; ++x) {
+        float *to = out.logits.data() + size_t(x) * (classes + 1);
+        float top = -INFINITY, sum = 0;
+        for (int k = 0; k <= classes; ++k) {
+            to[k] = answer.plane(k)[x];
+            top = std::max(top, to[k]);
+        }
+        for (int k = 0; k <= classes; ++k) {
+            sum += std::exp(to[k] - top);
+        }
+        for (int k = 0; k <= classes; ++k) {
+            to[k] -= top + std::log(sum);
+        }
+        out.rise.push_back(answer.plane(classes + 1)[x] * 8);
+        out.height.push_back(answer.plane(classes + 2)[x]);
+        out.pitch.push_back(answer.plane(classes + 3)[x]);
+    }
+    return out;
+}
+
+Grid fitGrid(const Columns &columns, int cells, double pitch) {
+    const int n = (columns.count - 1) * fineness + 1;
+    const double step = pitch / stripStride * fineness;
+    std::vector<float> inked(n), empty(n);
+    for (int i = 0; i < n; ++i) {
+        const int left = i / fineness, right = std::min(left + 1, columns.count - 1);
+        const double t = double(i % fineness) / fineness;
+        const double blank = (1 - t) * std::exp(columns.blank(left)) + t * std::exp(columns.blank(right));
+        inked[i] = clipped(1 - blank);
+        empty[i] = clipped(blank);
+    }
+    std::vector<float> before(n + 1, 0);
+    for (int i = 0; i < n; ++i) {
+        before[i + 1] = before[i] + empty[i];
+    }
+    const int low = std::max(1, int(std::floor(step * 0.75))), high = int(std::ceil(step * 1.25));
+    const int half = std::max(1, int(std::lround(step / 2)));
+    std::vector<float> best(n), next(n);
+    std::vector<std::vector<int16_t>> from(cells, std::vector<int16_t>(n, -1));
+    for (int i = 0; i < n; ++i) {
+        best[i] = inked[i] + float(outsideWeight) * before[std::max(0, i - half)];
+    }
+    for (int cell = 1; cell < cells; ++cell) {
+        std::fill(next.begin(), next.end(), -1e9f);
+        for (int i = low; i < n; ++i) {
+            for (int d = low; d <= high && d <= i; ++d) {
+                const double off = (d - step) / (jitter * step);
+                const float value = best[i - d] + inked[i] - float(0.5 * off * off) + 0.3f * empty[i - d / 2];
+                if (value > next[i]) {
+                    next[i] = value;
+                    from[cell][i] = int16_t(i - d);
+                }
+            }
+        }
+        best.swap(next);
+    }
+    int end = 0;
+    float top = -1e9f;
+    for (int i = 0; i < n; ++i) {
+        const float value = best[i] + float(outsideWeight) * (before[n] - before[std::min(n, i + half)]);
+        if (value > top) {
+            top = value;
+            end = i;
+        }
+    }
+    Grid grid;
+    grid.score = top / cells;
+    if (top < -1e8f) {
+        grid.score = floorLog;
+        return grid;
+    }
+    grid.centres.resize(cells);
+    for (int cell = cells - 1; cell >= 0; --cell) {
+        grid.centres[cell] = Columns::position(0) + double(end) / fineness * stripStride;
+        end = cell > 0 ? from[cell][end] : end;
+    }
+    return grid;
+}
+
+void characterAt(const Columns &columns, double position, double pitch, float *logs) {
+    std::fill(logs, logs + classes, 0.0f);
+    double total = 0;
+    const double centre = (position + 0.5) / stripStride - 0.5, reach = 0.3 * pitch / stripStride;
+    for (int x = std::max(0, int(centre - 2)); x <= std::min(columns.count - 1, int(centre + 3)); ++x) {
+        const double distance = std::abs(x - centre);
+        // Columns nearer to the centre, and those that see a character at all, say more.
+        const double weight = std::max(0.0, 1 - distance / (reach + 1)) * (1.02 - std::exp(columns.blank(x)));
+        for (int k = 0; k < classes; ++k) {
+            logs[k] += float(weight) * columns.at(x)[k];
+        }
+        total += weight;
+    }
+    float top = -INFINITY, sum = 0;
+    for (int k = 0; k < classes; ++k) {
+        logs[k] = total > 0 ? logs[k] / float(total) : 0;
+        top = std::max(top, logs[k]);
+    }
+    for (int k = 0; k < classes; ++k) {
+        sum += std::exp(logs[k] - top);
+    }
+    for (int k = 0; k < classes; ++k) {
+        logs[k] -= top + std::log(sum);
+    }
+}
+
+}  // namespace cvision::mrz

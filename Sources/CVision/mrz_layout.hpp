@@ -1,0 +1,26 @@
+// From candidate lines to readings of a zone.
+#pragma once
+#include <opencv2/core.hpp>
+#include <vector>
+
+#include "mrz_detect.hpp"
+#include "mrz_strip.hpp"
+
+namespace cvision::mrz {
+
+struct LineReading {
+    LineModel line;              // fitted to the cells
+    std::vector<float> logs;     // cells × classes, log-probabilities
+    double score = 0;            // log-likelihood of the grid and of the best characters, per cell
+};
+
+struct ZoneReading {
+    int cells = 0;
+    std::vector<LineReading> lines;
+    double score = 0;
+};
+
+/// Readings of the zone that `block` shows, the likeliest layout first; empty when it is no zone.
+std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block);
+
+}  // namespace cvision::mrz

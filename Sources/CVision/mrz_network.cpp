@@ -1,0 +1,193 @@
+#include "mrz_network.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
+extern "C" {
+extern const unsigned char cvision_mrz_reader_weights[];
+extern const size_t cvision_mrz_reader_weights_size;
+extern const unsigned char cvision_mrz_detector_weights[];
+extern const size_t cvision_mrz_detector_weights_size;
+}
+
+namespace cvision::mrz {
+namespace {
+
+/// IEEE 754 binary16 to binary32.
+float fromHalf(uint16_t half) {
+    const uint32_t sign = uint32_t(half & 0x8000) << 16, magnitude = half & 0x7fff;
+    uint32_t bits;
+    if (magnitude >= 0x0400) {
+        bits = sign | ((magnitude << 13) + 0x38000000);
+    } else {  // subnormal: magnitude * 2^-24
+        const float value = float(magnitude) * 5.9604644775390625e-8f;
+        std::memcpy(&bits, &value, sizeof bits);
+        bits |= sign;
+    }
+    float result;
+    std::memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+struct Cursor {
+    const unsigned char *at, *end;
+
+    void take(void *to, size_t size) {
+        if (size > size_t(end - at)) {
+            throw std::runtime_error("embedded network weights are cut short");
+        }
+        std::memcpy(to, at, size);
+        at += size;
+    }
+    uint32_t word() {
+        uint32_t value;
+        take(&value, sizeof value);
+        return value;
+    }
+};
+
+/// Copies the patches under output pixels [first, last) into columns: one row per weight.
+void gather(const Tensor &input, const Convolution &c, int outColumns, int first, int last, float *to) {
+    const int count = last - first;
+    for (int channel = 0; channel < c.inputs; ++channel) {
+        const float *plane = input.plane(channel);
+        for (int ky = 0; ky < c.kernelRows; ++ky) {
+            for (int kx = 0; kx < c.kernelColumns; ++kx) {
+                int y = first / outColumns, x = first % outColumns;
+                for (int i = 0; i < count;) {
+                    const int run = std::min(count - i, outColumns - x);
+                    const int sy = y * c.strideY + ky - c.padY;
+                    if (sy < 0 || sy >= input.rows) {
+                        std::fill(to + i, to + i + run, 0.0f);
+                    } else {
+                        const float *row = plane + size_t(sy) * input.columns;
+                        int sx = x * c.strideX + kx - c.padX;
+                        for (int k = 0; k < run; ++k, sx += c.strideX) {
+                            to[i + k] = sx >= 0 && sx < input.columns ? row[sx] : 0.0f;
+                        }
+                    }
+                    i += run;
+                    x = 0;
+                    ++y;
+                }
+                to += count;
+            }
+        }
+    }
+}
+
+Tensor doubled(const Tensor &input) {
+    Tensor out(input.channels, input.rows * 2, input.columns * 2);
+    for (int c = 0; c < input.channels; ++c) {
+        for (int y = 0; y < out.rows; ++y) {
+            const float *from = input.plane(c) + size_t(y / 2) * input.columns;
+            float *to = out.plane(c) + size_t(y) * out.columns;
+            for (int x = 0; x < out.columns; ++x) {
+                to[x] = from[x / 2];
+            }
+        }
+    }
+    return out;
+}
+
+void add(Tensor &to, const Tensor &other) {
+    for (size_t i = 0; i < to.values.size(); ++i) {
+        to.values[i] += other.values[i];
+    }
+}
+
+const Convolution &checked(const std::vector<Convolution> &network, size_t count, size_t index) {
+    if (network.size() != count) {
+        throw std::runtime_error("embedded network has an unexpected number of layers");
+    }
+    return network[index];
+}
+
+}  // namespace
+
+std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size) {
+    Cursor cursor{bytes, bytes + size};
+    char magic[4];
+    cursor.take(magic, sizeof magic);
+    if (std::memcmp(magic, "MRZW", 4) != 0 || cursor.word() != 1) {
+        throw std::runtime_error("embedded network weights are of an unknown format");
+    }
+    std::vector<Convolution> network(cursor.word());
+    for (Convolution &c : network) {
+        for (int *field : {&c.outputs, &c.inputs, &c.kernelRows, &c.kernelColumns, &c.strideY, &c.strideX, &c.padY,
+                           &c.padX}) {
+            *field = int(cursor.word());
+        }
+        std::vector<uint16_t> halves(size_t(c.outputs) * c.inputs * c.kernelRows * c.kernelColumns);
+        cursor.take(halves.data(), halves.size() * sizeof(uint16_t));
+        c.weights.resize(halves.size());
+        std::transform(halves.begin(), halves.end(), c.weights.begin(), fromHalf);
+        c.bias.resize(c.outputs);
+        cursor.take(c.bias.data(), c.bias.size() * sizeof(float));
+    }
+    return network;
+}
+
+Tensor convolve(const Tensor &input, const Convolution &c, Activation activation, const Tensor *residual) {
+    const int rows = (input.rows + 2 * c.padY - c.kernelRows) / c.strideY + 1;
+    const int columns = (input.columns + 2 * c.padX - c.kernelColumns) / c.strideX + 1;
+    const int weights = c.inputs * c.kernelRows * c.kernelColumns, pixels = rows * columns;
+    Tensor out(c.outputs, rows, columns);
+    // Patches are gathered for as many pixels at a time as stay in the second-level cache.
+    const int block = std::clamp(131072 / weights, 64, 4096);
+    std::vector<float> patches(size_t(weights) * std::min(block, pixels));
+    for (int first = 0; first < pixels; first += block) {
+        const int last = std::min(pixels, first + block), count = last - first;
+        gather(input, c, columns, first, last, patches.data());
+        cblas_sgemm(
+            CblasRowMajor, CblasNoTrans, CblasNoTrans, c.outputs, count, weights, 1.0f, c.weights.data(), weights,
+            patches.data(), count, 0.0f, out.values.data() + first, pixels);
+    }
+    for (int channel = 0; channel < c.outputs; ++channel) {
+        float *plane = out.plane(channel);
+        const float *rest = residual != nullptr ? residual->plane(channel) : nullptr;
+        const float bias = c.bias[channel];
+        for (int i = 0; i < pixels; ++i) {
+            const float value = plane[i] + bias + (rest != nullptr ? rest[i] : 0.0f);
+            plane[i] = activation == Activation::relu ? std::max(value, 0.0f) : value;
+        }
+    }
+    return out;
+}
+
+Tensor runReader(Tensor x) {
+    static const auto network = loadWeights(cvision_mrz_reader_weights, cvision_mrz_reader_weights_size);
+    constexpr size_t layers = 10;
+    for (size_t i = 0; i + 1 < layers; ++i) {
+        const Convolution &c = checked(network, layers, i);
+        const bool residual = i == 2 || i == 4 || i >= 7;
+        x = convolve(x, c, Activation::relu, residual ? &x : nullptr);
+    }
+    return convolve(x, checked(network, layers, layers - 1), Activation::none);
+}
+
+Tensor runDetector(Tensor x) {
+    static const auto network = loadWeights(cvision_mrz_detector_weights, cvision_mrz_detector_weights_size);
+    const auto layer = [](size_t index) -> const Convolution & { return checked(network, 13, index); };
+    const auto plain = [&](const Tensor &t, size_t index) { return convolve(t, layer(index), Activation::relu); };
+    const auto residual = [&](const Tensor &t, size_t index) {
+        return convolve(t, layer(index), Activation::relu, &t);
+    };
+    x = plain(x, 0);
+    const Tensor quarter = residual(plain(x, 1), 2);
+    const Tensor eighth = residual(plain(quarter, 3), 4);
+    const Tensor sixteenth = residual(residual(plain(eighth, 5), 6), 7);
+    x = doubled(plain(sixteenth, 8));
+    add(x, eighth);
+    x = residual(x, 9);
+    x = doubled(plain(x, 10));
+    add(x, quarter);
+    x = residual(x, 11);
+    return convolve(x, layer(12), Activation::none);
+}
+
+}  // namespace cvision::mrz

@@ -1,0 +1,40 @@
+// The two small networks of the MRZ reader: plain convolutions over BLAS, with the weights inside the program.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace cvision::mrz {
+
+/// Channels of rows of columns.
+struct Tensor {
+    int channels = 0, rows = 0, columns = 0;
+    std::vector<float> values;
+
+    Tensor() = default;
+    Tensor(int channels, int rows, int columns)
+        : channels(channels), rows(rows), columns(columns), values(size_t(channels) * rows * columns) {}
+    float *plane(int channel) { return values.data() + size_t(channel) * rows * columns; }
+    const float *plane(int channel) const { return values.data() + size_t(channel) * rows * columns; }
+};
+
+struct Convolution {
+    int outputs, inputs, kernelRows, kernelColumns, strideY, strideX, padY, padX;
+    std::vector<float> weights, bias;
+};
+
+/// The convolutions of an embedded weight file, in the order in which the network's class lists them.
+std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size);
+
+enum class Activation { none, relu };
+
+/// `activation(convolution(input) + residual)`.
+Tensor convolve(
+    const Tensor &input, const Convolution &convolution, Activation activation, const Tensor *residual = nullptr);
+
+/// One line reader pass over a strip of 32 rows: 41 × 1 × (columns / 4) (reader_net.py: 38 logits, 3 of geometry).
+Tensor runReader(Tensor strip);
+
+/// One detector pass; rows and columns are multiples of 16: 4 × (rows / 4) × (columns / 4) (detector_net.py).
+Tensor runDetector(Tensor picture);
+
+}  // namespace cvision::mrz

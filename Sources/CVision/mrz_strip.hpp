@@ -1,0 +1,34 @@
+// Samples a line of a picture into the strip that the line reader takes, and reads it.
+#pragma once
+#include <opencv2/core.hpp>
+
+#include "mrz_geometry.hpp"
+#include "mrz_grid.hpp"
+
+namespace cvision::mrz {
+
+/// A part of the picture, reduced so that strips can be sampled from it without aliasing.
+struct Patch {
+    cv::Mat pixels;  // CV_8UC1
+    cv::Point2d offset;
+    double scaleX = 1, scaleY = 1;  // patch pixels per picture pixel
+
+    /// The part of `gray` around `lines`.
+    static Patch around(const cv::Mat &gray, const std::vector<LineModel> &lines);
+    cv::Point2f toPatch(cv::Point2d p) const {
+        return {float((p.x + 0.5 - offset.x) * scaleX - 0.5), float((p.y + 0.5 - offset.y) * scaleY - 0.5)};
+    }
+};
+
+constexpr double stripMargin = 3;  // cells read beyond both ends
+
+/// Cell coordinate of a position in a strip, and back.
+inline double cellAt(double stripX) { return (stripX + 0.5) / stripPitch - 0.5 - stripMargin; }
+
+/// Reads `cells` cells (and the margins) along `line`.
+Columns readStrip(const Patch &patch, const LineModel &line, double cells);
+
+/// Width of the edges across the strokes over the pitch, median along the line; 0 when no edge was found.
+double edgeWidth(const cv::Mat &gray, const LineModel &line, int cells);
+
+}  // namespace cvision::mrz

@@ -1,0 +1,212 @@
+internal import Foundation
+internal import Postgres
+internal import Synchronization
+
+/// Sends the outbox's callbacks until it is told to stop.
+///
+/// A claim is committed before anything is sent, and an attempt is recorded under that claim afterwards. Dying at any
+/// point therefore loses nothing: the claim lapses, and another dispatcher sends the callback again with the same
+/// `webhook-id`. One loop does all database work, so the answers that arrive during one round trip are recorded in the
+/// next: batches grow with the load by themselves.
+public final class CallbackDispatcher: Sendable {
+    private let configuration: CallbackConfiguration
+    private let sender: CallbackSender
+    private let onEvent: @Sendable (CallbackEvent) -> Void
+    private let inbox = Mutex(Inbox())
+    private let signals: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
+
+    private struct Inbox {
+        var finished: [CallbackSettlement] = []
+        var isDraining = false
+        /// Set once: when attempts under way are broken off.
+        var graceEnd: ContinuousClock.Instant?
+    }
+
+    /// - Parameter onEvent: Called on any thread; must return at once.
+    public init(
+        configuration: CallbackConfiguration, onEvent: @escaping @Sendable (CallbackEvent) -> Void = { _ in }
+    ) {
+        self.configuration = configuration
+        self.sender = CallbackSender(
+            client: HTTPClient(certificateAuthorities: configuration.certificateAuthorities),
+            timeoutMilliseconds: Int(configuration.timeout / .milliseconds(1)), agent: configuration.agent,
+            resolver: ResolverProbe())
+        self.onEvent = onEvent
+        (self.signals, self.signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Dispatches until the task is cancelled, or until ``drain()`` has found nothing more to do. To be called once.
+    ///
+    /// Cancellation stops claiming at once and returns when the attempts under way have ended and are recorded, at the
+    /// latest a few seconds after ``CallbackConfiguration/grace``. A database that cannot be reached is reported and tried
+    /// again; it never ends the dispatcher.
+    public func run() async {
+        // Not a child task: what is under way must survive the cancellation of the caller for a while.
+        let loop = Task { await self.dispatch() }
+        await withTaskCancellationHandler {
+            await loop.value
+        } onCancel: {
+            self.inbox.withLock { $0.graceEnd = $0.graceEnd ?? .now + self.configuration.grace }
+            self.signal.yield()
+        }
+    }
+
+    /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
+    /// are left to the next dispatcher.
+    public func drain() {
+        self.inbox.withLock { $0.isDraining = true }
+        self.signal.yield()
+    }
+
+    /// Looks for due callbacks now: a hint that the caller got by other means.
+    public func wake() { self.signal.yield() }
+
+    // MARK: - The loop
+
+    private func dispatch() async {
+        let ticker = Task { await self.tick() }
+        let listener = Task { await self.listen() }
+        defer {
+            ticker.cancel()
+            listener.cancel()
+        }
+        var state = LoopState()
+        for await _ in self.signals {
+            var isEnded = false
+            repeat { isEnded = await self.step(&state) } while !isEnded && state.hasMore
+            if isEnded { break }
+        }
+        await state.connection?.close()
+    }
+
+    private struct LoopState {
+        var connection: PostgresConnection?
+        var underWay: [ClaimedCallback.Key: Task<Void, Never>] = [:]
+        var unsettled: [CallbackSettlement] = []
+        /// Whether the last claim was full, so that another is worth while at once.
+        var hasMore = false
+        var failures = 0
+        var nextConnect = ContinuousClock.now
+    }
+
+    /// One round: takes what is finished, settles it, claims, and starts what was claimed.
+    ///
+    /// - Returns: Whether the dispatcher is done.
+    private func step(_ state: inout LoopState) async -> Bool {
+        let now = ContinuousClock.now
+        let (finished, isDraining, graceEnd) = self.inbox.withLock { inbox in
+            defer { inbox.finished = [] }
+            return (inbox.finished, inbox.isDraining, inbox.graceEnd)
+        }
+        for settlement in finished { state.underWay[settlement.callback.key] = nil }
+        state.unsettled += finished
+        state.hasMore = false
+        if let graceEnd, now >= graceEnd { for task in state.underWay.values { task.cancel() } }
+
+        let free = self.configuration.maximumInFlight - state.underWay.count
+        let limit = graceEnd == nil ? min(self.configuration.batch, free) : 0
+        var isIdle = false
+        do {
+            guard let store = try await self.store(&state) else { return self.isOver(graceEnd, state) }
+            let settlements = state.unsettled
+            let (settled, claimed) = try await store.exchange(settling: settlements, claiming: limit)
+            state.unsettled = []
+            self.restored(&state)
+            for settlement in settlements {
+                let isRecorded = settled.contains(settlement.callback.id)
+                self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
+            }
+            let deadline = now + self.configuration.lease
+            for callback in claimed { self.start(callback, deadline, &state) }
+            state.hasMore = limit > 0 && claimed.count == limit
+            isIdle = claimed.isEmpty && limit > 0
+        } catch {
+            await self.failed(error, &state)
+        }
+        let isDone = state.underWay.isEmpty && state.unsettled.isEmpty
+        return isDone && (graceEnd != nil || isDraining && isIdle) || self.isOver(graceEnd, state)
+    }
+
+    private func start(_ callback: ClaimedCallback, _ deadline: ContinuousClock.Instant, _ state: inout LoopState) {
+        state.underWay[callback.key] = Task {
+            let settlement = await self.sender.attempt(callback, deadline: deadline)
+            self.inbox.withLock { $0.finished.append(settlement) }
+            self.signal.yield()
+        }
+    }
+
+    /// Past the grace and a little more, the claims are left to lapse.
+    private func isOver(_ graceEnd: ContinuousClock.Instant?, _ state: LoopState) -> Bool {
+        graceEnd.map { ContinuousClock.now > $0 + .seconds(3) } ?? false
+    }
+
+    // MARK: - The database
+
+    /// The store, after connecting if need be; `nil` while it is too early for another try.
+    private func store(_ state: inout LoopState) async throws -> CallbackStore? {
+        if let connection = state.connection, await !connection.isOpen { state.connection = nil }
+        if state.connection == nil {
+            guard ContinuousClock.now >= state.nextConnect else { return nil }
+            var options = ConnectionOptions(name: "inspectd callbacks")
+            options.preparesStatements = self.configuration.preparesStatements
+            state.connection = try await PostgresConnection.connect(self.configuration.databaseURL, options: options)
+        }
+        return state.connection.map {
+            CallbackStore(connection: $0, worker: self.configuration.worker, lease: self.configuration.lease)
+        }
+    }
+
+    /// Keeps the settlements for the next try: whether the database has them already is not known, and settling twice
+    /// does no harm.
+    private func failed(_ error: any Error, _ state: inout LoopState) async {
+        await state.connection?.close()
+        state.connection = nil
+        if state.failures == 0 { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
+        state.failures += 1
+        let delay = min(5, 0.1 * Double(1 << min(state.failures, 6))) * Double.random(in: 0.8...1.2)
+        state.nextConnect = .now + .seconds(delay)
+        state.unsettled.removeAll { $0.deadline < .now }
+        let signal = self.signal
+        Task {
+            try? await Task.sleep(for: .seconds(delay))
+            signal.yield()
+        }
+    }
+
+    private func restored(_ state: inout LoopState) {
+        if state.failures > 0 { self.onEvent(.databaseRestored) }
+        state.failures = 0
+    }
+
+    // MARK: - Hints
+
+    private func tick() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: self.configuration.poll * Double.random(in: 0.8...1.2))
+            self.signal.yield()
+        }
+    }
+
+    /// LISTEN only wakes; polling finds what no hint told of.
+    private func listen() async {
+        guard let url = self.configuration.listenURL else { return }
+        while !Task.isCancelled {
+            if let connection = try? await PostgresConnection.connect(
+                url, options: ConnectionOptions(name: "inspectd callbacks listen"))
+            {
+                if let notifications = try? await connection.listen("insp_callback") {
+                    self.signal.yield()
+                    for await _ in notifications {
+                        self.signal.yield()
+                        // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
+                        try? await Task.sleep(for: .milliseconds(60))
+                        self.signal.yield()
+                    }
+                }
+                await connection.close()
+            }
+            try? await Task.sleep(for: .seconds(2))
+        }
+    }
+}

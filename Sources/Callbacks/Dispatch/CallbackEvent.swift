@@ -1,0 +1,59 @@
+/// Something that a dispatcher reports, for logs and metrics. Holds no URL, no body and no secret.
+public enum CallbackEvent: Sendable {
+    case attempted(Attempt)
+    /// The database did not answer; the dispatcher goes on trying.
+    case databaseUnavailable(reason: String)
+    case databaseRestored
+
+    /// One attempt, after it was recorded.
+    public struct Attempt: Sendable {
+        public enum Outcome: String, Sendable {
+            case delivered
+            /// Will be tried again.
+            case failed
+            /// Given up.
+            case dead
+            /// Will be tried again, and was not counted: the fault was ours.
+            case released
+            /// The claim had lapsed, so nothing was recorded; another dispatcher has the callback.
+            case stale
+        }
+
+        public let webhookID: String
+        public let endpoint: Int64
+        /// Number among the counted attempts, from 1.
+        public let number: Int
+        public let outcome: Outcome
+        /// HTTP status, if an answer came.
+        public let status: Int?
+        /// What was wrong, or `nil`.
+        public let error: String?
+        /// Of the request.
+        public let milliseconds: Int
+        /// From when the callback was due to its claim.
+        public let waitedMilliseconds: Double
+    }
+}
+
+extension CallbackEvent.Attempt {
+    init(_ settlement: CallbackSettlement, isRecorded: Bool) {
+        self.webhookID = settlement.callback.webhookID
+        self.endpoint = settlement.callback.endpoint
+        self.number = settlement.callback.attempts + 1
+        self.outcome =
+            if isRecorded {
+                switch settlement.outcome {
+                case .delivered: .delivered
+                case .retry: .failed
+                case .dead: .dead
+                case .release: .released
+                }
+            } else {
+                .stale
+            }
+        self.status = settlement.status
+        self.error = settlement.error
+        self.milliseconds = settlement.milliseconds
+        self.waitedMilliseconds = settlement.callback.waitedMilliseconds
+    }
+}

@@ -1,0 +1,58 @@
+internal import Foundation
+
+/// What becomes of a callback after an attempt. Decides, and does nothing.
+struct CallbackRetryPolicy: Sendable {
+    enum Outcome: Sendable, Equatable {
+        case delivered
+        /// Counted, and tried again after so many seconds.
+        case retry(after: Double)
+        /// Given up.
+        case dead
+        /// Tried again after so many seconds without being counted: the fault was ours.
+        case release(after: Double)
+    }
+
+    /// Seconds after the first, second, … attempt: Standard Webhooks' schedule ("Deliverability and reliability": 5 s,
+    /// 5 min, 30 min, 2 h, 5 h, 10 h …) with more tries in the first minutes, in which a partner's restart ends. Twelve
+    /// attempts, over two days together.
+    static let delays: [Double] = [
+        5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000, 36_000, 36_000, 36_000,
+    ]
+    static let attempts = Self.delays.count + 1
+    /// The longest wait that a `Retry-After` can ask for: ten hours, in seconds.
+    static let longestHint: Double = 36_000
+    /// Uncounted attempts until faults count after all, so that nothing is tried for ever.
+    static let releases = 100
+
+    /// - Parameters:
+    ///   - result: What the attempt came to.
+    ///   - attempt: Its number among the counted ones, from 1.
+    ///   - released: Uncounted attempts so far.
+    ///   - isOurFault: Whether the reason lies on our side.
+    ///   - now: For a `Retry-After` that names a date.
+    ///   - jitter: A factor from 0.8 to 1.2, so that callbacks that failed together do not come again together.
+    func outcome(
+        of result: Result<HTTPResponse, HTTPError>, attempt: Int, released: Int, isOurFault: Bool, now: Date,
+        jitter: Double
+    ) -> Outcome {
+        switch result {
+        // The status decides, whatever became of the body behind it.
+        case .success(let response) where (200..<300).contains(response.status): return .delivered
+        // Gone: the partner wants no more of it (Standard Webhooks, "Operational considerations").
+        case .success(let response) where response.status == 410: return .dead
+        case .failure(let error) where error.code == .cancelled: return .release(after: 0)
+        // No later attempt can differ: the URL is part of the callback.
+        case .failure(let error) where error.code == .requestInvalid: return .dead
+        default: break
+        }
+        if isOurFault, released < Self.releases {
+            return .release(after: min(600, 30 * Double(1 << min(released, 5))) * jitter)
+        }
+        guard attempt < Self.attempts else { return .dead }
+        let scheduled = Self.delays[max(attempt, 1) - 1] * jitter
+        guard case .success(let response) = result, response.status == 429 || response.status == 503,
+            let hint = response.retryAfter(now: now)
+        else { return .retry(after: scheduled) }
+        return .retry(after: max(scheduled, min(hint, Self.longestHint)))
+    }
+}

@@ -1,0 +1,117 @@
+internal import Foundation
+internal import Postgres
+
+/// One callback under a claim, with what its endpoint allows.
+struct ClaimedCallback: Sendable {
+    let id: Int64
+    /// The right to settle it.
+    let claim: Int64
+    let webhookID: String
+    let endpoint: Int64
+    let url: String
+    let body: [UInt8]
+    /// Counted attempts before this one.
+    let attempts: Int
+    /// Uncounted attempts before this one.
+    let released: Int
+    let secret: String
+    /// The secret before a rotation, while both are valid.
+    let previousSecret: String?
+    let allowsHTTP: Bool
+    let allowsPrivate: Bool
+    /// From when it was due to the claim, in milliseconds.
+    let waitedMilliseconds: Double
+
+    /// The claim of the callback: after a lapse, the same callback may be under way twice.
+    struct Key: Hashable, Sendable {
+        let id: Int64
+        let claim: Int64
+    }
+
+    var key: Key { Key(id: self.id, claim: self.claim) }
+}
+
+/// What is to be recorded about one attempt.
+struct CallbackSettlement: Sendable {
+    let callback: ClaimedCallback
+    let outcome: CallbackRetryPolicy.Outcome
+    let started: Date
+    let milliseconds: Int
+    let status: Int?
+    let error: String?
+    /// When the claim lapses; afterwards settling is pointless.
+    let deadline: ContinuousClock.Instant
+}
+
+/// The outbox's SQL: a settlement and a claim in one round trip and one transaction.
+struct CallbackStore: Sendable {
+    let connection: PostgresConnection
+    let worker: String
+    let lease: Duration
+
+    /// - Parameters:
+    ///   - settlements: Attempts to record.
+    ///   - limit: How many callbacks to claim at most; 0 claims nothing.
+    /// - Returns: The ids whose claim still held, and the claimed callbacks.
+    func exchange(
+        settling settlements: [CallbackSettlement], claiming limit: Int
+    ) async throws -> (settled: Set<Int64>, claimed: [ClaimedCallback]) {
+        var statements: [PostgresStatement] = []
+        if !settlements.isEmpty { statements.append(self.settle(settlements)) }
+        if limit > 0 {
+            statements.append(
+                PostgresStatement(
+                    "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second')",
+                    [.int(Int64(limit)), .double(self.lease / .seconds(1))]))
+        }
+        guard !statements.isEmpty else { return ([], []) }
+        var results = try await self.connection.pipeline(statements)[...]
+        var settled: Set<Int64> = []
+        if !settlements.isEmpty, let rows = results.popFirst() {
+            for row in rows { settled.insert(try row.int(0)) }
+        }
+        var claimed: [ClaimedCallback] = []
+        if limit > 0, let rows = results.popFirst() { claimed = try rows.map(Self.callback) }
+        return (settled, claimed)
+    }
+
+    private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT insp.callback_settle($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            [
+                .intArray(settlements.map(\.callback.id)),
+                .intArray(settlements.map(\.callback.claim)),
+                .textArray(settlements.map { Self.name(of: $0.outcome) }),
+                .doubleArray(settlements.map { Self.delay(of: $0.outcome) }),
+                .doubleArray(settlements.map(\.started.timeIntervalSince1970)),
+                .intArray(settlements.map { Int64($0.milliseconds) }),
+                .intArray(settlements.map { Int64($0.status ?? 0) }),
+                .textArray(settlements.map { $0.error ?? "" }),
+                .text(self.worker),
+            ])
+    }
+
+    private static func name(of outcome: CallbackRetryPolicy.Outcome) -> String {
+        switch outcome {
+        case .delivered: "delivered"
+        case .retry: "retry"
+        case .dead: "dead"
+        case .release: "release"
+        }
+    }
+
+    private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Double {
+        switch outcome {
+        case .delivered, .dead: 0
+        case .retry(let seconds), .release(let seconds): seconds
+        }
+    }
+
+    private static func callback(_ row: PostgresRow) throws -> ClaimedCallback {
+        ClaimedCallback(
+            id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: try row.int(3),
+            url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
+            released: Int(try row.int(7)), secret: try row.string(8), previousSecret: try row.optionalString(9),
+            allowsHTTP: try row.bool(10), allowsPrivate: try row.bool(11), waitedMilliseconds: try row.double(12))
+    }
+}

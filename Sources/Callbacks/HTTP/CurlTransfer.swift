@@ -1,0 +1,261 @@
+internal import CCurl
+internal import Foundation
+internal import Synchronization
+
+/// One request on its way through ``CurlMulti``, and the receiver of libcurl's callbacks.
+///
+/// `@unchecked Sendable`: the submitting task fills it and hands it over; from then on only the thread of ``CurlMulti``
+/// touches it, except for the atomic flag.
+final class CurlTransfer: @unchecked Sendable {
+    let request: HTTPRequest
+    let isCancelled = Atomic<Bool>(false)
+    var continuation: CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>?
+
+    private let policy: EgressPolicy
+    private var status = 0
+    private var areHeadersComplete = false
+    private var headerBytes = 0
+    private var headers: [HTTPRequest.Header] = []
+    private var body: [UInt8] = []
+    /// What a callback objected to; libcurl itself only knows that a callback did.
+    private var objection: HTTPError?
+    private var requestHeaders: UnsafeMutablePointer<curl_slist>?
+
+    init(request: HTTPRequest, policy: EgressPolicy) {
+        self.request = request
+        self.policy = policy
+    }
+
+    // MARK: - Set-up and result, on the thread of CurlMulti
+
+    /// Sets every option of a handle that is new or was reset.
+    func configure(_ easy: UnsafeMutableRawPointer, certificateAuthorities: String?) throws(HTTPError) {
+        try self.request.validate()
+        let limits = self.request.limits
+        let schemes = self.request.allowsHTTP ? "http,https" : "https"
+        var options = CurlOptions(easy: easy)
+        options.set(CURLOPT_URL, self.request.url)
+        options.set(CURLOPT_PROTOCOLS_STR, schemes)
+        options.set(CURLOPT_PATH_AS_IS, 1)  // a signed object-store URL must arrive as it was signed
+        options.set(CURLOPT_FOLLOWLOCATION, 0)
+        options.set(CURLOPT_PROXY, "")  // not even from the environment
+        options.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        options.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        if let certificateAuthorities { options.set(CURLOPT_CAINFO, certificateAuthorities) }
+        options.set(CURLOPT_NOSIGNAL, 1)
+        options.set(CURLOPT_NOPROGRESS, 1)
+        options.set(CURLOPT_QUICK_EXIT, 1)  // else a hanging resolver thread is waited for after the time-out
+        options.set(CURLOPT_TIMEOUT_MS, limits.totalMilliseconds)
+        options.set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectMilliseconds)
+        options.set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytes)
+        options.set(CURLOPT_LOW_SPEED_TIME, limits.lowSpeedSeconds)
+        options.set(CURLOPT_MAXAGE_CONN, 60)  // seconds idle: below the usual 75 s of servers
+        options.set(CURLOPT_MAXLIFETIME_CONN, 300)  // seconds in all: changed addresses take effect
+        options.set(CURLOPT_TCP_NODELAY, 1)
+        options.set(CURLOPT_TCP_KEEPALIVE, 1)
+
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        options.set(CURLOPT_PRIVATE, pointer: context)
+        options.set(CURLOPT_WRITEDATA, pointer: context)
+        options.set(CURLOPT_HEADERDATA, pointer: context)
+        options.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        options.set(CURLOPT_PREREQDATA, pointer: context)
+        options.check(ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION, receiveBody))
+        options.check(ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION, receiveHeader))
+        options.check(ccurl_set_opensocket(easy, openSocket))
+        options.check(ccurl_set_prerequest(easy, vetConnection))
+
+        switch self.request.method {
+        case .get: options.set(CURLOPT_HTTPGET, 1)
+        case .post(let body):
+            options.set(CURLOPT_POST, 1)
+            options.check(ccurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+            options.check(body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) })
+        }
+        // An empty value removes the header that libcurl would add by itself.
+        for line in ["Expect:"] + self.request.headers.map({ "\($0.name): \($0.value)" }) {
+            guard let list = curl_slist_append(self.requestHeaders, line) else {
+                throw HTTPError(.localFault, "out of memory")
+            }
+            self.requestHeaders = list
+        }
+        options.set(CURLOPT_HTTPHEADER, pointer: self.requestHeaders)
+        if let failure = options.failure {
+            throw HTTPError(.localFault, "libcurl refused an option: \(String(cString: curl_easy_strerror(failure)))")
+        }
+    }
+
+    /// Frees what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
+    func release() {
+        curl_slist_free_all(self.requestHeaders)
+        self.requestHeaders = nil
+    }
+
+    func finish(_ result: Result<HTTPResponse, HTTPError>) {
+        self.continuation?.resume(returning: result)
+        self.continuation = nil
+    }
+
+    /// What the transfer came to, judged from libcurl's verdict and from what the callbacks saw.
+    func result(of easy: UnsafeMutableRawPointer, code: CURLcode) -> Result<HTTPResponse, HTTPError> {
+        let failure = code == CURLE_OK ? nil : self.failure(code, of: easy)
+        guard self.areHeadersComplete else { return .failure(failure ?? HTTPError(.responseBroken, "no headers")) }
+        var microseconds: curl_off_t = 0
+        _ = ccurl_get_offset(easy, CURLINFO_TOTAL_TIME_T, &microseconds)
+        var connections = 0
+        _ = ccurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)
+        return .success(
+            HTTPResponse(
+                status: self.status, headers: self.headers, body: self.body, bodyFailure: failure,
+                microseconds: Int(microseconds), isConnectionReused: connections == 0))
+    }
+
+    private func failure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError {
+        if let objection { return objection }
+        let words = String(cString: curl_easy_strerror(code))
+        switch code {
+        case CURLE_OPERATION_TIMEDOUT: return HTTPError(.timedOut)
+        case CURLE_COULDNT_RESOLVE_HOST: return HTTPError(.nameNotResolved)
+        case CURLE_COULDNT_CONNECT:
+            var number = 0
+            _ = ccurl_get_long(easy, CURLINFO_OS_ERRNO, &number)
+            let reason = String(cString: strerror(CInt(number)))
+            // No route at all is our network's state; a refused or unanswered connection is the partner's.
+            let isLocal = [ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM].contains(CInt(number))
+            return HTTPError(isLocal ? .localFault : .connectionFailed, number == 0 ? "" : reason)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_USE_SSL_FAILED:
+            return HTTPError(.tlsFailed, words)
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ENGINE_NOTFOUND,
+            CURLE_SSL_ENGINE_SETFAILED, CURLE_BAD_FUNCTION_ARGUMENT:
+            return HTTPError(.localFault, words)
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return HTTPError(.requestInvalid, words)
+        default: return HTTPError(.responseBroken, words)
+        }
+    }
+
+    // MARK: - Called by libcurl
+
+    /// - Returns: Whether the transfer goes on.
+    fileprivate func receive(header bytes: UnsafeRawBufferPointer) -> Bool {
+        self.headerBytes += bytes.count
+        guard self.headerBytes <= self.request.limits.headerBytes else {
+            self.objection = HTTPError(.responseTooLarge, "headers above \(self.request.limits.headerBytes) bytes")
+            return false
+        }
+        let line = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        if self.areHeadersComplete {
+            // Trailers of a chunked body: counted, not kept.
+            return true
+        }
+        if line.hasPrefix("HTTP/") {
+            self.headers = []
+            self.status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        } else if let colon = line.firstIndex(of: ":") {
+            self.headers.append(
+                HTTPRequest.Header(
+                    name: line[..<colon].lowercased(),
+                    value: line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)))
+        } else if line.isEmpty, self.status >= 200 {
+            // An interim 1xx block ends with an empty line too, and the final status follows.
+            self.areHeadersComplete = true
+            let announced = self.headers.first { $0.name == "content-length" }.flatMap { Int($0.value) }
+            if let announced, announced > self.request.limits.bodyBytes { return self.objectToBody() }
+        }
+        return true
+    }
+
+    fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Bool {
+        guard self.body.count + bytes.count <= self.request.limits.bodyBytes else { return self.objectToBody() }
+        self.body.append(contentsOf: bytes)
+        return true
+    }
+
+    private func objectToBody() -> Bool {
+        self.objection = HTTPError(.responseTooLarge, "body above \(self.request.limits.bodyBytes) bytes")
+        return false
+    }
+
+    /// Opens the socket for an address that libcurl is about to connect to, or refuses.
+    fileprivate func open(_ target: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        var storage: (UInt64, UInt64) = (0, 0)
+        let address = withUnsafeMutableBytes(of: &storage) { buffer in
+            let bytes = buffer.assumingMemoryBound(to: UInt8.self)
+            return bytes.baseAddress.flatMap { IPAddress(bytes: bytes.prefix(Int(ccurl_address_bytes(target, $0)))) }
+        }
+        guard let address, self.policy.allows(address) else {
+            self.objection = HTTPError(.egressRefused)
+            return CURL_SOCKET_BAD
+        }
+        // Close-on-exec: the process forks analyzers.
+        let type = target.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(target.pointee.family, type, target.pointee.protocol)
+        if descriptor < 0 {
+            self.objection = HTTPError(.localFault, String(cString: strerror(errno)))
+        } else {
+            // Another address of the same name may have been refused before this one.
+            self.objection = nil
+        }
+        return descriptor
+    }
+
+    /// Vets the connection right before the request goes out. A kept-alive connection opens no socket, so this is the
+    /// check that covers it.
+    fileprivate func vet(_ peer: UnsafePointer<CChar>?) -> Bool {
+        guard let peer, let address = IPAddress(String(cString: peer)), self.policy.allows(address) else {
+            self.objection = HTTPError(.egressRefused)
+            return false
+        }
+        self.objection = nil
+        return true
+    }
+}
+
+/// Sets options and keeps the first refusal, so that set-up reads as a list.
+private struct CurlOptions {
+    let easy: UnsafeMutableRawPointer
+    var failure: CURLcode?
+
+    mutating func check(_ code: CURLcode) {
+        if code != CURLE_OK, self.failure == nil { self.failure = code }
+    }
+    mutating func set(_ option: CURLoption, _ value: Int) { self.check(ccurl_set_long(self.easy, option, value)) }
+    mutating func set(_ option: CURLoption, _ value: String) { self.check(ccurl_set_string(self.easy, option, value)) }
+    mutating func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
+        self.check(ccurl_set_pointer(self.easy, option, pointer))
+    }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// Returning another number than it was given makes libcurl end the transfer with `CURLE_WRITE_ERROR`.
+private let receiveBody: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+    bytes, size, count, context in
+    let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    guard let transfer = transfer(context), transfer.receive(body: buffer) else { return size * count == 0 ? 1 : 0 }
+    return size * count
+}
+
+private let receiveHeader: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+    bytes, size, count, context in
+    let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    guard let transfer = transfer(context), transfer.receive(header: buffer) else { return size * count == 0 ? 1 : 0 }
+    return size * count
+}
+
+private let openSocket:
+    @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = {
+        context, _, target in
+        guard let transfer = transfer(context), let target else { return CURL_SOCKET_BAD }
+        return transfer.open(target)
+    }
+
+private let vetConnection:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, CInt, CInt
+    ) -> CInt = { context, peer, _, _, _ in
+        guard let transfer = transfer(context), transfer.vet(peer) else { return CURL_PREREQFUNC_ABORT }
+        return CURL_PREREQFUNC_OK
+    }

@@ -1,0 +1,96 @@
+internal import CCurl
+internal import Foundation
+
+/// One HTTP request with the bounds within which it must end.
+struct HTTPRequest: Sendable {
+    enum Method: Sendable {
+        case get
+        case post(body: [UInt8])
+    }
+
+    struct Header: Sendable, Equatable {
+        var name: String
+        var value: String
+    }
+
+    /// Bounds on what a hostile or broken server can cost.
+    struct Limits: Sendable {
+        /// From the start of name resolution to the last byte, in milliseconds.
+        var totalMilliseconds: Int
+        /// Name resolution, TCP and TLS together, in milliseconds.
+        var connectMilliseconds: Int = 5_000
+        /// Bytes of the body. A larger `Content-Length` ends the request before any byte of the body is read.
+        var bodyBytes: Int
+        /// Bytes of all header lines together.
+        var headerBytes: Int = 32 * 1024
+        /// A transfer slower than this many bytes a second …
+        var lowSpeedBytes: Int = 1
+        /// … for this many seconds is given up. 0: only the total counts.
+        var lowSpeedSeconds: Int = 0
+    }
+
+    var method: Method
+    var url: String
+    var headers: [Header] = []
+    var limits: Limits
+    /// Whether `http:` is allowed beside `https:`.
+    var allowsHTTP: Bool = false
+
+    /// Refuses what must not reach libcurl, which would accept CR and LF inside a header.
+    ///
+    /// - Throws: ``HTTPError/Code/requestInvalid``.
+    func validate() throws(HTTPError) {
+        for header in self.headers {
+            guard !header.name.isEmpty, header.name.utf8.allSatisfy(Self.isTokenCharacter) else {
+                throw HTTPError(.requestInvalid, "a header's name is not a token of RFC 9110 section 5.6.2")
+            }
+            // Field values of RFC 9110 section 5.5 without the obsolete bytes above 127.
+            guard header.value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+                throw HTTPError(
+                    .requestInvalid, "the value of header \(header.name) holds a character that is not visible")
+            }
+        }
+        try Self.validate(url: self.url, allowsHTTP: self.allowsHTTP)
+    }
+
+    /// Checks a URL with libcurl's own parser, so that the check and the connection cannot disagree.
+    ///
+    /// - Throws: ``HTTPError/Code/requestInvalid``.
+    static func validate(url: String, allowsHTTP: Bool) throws(HTTPError) {
+        // Also keeps NUL away from C, and names in Unicode, which two resolvers may map differently.
+        guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw HTTPError(.requestInvalid, "the URL is empty, longer than 2048 bytes, or not visible ASCII")
+        }
+        guard let parser = curl_url() else { throw HTTPError(.localFault, "out of memory") }
+        defer { curl_url_cleanup(parser) }
+        guard curl_url_set(parser, CURLUPART_URL, url, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK else {
+            throw HTTPError(.requestInvalid, "the URL cannot be parsed")
+        }
+        func part(_ part: CURLUPart) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            guard curl_url_get(parser, part, &text, 0) == CURLUE_OK, let text else { return nil }
+            defer { curl_free(text) }
+            return String(cString: text)
+        }
+        let scheme = part(CURLUPART_SCHEME)
+        guard scheme == "https" || scheme == "http" && allowsHTTP else {
+            throw HTTPError(.requestInvalid, "the URL's scheme is not https")
+        }
+        guard part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil else {
+            throw HTTPError(.requestInvalid, "the URL holds a login")
+        }
+        guard part(CURLUPART_FRAGMENT) == nil else { throw HTTPError(.requestInvalid, "the URL has a fragment") }
+        guard let host = part(CURLUPART_HOST), !host.isEmpty else {
+            throw HTTPError(.requestInvalid, "the URL has no host")
+        }
+    }
+
+    private static func isTokenCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/// The 128 numbers behind the characters, and which of them may be compared.
+extension FaceFeature {
+    /// Numbers of a feature.
+    public static let length = 128
+
+    /// The space of the features that this version makes: network, alignment and averaging. A change of any of the three
+    /// is a new space with a new name, as distances between spaces mean nothing.
+    public static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
+
+    /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 pictures of 49 persons, widened on both sides. A
+    /// vector outside was not made by the network.
+    static let norms = 1.2...1.75
+
+    /// - Parameter values: ``length`` numbers as the network gave them.
+    public init(values: some Collection<Float>, modelSHA256: String) {
+        var hex = ""
+        hex.reserveCapacity(values.count * 8)
+        for value in values {
+            for shift in stride(from: 0, to: 32, by: 8) {
+                let byte = UInt8(truncatingIfNeeded: value.bitPattern >> UInt32(shift))
+                hex.append(Self.digits[Int(byte >> 4)])
+                hex.append(Self.digits[Int(byte & 15)])
+            }
+        }
+        self.init(engine: Self.currentEngine, modelSHA256: modelSHA256, hex: hex)
+    }
+
+    private static let digits = Array("0123456789abcdef")
+
+    /// The numbers.
+    ///
+    /// - Throws: `PAYLOAD_INVALID` unless there are exactly 1,024 hexadecimal digits whose numbers are finite and whose
+    ///   norm is one that the network produces.
+    public func values() throws(InspectError) -> [Float] {
+        let digits = Array(self.hex.utf8)
+        guard digits.count == Self.length * 8 else {
+            throw InspectError(.payloadInvalid, "a face feature has 1024 hexadecimal digits, not \(digits.count)")
+        }
+        var values: [Float] = []
+        values.reserveCapacity(Self.length)
+        for start in stride(from: 0, to: digits.count, by: 8) {
+            var bits: UInt32 = 0
+            for byte in (0..<4).reversed() {
+                guard let high = Self.nibble(digits[start + 2 * byte]),
+                    let low = Self.nibble(digits[start + 2 * byte + 1])
+                else {
+                    throw InspectError(.payloadInvalid, "a face feature has a character that is no hexadecimal digit")
+                }
+                bits = bits << 8 | UInt32(high << 4 | low)
+            }
+            let value = Float(bitPattern: bits)
+            guard value.isFinite else {
+                throw InspectError(.payloadInvalid, "a face feature holds a number that is not finite")
+            }
+            values.append(value)
+        }
+        let norm = values.reduce(0) { $0 + Double($1) * Double($1) }.squareRoot()
+        guard Self.norms.contains(norm) else {
+            throw InspectError(.payloadInvalid, "a face feature has a norm that no face has")
+        }
+        return values
+    }
+
+    private static func nibble(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// Euclidean distance of two features; 0 is the same picture.
+    ///
+    /// Not the cosine: these vectors share a large common component, and the usual cosine limit of 0.85 accepts every
+    /// fourth impostor.
+    ///
+    /// - Throws: `PAYLOAD_INVALID` if one is malformed or they come from different engines or models.
+    public func distance(to other: FaceFeature) throws(InspectError) -> Double {
+        guard self.engine == other.engine, self.modelSHA256 == other.modelSHA256 else {
+            throw InspectError(.payloadInvalid, "face features of different engines or models cannot be compared")
+        }
+        let (mine, theirs) = (try self.values(), try other.values())
+        var sum = 0.0
+        for (a, b) in zip(mine, theirs) {
+            let difference = Double(a) - Double(b)
+            sum += difference * difference
+        }
+        return sum.squareRoot()
+    }
+}

@@ -1,0 +1,43 @@
+/// The outcome of one comparison of two faces.
+public struct FaceMatch: Codable, Sendable, Hashable {
+    /// 0–1 on the ``SimilarityScale``; not a probability.
+    public var similarity: Double
+    /// Euclidean distance of the features.
+    public var distance: Double
+    /// Whether the similarity reaches the threshold.
+    public var match: Bool
+    public var threshold: Double
+    /// Upper bound (95 %) of the false match rate at the threshold, from ``FaceCalibration``; `nil` where the threshold is
+    /// lower than anything that was measured.
+    public var fmrAtThreshold: Double?
+    /// The engine that made both features.
+    public var engine: String
+
+    public init(
+        similarity: Double, distance: Double, match: Bool, threshold: Double, fmrAtThreshold: Double?, engine: String
+    ) {
+        self.similarity = similarity
+        self.distance = distance
+        self.match = match
+        self.threshold = threshold
+        self.fmrAtThreshold = fmrAtThreshold
+        self.engine = engine
+    }
+
+    /// Compares two features.
+    ///
+    /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if they come
+    ///   from an engine for which no calibration exists: without one a distance decides nothing.
+    public static func compare(
+        _ first: FaceFeature, _ second: FaceFeature, threshold: Double = SimilarityScale.defaultThreshold
+    ) throws(InspectError) -> FaceMatch {
+        guard first.engine == FaceCalibration.engine else {
+            throw InspectError(.payloadInvalid, "no calibration exists for the face features' engine")
+        }
+        let distance = try first.distance(to: second)
+        let similarity = SimilarityScale.similarity(distance: distance)
+        return FaceMatch(
+            similarity: similarity, distance: distance, match: similarity >= threshold, threshold: threshold,
+            fmrAtThreshold: FaceCalibration.falseMatchBound(threshold: threshold), engine: first.engine)
+    }
+}

@@ -1,0 +1,31 @@
+/// A date as a machine-readable zone prints it: YYMMDD, unknown parts as `<`.
+public struct MRZDate: Sendable, Hashable {
+    /// The six characters as printed.
+    public var text: String
+    /// The day meant, or `nil` when parts are unknown or no such day exists.
+    public var date: CalendarDate?
+    /// Six digits that name no day of the calendar: wrong whatever the check digit says.
+    public var isImpossible: Bool
+
+    enum Kind { case birth, expiry }
+
+    /// Doc 9303 gives no rule for the century. A birth lies in the latest century that is not after `today`; an expiry
+    /// in this one, except that years from 70 on are those of archived documents.
+    init(_ bytes: some Collection<UInt8>, kind: Kind, today: CalendarDate) {
+        self.text = MRZText.string(bytes)
+        self.date = nil
+        self.isImpossible = false
+        guard bytes.count == 6, bytes.allSatisfy(MRZText.isDigit) else {
+            // `74<<<<` is a birth of which only the year is known; letters are simply wrong.
+            self.isImpossible = !bytes.allSatisfy { MRZText.isDigit($0) || $0 == MRZText.filler }
+            return
+        }
+        let digits = bytes.map { Int($0) - 0x30 }
+        let (year, month, day) = (digits[0] * 10 + digits[1], digits[2] * 10 + digits[3], digits[4] * 10 + digits[5])
+        var full = CalendarDate(year: (kind == .expiry && year >= 70 ? 1900 : 2000) + year, month: month, day: day)
+        if kind == .birth, full > today { full.year -= 100 }
+        // 29 February may exist in one century only.
+        self.isImpossible = !full.isValid
+        self.date = full.isValid ? full : nil
+    }
+}

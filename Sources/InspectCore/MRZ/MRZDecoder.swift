@@ -1,0 +1,182 @@
+import Foundation
+
+/// Turns lattices into the likeliest zone.
+///
+/// Every candidate text is weighed by what the reader saw, by the alphabets of its positions and by how rarely a printed
+/// zone violates its check digits. The weights are finite on purpose: specimens whose zone is wrong as printed exist, so
+/// a character that is clearly seen stands against any rule, and only where the reader itself hesitates do the check
+/// digits decide.
+public struct MRZDecoder: Sendable {
+    public init() {}
+
+    /// Log-odds of a character that its position does not allow (a digit in a name, a letter in a date): about 1 in 150.
+    private static let foreignCharacter: Double = -5
+    /// Log-odds of a zone printed with one failing check digit: about 1 in 50.
+    private static let failedCheck: Double = -3.9
+    /// A wrong character fails its own check digit and the composite one together.
+    private static let failedComposite: Double = -1.6
+    /// Log-odds of a document code that the format does not have, beside those of its character.
+    private static let foreignCode: Double = -3
+    /// Log-odds of a single letter among the fillers after a name.
+    private static let strayLetter: Double = -5
+    /// Less than this share of the best character's probability is never worth considering.
+    private static let negligible: Float = 0.0005
+    /// Mean log-probability per character below which nothing legible was seen.
+    private static let illegible: Double = -0.75
+
+    /// The likeliest zone that one of `lattices` can be read as, or `nil` when none is legible.
+    public func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
+        var best: (score: Double, decoding: MRZDecoding)?
+        for (index, lattice) in lattices.enumerated() {
+            for format in MRZFormat.allCases where format.lineLengths == lattice.lines.map(\.count) {
+                guard let candidate = self.candidate(lattice, format: format) else { continue }
+                let cells = Double(format.lineLengths.reduce(0, +))
+                // Layouts of different size compare per cell; the rules' odds count once.
+                let score = candidate.score / cells + lattice.layoutScore
+                if best == nil || score > best!.score {
+                    best = (score, self.decoding(candidate, lattice: lattice, format: format, index: index))
+                }
+            }
+        }
+        return best?.decoding
+    }
+
+    private struct Candidate {
+        var text: [[UInt8]]
+        var score: Double
+    }
+
+    private struct Choice {
+        var line: Int
+        var cell: Int
+        var byte: UInt8
+        /// What it costs against the likeliest character there, as a negative log-ratio.
+        var cost: Double
+    }
+
+    /// The likeliest text of one format, or `nil` if it is illegible.
+    private func candidate(_ lattice: MRZLattice, format: MRZFormat) -> Candidate? {
+        let layout = MRZLayout(format)
+        var alphabets = format.lineLengths.map { [MRZAlphabet](repeating: .any, count: $0) }
+        for (span, alphabet) in layout.alphabets {
+            for cell in span.range { alphabets[span.line][cell] = alphabet }
+        }
+        var text = format.lineLengths.map { [UInt8](repeating: MRZText.filler, count: $0) }
+        var choices: [Choice] = []
+        var seen = 0.0
+        for (line, cells) in lattice.lines.enumerated() {
+            for (cell, probabilities) in cells.enumerated() {
+                guard probabilities.count == MRZText.alphabet.count, let top = probabilities.max() else { return nil }
+                let alphabet = alphabets[line][cell]
+                let weighed = zip(MRZText.alphabet, probabilities).compactMap { byte, probability in
+                    probability < top * Self.negligible
+                        ? nil
+                        : (
+                            byte: byte,
+                            log: log(Double(max(probability, 1e-6)))
+                                + (alphabet.allows(byte) ? 0 : Self.foreignCharacter)
+                        )
+                }.sorted { $0.log > $1.log }
+                text[line][cell] = weighed[0].byte
+                seen += weighed[0].log
+                for other in weighed.dropFirst().prefix(3) {
+                    choices.append(Choice(line: line, cell: cell, byte: other.byte, cost: other.log - weighed[0].log))
+                }
+            }
+        }
+        guard seen / Double(format.lineLengths.reduce(0, +)) > Self.illegible else { return nil }
+        self.dropStrayLetters(&text, in: layout.name, lattice: lattice)
+        let fits = self.codeFits(text, layout: layout, format: format)
+        let score = seen + (fits ? 0 : Self.foreignCode)
+        let best = self.repaired(Candidate(text: text, score: score), choices: choices, layout: layout)
+        // Neither the code of this format nor its check digits: other text, or a zone of which a part is missing.
+        let checks = MRZChecks.evaluate(best.text, layout: layout)
+        return fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) ? best : nil
+    }
+
+    /// `<<K<<` after the end of a name is a filler that was smeared, if the reader can see one there at all.
+    private func dropStrayLetters(_ text: inout [[UInt8]], in span: MRZSpan, lattice: MRZLattice) {
+        let filler = MRZText.filler
+        var line = text[span.line]
+        func isFiller(_ cell: Int) -> Bool { !span.range.contains(cell) || line[cell] == filler }
+        guard let end = span.range.dropLast().first(where: { line[$0] == filler && line[$0 + 1] == filler })
+        else { return }
+        for cell in span.range where cell > end + 2 && !isFiller(cell) {
+            guard (1...2).allSatisfy({ isFiller(cell - $0) && isFiller(cell + $0) }),
+                let chosen = MRZText.alphabet.firstIndex(of: line[cell])
+            else { continue }
+            let seen = lattice.lines[span.line][cell]
+            let odds = log(Double(max(seen[MRZText.alphabet.count - 1], 1e-6)) / Double(max(seen[chosen], 1e-6)))
+            if odds > Self.strayLetter { line[cell] = filler }
+        }
+        text[span.line] = line
+    }
+
+    /// Tries the doubtful characters, up to three at once, against the check digits.
+    private func repaired(_ plain: Candidate, choices: [Choice], layout: MRZLayout) -> Candidate {
+        let checked = layout.checks.flatMap { $0.covered + [$0.digit] }
+        let doubtful = choices.filter { choice in
+            choice.cost > Self.failedCheck + Self.failedComposite
+                && checked.contains { $0.line == choice.line && $0.range.contains(choice.cell) }
+        }.sorted { $0.cost > $1.cost }.prefix(24)
+        let base = plain.score
+        var best = plain
+        best.score += self.checkScore(plain.text, layout: layout)
+        var text = plain.text
+        func attempt(_ start: Int, _ cost: Double, _ depth: Int) {
+            for index in start..<doubtful.count {
+                let choice = doubtful[index]
+                // Even a zone without any failure could not pay for this.
+                guard base + cost + choice.cost > best.score else { break }
+                let before = text[choice.line][choice.cell]
+                guard before == plain.text[choice.line][choice.cell] else { continue }
+                text[choice.line][choice.cell] = choice.byte
+                let score = base + cost + choice.cost + self.checkScore(text, layout: layout)
+                if score > best.score { best = Candidate(text: text, score: score) }
+                if depth < 3 { attempt(index + 1, cost + choice.cost, depth + 1) }
+                text[choice.line][choice.cell] = before
+            }
+        }
+        attempt(0, 0, 1)
+        return best
+    }
+
+    private func checkScore(_ text: [[UInt8]], layout: MRZLayout) -> Double {
+        let results = MRZChecks.evaluate(text, layout: layout)
+        let failed = results.filter { !$0.value && $0.key != .composite }.count
+        guard results[.composite] == false else { return Double(failed) * Self.failedCheck }
+        return Double(failed) * Self.failedCheck + (failed == 0 ? Self.failedCheck : Self.failedComposite)
+    }
+
+    /// Whether the zone begins as its format must.
+    private func codeFits(_ text: [[UInt8]], layout: MRZLayout, format: MRZFormat) -> Bool {
+        let first = text[layout.code.line][layout.code.range.lowerBound]
+        let begin = MRZText.string(text[layout.code.line].prefix(5))
+        return switch format {
+        case .td1, .td2: MRZAlphabet.cardCode.allows(first)
+        case .td3: MRZAlphabet.passportCode.allows(first)
+        case .mrva, .mrvb: MRZAlphabet.visaCode.allows(first)
+        case .frenchID: begin == "IDFRA"
+        case .frenchLicence: begin == "D1FRA"
+        case .swissLicence: begin == "FACHE"
+        }
+    }
+
+    private func decoding(
+        _ candidate: Candidate, lattice: MRZLattice, format: MRZFormat, index: Int
+    ) -> MRZDecoding {
+        var corrections = 0
+        var confidences: [[Double]] = []
+        for (line, cells) in lattice.lines.enumerated() {
+            confidences.append([])
+            for (cell, probabilities) in cells.enumerated() {
+                let chosen = MRZText.alphabet.firstIndex(of: candidate.text[line][cell]) ?? 0
+                confidences[line].append(Double(probabilities[chosen]))
+                corrections += probabilities[chosen] < (probabilities.max() ?? 0) ? 1 : 0
+            }
+        }
+        return MRZDecoding(
+            format: format, lines: candidate.text.map { MRZText.string($0) }, confidences: confidences,
+            corrections: corrections, lattice: index)
+    }
+}

@@ -1,0 +1,54 @@
+/// Decides whether a document's portrait and a selfie show the same person.
+///
+/// Labels as in Jumio's contract: PASSED MATCH, REJECTED NO_MATCH, WARNING NOT_POSSIBLE.
+public enum SimilarityRules {
+    /// What kept the faces from being compared.
+    public enum Obstacle: String, Codable, Sendable {
+        case noPortrait = "NO_FACE_ON_DOCUMENT"
+        case portraitTooSmall = "PORTRAIT_TOO_SMALL"
+        case noFace = "NO_FACE_PRESENT"
+        case severalPeople = "MULTIPLE_PEOPLE"
+        case faceTooSmall = "FACE_TOO_SMALL"
+    }
+
+    public struct Outcome: Sendable, Hashable {
+        public var decision: CapabilityDecision
+        /// `nil` when nothing was compared.
+        public var match: FaceMatch?
+        /// Why nothing was compared.
+        public var obstacle: Obstacle?
+    }
+
+    /// Eye distance in pixels below which a descriptor says little: see the figures in ``FaceCalibration``.
+    public static let leastEyeDistance = FaceCalibration.leastEyeDistance
+
+    /// - Parameters:
+    ///   - portrait: The faces of the document's picture, largest first: the portrait, then ghost images.
+    ///   - selfie: The faces of the person's picture, largest first.
+    /// - Throws: `PAYLOAD_INVALID` if a feature is malformed or of another engine.
+    public static func decide(
+        portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.defaultThreshold
+    ) throws(InspectError) -> Outcome {
+        // Whose face was meant is not for us to guess: a second person in the selfie fails it.
+        guard !FaceConformity.hasSeveralPeople(selfie) else {
+            return Outcome(decision: CapabilityDecision(type: .rejected, label: "NO_MATCH"), obstacle: .severalPeople)
+        }
+        guard let person = selfie.first, let mine = person.feature else { return .notPossible(.noFace) }
+        guard let document = portrait.first, let theirs = document.feature else { return .notPossible(.noPortrait) }
+        guard person.quality.interEyeDistance >= self.leastEyeDistance else { return .notPossible(.faceTooSmall) }
+        guard document.quality.interEyeDistance >= self.leastEyeDistance else {
+            return .notPossible(.portraitTooSmall)
+        }
+        let match = try FaceMatch.compare(theirs, mine, threshold: threshold)
+        let decision =
+            match.match
+            ? CapabilityDecision(type: .passed, label: "MATCH") : CapabilityDecision(type: .rejected, label: "NO_MATCH")
+        return Outcome(decision: decision, match: match)
+    }
+}
+
+extension SimilarityRules.Outcome {
+    fileprivate static func notPossible(_ obstacle: SimilarityRules.Obstacle) -> Self {
+        Self(decision: CapabilityDecision(type: .warning, label: "NOT_POSSIBLE"), obstacle: obstacle)
+    }
+}

@@ -1,0 +1,38 @@
+internal import CVision
+public import InspectCore
+
+/// Reads the PDF417 symbols of a picture.
+public enum BarcodeReader {
+    /// All symbols in `image`, each once.
+    ///
+    /// Blocks its thread: for some 10 to 60 ms, and for up to `extraMilliseconds` more where a region looks like a
+    /// symbol but does not read as it is.
+    ///
+    /// - Parameter outline: The document's outline, if one was found; it takes the perspective out of the picture.
+    public static func read(
+        _ image: DecodedImage, outline: OutlineFacts? = nil, extraMilliseconds: Int = 150
+    ) throws(InspectError) -> [BarcodeFacts] {
+        var list: OpaquePointer?
+        let budget = UInt32(clamping: extraMilliseconds)
+        try callVision { error in
+            guard let outline else { return cv_barcode_read(image.pointer, nil, budget, &list, &error) }
+            var native = cv_outline(outline)
+            return cv_barcode_read(image.pointer, &native, budget, &list, &error)
+        }
+        defer { cv_barcodes_free(list) }
+        return (0..<cv_barcodes_count(list)).map { BarcodeFacts(cv_barcodes_get(list, $0)) }
+    }
+}
+
+extension BarcodeFacts {
+    fileprivate init(_ barcode: cv_barcode) {
+        let bytes = UnsafeBufferPointer(start: barcode.bytes, count: barcode.length)
+        let text = UnsafeRawBufferPointer(start: barcode.text, count: barcode.text_length)
+        let digits = Array("0123456789abcdef".utf8)
+        let hex = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        self.init(
+            format: "PDF417",
+            text: String(decoding: text.map { $0 }, as: UTF8.self).replacing("\0", with: "\u{FFFD}"),
+            bytesHex: String(decoding: hex, as: UTF8.self), quad: Quad(barcode.corners))
+    }
+}

@@ -1,0 +1,77 @@
+internal import CVision
+public import InspectCore
+
+/// Finds the document in a picture and measures the picture's fitness.
+///
+/// Stateless; every call blocks its thread for some 20 to 90 ms of computing.
+public enum DocumentAnalyzer {
+    /// The outline of the document, or `nil` where the picture is itself the crop of a document, or shows none.
+    public static func outline(_ image: DecodedImage) throws(InspectError) -> OutlineFacts? {
+        var outline = cv_outline()
+        var found = false
+        try callVision { error in cv_document_outline(image.pointer, &outline, &found, &error) }
+        return found ? OutlineFacts(outline) : nil
+    }
+
+    /// What can be measured inside `outline`, or over the whole frame where there is none.
+    public static func quality(_ image: DecodedImage, outline: OutlineFacts?) throws(InspectError) -> QualityFacts {
+        var quality = cv_quality()
+        try callVision { error in
+            guard let outline else { return cv_document_quality(image.pointer, nil, &quality, &error) }
+            var native = cv_outline(outline)
+            return cv_document_quality(image.pointer, &native, &quality, &error)
+        }
+        return QualityFacts(quality)
+    }
+}
+
+extension Point {
+    init(_ point: cv_point) { self.init(x: point.x, y: point.y) }
+}
+
+extension cv_point {
+    init(_ point: Point) { self.init(x: point.x, y: point.y) }
+}
+
+extension Quad {
+    /// Four corners as the native side orders them: clockwise from the top left.
+    init(_ corners: (cv_point, cv_point, cv_point, cv_point)) {
+        self.init(
+            topLeft: Point(corners.0), topRight: Point(corners.1), bottomRight: Point(corners.2),
+            bottomLeft: Point(corners.3))
+    }
+
+    var corners: (cv_point, cv_point, cv_point, cv_point) {
+        (cv_point(self.topLeft), cv_point(self.topRight), cv_point(self.bottomRight), cv_point(self.bottomLeft))
+    }
+}
+
+extension OutlineFacts {
+    fileprivate init(_ outline: cv_outline) {
+        self.init(
+            quad: Quad(outline.corners), aspectRatio: outline.aspect_ratio,
+            cornersOutside: Int(outline.corners_outside), support: outline.support)
+    }
+}
+
+extension cv_outline {
+    init(_ outline: OutlineFacts) {
+        self.init(
+            corners: outline.quad.corners, aspect_ratio: outline.aspectRatio,
+            corners_outside: Int32(clamping: outline.cornersOutside), support: outline.support)
+    }
+}
+
+extension QualityFacts {
+    /// The native side marks what it could not assess with -1.
+    fileprivate init(_ quality: cv_quality) {
+        func assessed(_ value: Double) -> Double? { value < 0 ? nil : value }
+        self.init(
+            laplacianVariance: quality.laplacian_variance, edgeWidth: quality.edge_width,
+            brightness: quality.brightness, contrast: quality.contrast, glareShare: quality.glare_share,
+            chroma: quality.chroma, backgroundChroma: assessed(quality.background_chroma),
+            documentWidth: quality.document_width, printShare: quality.print_share,
+            midtoneShare: quality.midtone_share, moire: assessed(quality.moire),
+            occlusion: assessed(quality.occlusion))
+    }
+}

@@ -1,0 +1,113 @@
+internal import CVision
+public import InspectCore
+
+/// Finds and describes faces with dlib's models: frontal HOG detector, 5-point shape predictor, 29-layer residual network.
+///
+/// Loading takes about 0.7 s, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
+/// scratch memory, and dlib promises nothing to two threads.
+public final class FaceEngine {
+    /// Names the space that the features live in: network, alignment, averaging. Features of other names never compare.
+    public static let name = FaceFeature.currentEngine
+
+    /// The faces of one picture that are described at most: a class photograph must not take minutes.
+    static let capacity = 32
+
+    private let pointer: OpaquePointer
+    /// SHA-256 of the descriptor's model file, lower-case hex.
+    public let modelSHA256: String
+
+    /// Loads the models.
+    ///
+    /// - Parameter models: The folder that `deploy/install-models.sh` fills.
+    /// - Throws: `MODEL_UNAVAILABLE` if a file is missing or is not the one that this version was calibrated with.
+    public init(models: String) throws(InspectError) {
+        var engine: OpaquePointer?
+        try callVision { error in cv_face_engine_create(models, &engine, &error) }
+        guard let engine else { throw InspectError(.internalError, "loading returned no face engine") }
+        self.pointer = engine
+        self.modelSHA256 = String(cString: cv_face_engine_model_sha256(engine))
+    }
+
+    deinit { cv_face_engine_free(self.pointer) }
+
+    /// The faces of `image`, largest first, whichever way up they are.
+    ///
+    /// An upright face of an eighth of the picture's longer side or more costs one look at 640 px (25 ms). Smaller faces,
+    /// tight crops and pictures taken sideways cost further looks, a picture without a face about 0.5 s.
+    ///
+    /// - Parameter features: How many of the largest faces get a feature (29 ms each).
+    public func faces(in image: DecodedImage, features: Int) throws(InspectError) -> [FaceFacts] {
+        let found = try self.detect(image)
+        let described = found.prefix(max(0, features))
+        var numbers = [Float](repeating: 0, count: described.count * FaceFeature.length)
+        if !described.isEmpty {
+            try callVision { error in
+                Array(described).withUnsafeBufferPointer { faces in
+                    cv_face_features(
+                        self.pointer, image.pointer, faces.baseAddress, faces.count, &numbers, &error)
+                }
+            }
+        }
+        return found.enumerated().map { index, face in
+            guard index < described.count else { return FaceFacts(face, feature: nil) }
+            let start = index * FaceFeature.length
+            let values = numbers[start..<start + FaceFeature.length]
+            return FaceFacts(face, feature: FaceFeature(values: values, modelSHA256: self.modelSHA256))
+        }
+    }
+
+    /// Passive cues around one face of `image`, as evidence to weigh; they never prove a living person.
+    public func liveness(in image: DecodedImage, face: FaceFacts) throws(InspectError) -> LivenessFacts {
+        var native = cv_face()
+        native.x = face.box.x
+        native.y = face.box.y
+        native.width = face.box.width
+        native.height = face.box.height
+        native.chroma = face.quality.chroma
+        native.sharpness = face.quality.sharpness
+        var cues = cv_face_cues()
+        try callVision { error in cv_face_liveness(image.pointer, &native, &cues, &error) }
+        return LivenessFacts(cues)
+    }
+
+    private func detect(_ image: DecodedImage) throws(InspectError) -> [cv_face] {
+        var faces = [cv_face](repeating: cv_face(), count: Self.capacity)
+        var count = 0
+        try callVision { error in
+            cv_face_detect(self.pointer, image.pointer, &faces, faces.count, &count, &error)
+        }
+        return Array(faces.prefix(count))
+    }
+}
+
+extension FaceFacts {
+    fileprivate init(_ face: cv_face, feature: FaceFeature?) {
+        let points = withUnsafeBytes(of: face.landmarks) { Array($0.bindMemory(to: cv_point.self)) }
+        self.init(
+            box: Box(x: face.x, y: face.y, width: face.width, height: face.height),
+            landmarks: points.map { Point(x: $0.x, y: $0.y) }, detectionScore: face.score,
+            quality: FaceQuality(face), feature: feature)
+    }
+}
+
+extension FaceQuality {
+    fileprivate init(_ face: cv_face) {
+        self.init(
+            interEyeDistance: face.inter_eye_distance, roll: face.roll, yawOffset: face.yaw_offset,
+            luminanceMean: face.luminance_mean, luminanceVariance: face.luminance_variance,
+            overExposed: face.over_exposed, underExposed: face.under_exposed,
+            illuminationUniformity: face.illumination_uniformity, dynamicRange: face.dynamic_range,
+            chroma: face.chroma, sharpness: face.sharpness, centreX: face.centre_x, eyeLineY: face.eye_line_y,
+            headWidth: face.head_width, visible: face.visible)
+    }
+}
+
+extension LivenessFacts {
+    fileprivate init(_ cues: cv_face_cues) {
+        let values: [Cue: Double] = [
+            .moire: cues.moire, .specular: cues.specular, .frame: cues.frame, .flatFocus: cues.flat_focus,
+            .narrowColour: cues.narrow_colour, .grey: cues.grey, .soft: cues.soft,
+        ]
+        self.init(cues: Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) }))
+    }
+}

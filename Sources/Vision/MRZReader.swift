@@ -1,0 +1,56 @@
+internal import CVision
+public import InspectCore
+
+/// Finds and reads the machine-readable zone of a document, wherever and however turned it is in the picture.
+///
+/// Blocks the calling thread for some tenths of a second.
+public struct MRZReader: Sendable {
+    private let decoder = MRZDecoder()
+
+    public init() {}
+
+    /// Reads the zone that `image` shows.
+    ///
+    /// - Returns: `nil` when there is none, or none that is legible.
+    /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
+    public func read(_ image: DecodedImage) throws(InspectError) -> MRZReading? {
+        // About 20 KB each, so not on the stack of a thread that may have little of it.
+        let zones = UnsafeMutableBufferPointer<cv_mrz_zone>.allocate(capacity: CV_MRZ_MAX_ZONES)
+        defer { zones.deallocate() }
+        zones.initialize(repeating: cv_mrz_zone())
+        guard let base = zones.baseAddress else { return nil }
+        var count: Int32 = 0
+        try callVision { error in
+            cv_mrz_read(image.pointer, base, Int32(zones.count), &count, &error)
+        }
+        let found = zones.prefix(Int(count))
+        guard let decoding = self.decoder.decode(found.map { MRZLattice($0) }) else { return nil }
+        let zone = zones[decoding.lattice]
+        return MRZReading(
+            lines: decoding.lines, confidences: decoding.confidences,
+            quad: Quad(zone.quad),
+            pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map { $0.sharpness },
+            turn: zone.turn)
+    }
+}
+
+extension cv_mrz_zone {
+    fileprivate var usedLines: [cv_mrz_line] {
+        Array([self.lines.0, self.lines.1, self.lines.2].prefix(Int(self.line_count)))
+    }
+}
+
+extension MRZLattice {
+    fileprivate init(_ zone: cv_mrz_zone) {
+        let lines = zone.usedLines.map { line in
+            withUnsafeBytes(of: line.posterior) { bytes in
+                let all = bytes.bindMemory(to: Float.self)
+                let classes = CV_MRZ_CLASSES
+                return (0..<Int(zone.cell_count)).map { cell in
+                    Array(all[cell * classes..<(cell + 1) * classes])
+                }
+            }
+        }
+        self.init(lines: lines, layoutScore: zone.score)
+    }
+}

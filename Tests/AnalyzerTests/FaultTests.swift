@@ -1,0 +1,180 @@
+import Foundation
+import Glibc
+import InspectCore
+import Testing
+
+@testable import Analyzer
+
+@Suite("What goes wrong in an analyzer costs one request", .serialized)
+struct FaultTests {
+    struct Case: CustomTestStringConvertible {
+        var fault: String
+        var code: ErrorCode
+        var detail: String
+        var deadline = Duration.seconds(20)
+        var testDescription: String { self.fault }
+    }
+
+    static let cases = [
+        Case(fault: "segfault", code: .analyzerCrashed, detail: "SIGSEGV"),
+        Case(fault: "abort", code: .analyzerCrashed, detail: "SIGABRT"),
+        Case(fault: "trap", code: .analyzerCrashed, detail: "SIG"),
+        Case(fault: "allocate", code: .analyzerOutOfMemory, detail: "256 MiB"),
+        Case(fault: "spin", code: .analyzerTimeout, detail: "0.3 seconds", deadline: .milliseconds(300)),
+        Case(fault: "sleep", code: .analyzerTimeout, detail: "0.3 seconds", deadline: .milliseconds(300)),
+        Case(fault: "trickle", code: .analyzerTimeout, detail: "2.5 seconds", deadline: .milliseconds(2500)),
+        Case(fault: "garbage", code: .analyzerCrashed, detail: "protocol"),
+        Case(fault: "exit", code: .analyzerCrashed, detail: "exit status 0"),
+        Case(fault: "close", code: .analyzerCrashed, detail: "SIGKILL"),
+        Case(fault: "flood", code: .analyzerCrashed, detail: "67108864 bytes"),
+    ]
+
+    @Test(arguments: cases)
+    func costsOneCallAndThePoolGoesOn(_ expected: Case) async throws {
+        try await withPool { pool, log in
+            let before = try await pool.processIDs()
+            let begun = ContinuousClock.now
+            let error = await inspectError { try await pool.perform(expected.fault, deadline: expected.deadline) }
+            #expect(ContinuousClock.now - begun < expected.deadline + .seconds(5))
+            #expect(error?.code == expected.code)
+            #expect(error?.detail.contains(expected.detail) == true, "\(error?.detail ?? "")")
+            #expect(error?.detail.hasPrefix("stage \(expected.fault): ") == true)
+
+            let after = try await pool.processIDs()
+            #expect(Set(before).intersection(after).count == 1, "only the process that failed was replaced")
+            #expect(Set(after).count == 2)
+            for _ in 0..<4 { #expect(try await pool.perform("echo", "on we go") == "on we go") }
+            #expect(log.losses.count == 1)
+            #expect(log.losses.allSatisfy { $0.end?.dumpedCore == false && !$0.expected })
+            #expect(log.parentsEnded == 0)
+        }
+    }
+
+    @Test func noiseOnStderrNeitherBlocksNorHidesTheCauseOfAnEnd() async throws {
+        try await withPool(slots: 1) { pool, _ in
+            for _ in 0..<3 { _ = try await pool.perform("noise") }
+            #expect(await inspectError { try await pool.perform("allocate") }?.code == .analyzerOutOfMemory)
+        }
+    }
+
+    @Test func namedFaultsMeetTheStagesAndRequestsThatTheyAreMeantFor() async throws {
+        let arguments = ["--fault", "document=raise", "--every", "2", "--when", "job 7", "--reply", "face={}"]
+        try await withPool(slots: 1, arguments: arguments) { pool, _ in
+            var replies: [String] = []
+            for stage in ["face", "liveness", "document"] { replies.append(try await pool.perform(stage, "job 8")) }
+            #expect(replies == ["{}", "job 8", "job 8"])
+            let first = try await pool.perform("document", "job 7")
+            #expect(first == "job 7")
+            #expect(await inspectError { try await pool.perform("document", "job 7") }?.code == .corruptImage)
+        }
+    }
+
+    @Test func anEngineErrorIsAnAnswerAndKeepsTheProcess() async throws {
+        try await withPool(slots: 1) { pool, log in
+            let before = try await pool.processIDs()
+            let error = await inspectError { try await pool.perform("raise") }
+            #expect(error == InspectError(.corruptImage, "part FRONT: premature end of JPEG file"))
+            #expect(try await pool.processIDs() == before)
+            #expect(log.losses.isEmpty)
+        }
+    }
+
+    @Test func anErrorsDetailIsShortAndPrintable() async throws {
+        try await withPool(slots: 1) { pool, _ in
+            let error = try #require(await inspectError { try await pool.perform("shout") })
+            #expect(error.code == .corruptImage)
+            #expect((1...512).contains(error.detail.utf8.count))
+            #expect(error.detail.utf8.allSatisfy { (0x20..<0x7F).contains($0) })
+        }
+    }
+
+    @Test func aSessionGoesOnWithItsPartsInANewProcess() async throws {
+        try await withPool(slots: 1) { pool, _ in
+            try await pool.withAnalyzer(parts: [("FRONT", Data([1, 2, 3])), ("BACK", Data())]) { session in
+                let before = try await session.perform("parts")
+                #expect(await inspectError { try await session.perform("segfault") }?.code == .analyzerCrashed)
+                let after = try await session.perform("parts")
+                #expect([before, after] == ["FRONT 3 6\nBACK 0 0", "FRONT 3 6\nBACK 0 0"])
+            }
+        }
+    }
+
+    @Test func cpuTimeIsLimitedPerRequestNotPerProcess() async throws {
+        try await withPool(slots: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
+            let before = try await pool.processIDs()
+            for _ in 0..<6 { _ = try await pool.perform("burn", "500") }
+            #expect(try await pool.processIDs() == before, "3 s in all, never more than 1 s at once")
+            #expect(log.losses.isEmpty)
+
+            let begun = ContinuousClock.now
+            let error = await inspectError { try await pool.perform("spin", deadline: .seconds(60)) }
+            #expect(error?.code == .analyzerTimeout)
+            #expect(error?.detail.contains("CPU") == true)
+            #expect(ContinuousClock.now - begun < .seconds(30))
+        }
+    }
+
+    @Test func cancellationKillsTheProcess() async throws {
+        try await withPool(slots: 1) { pool, log in
+            let pid = try #require(try await pool.processIDs().first)
+            for fault in ["sleep", "spin"] {
+                let task = Task { try await pool.perform(fault, deadline: .seconds(600)) }
+                try await Task.sleep(for: .milliseconds(100))
+                let begun = ContinuousClock.now
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(ContinuousClock.now - begun < .seconds(5))
+            }
+            #expect(!isAlive(pid))
+            #expect(log.losses.count == 2)
+            #expect(log.losses.allSatisfy { $0.reason.hasSuffix("cancelled") })
+            #expect(try await pool.perform("echo", "still here") == "still here")
+        }
+    }
+
+    @Test func cancellationWhileWaitingForAProcessTakesNone() async throws {
+        try await withPool(slots: 1) { pool, log in
+            try await pool.withAnalyzer(parts: []) { session in
+                let task = Task { try await pool.perform("echo") }
+                try await Task.sleep(for: .milliseconds(50))
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(try await session.perform("echo", "mine") == "mine")
+            }
+            #expect(pool.freeSlots == 1)
+            #expect(log.losses.isEmpty)
+        }
+    }
+
+    @Test func manyFaultsAtOnceLeaveAFullPoolAndNoDescriptorBehind() async throws {
+        try await withPool(slots: 4) { pool, log in
+            func openDescriptors() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            }
+            let before = try openDescriptors()
+            let faults = ["segfault", "echo", "abort", "echo", "exit", "raise", "garbage", "close", "parts"]
+            let answers = try await withThrowingTaskGroup(of: String.self) { group in
+                for number in 0..<180 {
+                    let fault = faults[number % faults.count]
+                    group.addTask {
+                        do {
+                            let image = Data(repeating: 7, count: 100_000)
+                            let reply = try await pool.perform(fault, "\(number)", parts: [("FRONT", image)])
+                            #expect(reply == (fault == "parts" ? "FRONT 100000 700000" : "\(number)"))
+                            return "answer"
+                        } catch let error as InspectError {
+                            return error.code.rawValue
+                        }
+                    }
+                }
+                return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            }
+            #expect(answers == ["answer": 60, "CORRUPT_IMAGE": 20, "ANALYZER_CRASHED": 100])
+            #expect(log.losses.count == 100)
+            #expect(pool.freeSlots == 4)
+            #expect(Set(try await pool.processIDs()).count == 4)
+            // Other tests of the same process open and close, too.
+            try await eventually("descriptors are left open") { try openDescriptors() <= before + 4 }
+        }
+    }
+}

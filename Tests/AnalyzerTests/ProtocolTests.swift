@@ -1,0 +1,86 @@
+import CSystem
+import Glibc
+import InspectCore
+import Testing
+
+@testable import Analyzer
+
+@Suite("The protocol between worker and analyzer")
+struct ProtocolTests {
+    @Test func controlMessagesSurviveTheirEncoding() throws {
+        let limits = ChildLimits(addressSpace: 1 << 40, cpuSeconds: 60, sharedMemory: 1 << 26, largestFrame: 5)
+        let end = ProcessEnd(
+            pid: 7, exitStatus: -1, signal: 11, dumpedCore: true, maxResidentBytes: 1 << 33, cpuMicroseconds: 9)
+        for message in [
+            ControlMessage.fork(child: .max, limits: limits), .kill(child: 3), .ready(microseconds: 12),
+            .failed(InspectError(.modelUnavailable, "x")), .ended(child: 1, end: end),
+        ] {
+            let bytes = message.encoded()
+            #expect(try ControlMessage(bytes).encoded() == bytes)
+            for length in bytes.indices {
+                #expect(throws: MalformedMessage.self) { try ControlMessage(Array(bytes.prefix(length))) }
+            }
+        }
+    }
+
+    @Test func randomBytesAreRefusedNotTrusted() {
+        var generator = SystemRandomNumberGenerator()
+        var refused = 0
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 64) { memory in
+            let memory = UnsafeRawBufferPointer(memory)
+            for _ in 0..<20_000 {
+                var bytes = (0..<Int.random(in: 0..<40)).map { _ in UInt8.random(in: 0...3, using: &generator) }
+                if bytes.count > 12, Bool.random() { bytes[8] = 255 }
+                if (try? PartTable.views(bytes, in: memory)) == nil { refused += 1 }
+                if (try? ControlMessage(bytes)) == nil { refused += 1 }
+                if (try? InspectError(encoded: bytes)) == nil { refused += 1 }
+            }
+        }
+        #expect(refused > 40_000)
+    }
+
+    @Test func aPartOutsideTheMemoryIsRefused() throws {
+        var table = PartTable()
+        table.append(kind: "FRONT", byteCount: 100)
+        table.append(kind: "BACK", byteCount: 28)
+        #expect(table.entries.map(\.offset) == [0, 128])
+        #expect(table.span == 156)
+        try withUnsafeTemporaryAllocation(byteCount: 156, alignment: 64) { memory in
+            let memory = UnsafeRawBufferPointer(memory)
+            let views = try PartTable.views(table.encoded(), in: memory)
+            #expect(views.map(\.kind) == ["FRONT", "BACK"])
+            #expect(views.map(\.byteCount) == [100, 28])
+            let shorter = UnsafeRawBufferPointer(rebasing: memory[..<155])
+            #expect(throws: MalformedMessage.self) { try PartTable.views(table.encoded(), in: shorter) }
+        }
+    }
+
+    @Test func framesSurviveTheSocketAndItsEndIsNoticed() throws {
+        var near: CInt = -1
+        var far: CInt = -1
+        try #require(csys_socket_pair(0, &near, &far) == 0)
+        defer { close(near) }
+        let payload = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
+        try Frame(kind: .perform, sequence: 77, payload: payload).send(to: far, deadline: 0)
+        let frame = try Frame.receive(from: near, limit: 5000, deadline: 0)
+        #expect(frame.kind == .perform && frame.sequence == 77 && frame.payload == payload)
+
+        try Frame(kind: .reply, sequence: 1, payload: payload).send(to: far, deadline: 0)
+        #expect(throws: Frame.Failure.self) { try Frame.receive(from: near, limit: 4999, deadline: 0) }
+        close(far)
+        #expect(throws: Frame.Failure.self) { while true { _ = try Frame.receive(from: near, limit: 9, deadline: 0) } }
+    }
+
+    @Test func sharedMemoryCanNeitherShrinkNorBeWrittenByItsReader() throws {
+        let memory = try SharedMemory(size: 1 << 16)
+        let reader = try memory.readOnlyDescriptor()
+        var address: UnsafeMutableRawPointer?
+        #expect(csys_map(reader.raw, 1 << 16, 1, &address) == -EACCES)
+        #expect(ftruncate(reader.raw, 0) != 0)
+        #expect(csys_map(reader.raw, 1 << 16, 0, &address) == 0)
+        let descriptor = csys_memfd_create("test", 4096)
+        #expect(ftruncate(descriptor, 0) != 0)
+        #expect(ftruncate(descriptor, 8192) != 0)
+        close(descriptor)
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+@testable import Callbacks
+
+struct CallbackRetryPolicyTests {
+    private let policy = CallbackRetryPolicy()
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private func answer(_ status: Int, retryAfter: String? = nil) -> Result<HTTPResponse, HTTPError> {
+        .success(
+            HTTPResponse(
+                status: status, headers: retryAfter.map { [.init(name: "retry-after", value: $0)] } ?? [], body: [],
+                microseconds: 1, isConnectionReused: false))
+    }
+
+    private func outcome(
+        _ result: Result<HTTPResponse, HTTPError>, attempt: Int = 1, released: Int = 0, isOurFault: Bool = false,
+        jitter: Double = 1
+    ) -> CallbackRetryPolicy.Outcome {
+        self.policy.outcome(
+            of: result, attempt: attempt, released: released, isOurFault: isOurFault, now: self.now, jitter: jitter)
+    }
+
+    @Test(arguments: [200, 201, 202, 204, 299]) func everyStatusOf2xxDelivers(_ status: Int) {
+        #expect(self.outcome(self.answer(status)) == .delivered)
+    }
+
+    @Test(arguments: [100, 199, 300, 301, 304, 307, 400, 401, 404, 408, 429, 500, 503]) func otherStatusIsTriedAgain(
+        _ status: Int
+    ) {
+        #expect(self.outcome(self.answer(status)) == .retry(after: 5))
+    }
+
+    @Test func twelveAttemptsOverTwoDays() {
+        var delays: [Double] = []
+        for attempt in 1...12 {
+            guard case .retry(let delay) = self.outcome(.failure(HTTPError(.timedOut)), attempt: attempt) else { break }
+            delays.append(delay)
+        }
+        #expect(delays == CallbackRetryPolicy.delays)
+        #expect(delays.count == 11)
+        #expect((47...49).contains(delays.reduce(0, +) / 3600))
+        #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 12) == .dead)
+        #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 13) == .dead)
+    }
+
+    @Test func jitterStretchesTheDelay() {
+        #expect(self.outcome(self.answer(500), attempt: 2, jitter: 0.8) == .retry(after: 24))
+        #expect(self.outcome(self.answer(500), attempt: 2, jitter: 1.2) == .retry(after: 36))
+    }
+
+    @Test func goneIsDeadAtOnce() {
+        #expect(self.outcome(self.answer(410)) == .dead)
+    }
+
+    @Test func unsendableURLIsDeadAtOnce() {
+        #expect(self.outcome(.failure(HTTPError(.requestInvalid))) == .dead)
+    }
+
+    @Test(arguments: [429, 503]) func retryAfterIsHeededWithinBounds(_ status: Int) {
+        #expect(self.outcome(self.answer(status, retryAfter: "60")) == .retry(after: 60))
+        #expect(self.outcome(self.answer(status, retryAfter: "1")) == .retry(after: 5))
+        #expect(self.outcome(self.answer(status, retryAfter: "4000000000")) == .retry(after: 36_000))
+        #expect(self.outcome(self.answer(status, retryAfter: "soon")) == .retry(after: 5))
+        #expect(self.outcome(self.answer(status, retryAfter: "-7")) == .retry(after: 5))
+        // 1,800,000,000 is 2027-01-15T08:00:00Z.
+        #expect(self.outcome(self.answer(status, retryAfter: "Fri, 15 Jan 2027 08:02:00 GMT")) == .retry(after: 120))
+        #expect(self.outcome(self.answer(status, retryAfter: "Fri, 15 Jan 2027 07:00:00 GMT")) == .retry(after: 5))
+    }
+
+    @Test func retryAfterOfOtherStatusesIsIgnored() {
+        #expect(self.outcome(self.answer(500, retryAfter: "60")) == .retry(after: 5))
+    }
+
+    @Test func ourFaultIsNotCounted() {
+        let fault = Result<HTTPResponse, HTTPError>.failure(HTTPError(.nameNotResolved))
+        #expect(self.outcome(fault, isOurFault: true) == .release(after: 30))
+        #expect(self.outcome(fault, attempt: 12, released: 9, isOurFault: true) == .release(after: 600))
+        #expect(self.outcome(fault) == .retry(after: 5))
+    }
+
+    @Test func ourFaultCountsInTheEnd() {
+        let fault = Result<HTTPResponse, HTTPError>.failure(HTTPError(.localFault))
+        #expect(self.outcome(fault, released: 100, isOurFault: true) == .retry(after: 5))
+        #expect(self.outcome(fault, attempt: 12, released: 100, isOurFault: true) == .dead)
+    }
+
+    @Test func brokenOffAttemptIsFreeAtOnce() {
+        #expect(self.outcome(.failure(HTTPError(.cancelled)), attempt: 12) == .release(after: 0))
+    }
+}

@@ -1,0 +1,143 @@
+import Analyzer
+import Glibc
+import InspectCore
+
+/// What can go wrong in an analyzer.
+enum Fault: String {
+    case segfault, abort
+    /// Swift's own runtime check.
+    case trap
+    /// Takes memory until there is none, by Swift's allocator.
+    case allocate
+    /// Uses CPU without end.
+    case spin
+    /// Uses as many milliseconds of CPU as the request says.
+    case burn
+    /// Writes a megabyte to stderr.
+    case noise
+    /// Waits without end.
+    case sleep
+    /// Writes bytes that are no frame.
+    case garbage
+    /// Announces a frame and sends it one byte a second.
+    case trickle
+    /// Exits with status 0 and no answer.
+    case exit
+    /// Closes the socket and lives on.
+    case close
+    /// Answers with 64 MiB.
+    case flood
+    /// Raises `CORRUPT_IMAGE`, as a decoder does: no fault at all.
+    case raise
+    /// Raises an error with a very long detail of unprintable bytes.
+    case shout
+    /// Keeps 64 MiB more at every call.
+    case leak
+    /// Answers with its pid.
+    case pid
+    /// Answers with the kinds and the sums of the bytes of the parts.
+    case parts
+    /// Answers with its environment.
+    case environment
+    /// Answers with the descriptors that it has open.
+    case descriptors
+    /// Answers with what happened to each forbidden thing that it tried.
+    case probe
+    /// Answers with how often this process was told that a job is over.
+    case jobs
+}
+
+struct FaultyEngine: AnalyzerEngine {
+    var faults: [String: Fault] = [:]
+    var every = 1
+    /// Only requests that contain this meet a named fault.
+    var marker = ""
+    var replies: [String: String] = [:]
+    var reply: String?
+    private var calls = 0
+    private var jobs = 0
+    private var kept: [[UInt8]] = []
+
+    mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
+        if let fault = self.faults[stage], self.isMarked(request) {
+            self.calls += 1
+            if self.calls % self.every == 0 { return try self.commit(fault, request, parts) }
+        } else if let fault = Fault(rawValue: stage) {
+            return try self.commit(fault, request, parts)
+        }
+        return (self.replies[stage] ?? self.reply).map { Array($0.utf8) } ?? request
+    }
+
+    mutating func endJob() { self.jobs += 1 }
+
+    private func isMarked(_ request: [UInt8]) -> Bool {
+        self.marker.isEmpty || String(decoding: request, as: UTF8.self).contains(self.marker)
+    }
+
+    private mutating func commit(
+        _ fault: Fault, _ request: [UInt8], _ parts: [PartView]
+    ) throws(InspectError) -> [UInt8] {
+        switch fault {
+        case .segfault: UnsafeMutablePointer<Int>(bitPattern: request.count & 0 + 8)!.pointee = request.count
+        case .abort: Glibc.abort()
+        case .trap: _ = request[request.count]
+        case .allocate: while true { self.keep(16 << 20) }
+        case .spin:
+            var value: UInt64 = 1
+            while value != 0 { value = value &* 6_364_136_223_846_793_005 | 1 }
+            return [UInt8(truncatingIfNeeded: value)]
+        case .burn:
+            let milliseconds = Int(String(decoding: request, as: UTF8.self)) ?? 0
+            let end = clock() + milliseconds * 1000
+            while clock() < end {}
+        case .noise:
+            let line = [UInt8](repeating: 0x2E, count: 1 << 20)
+            _ = Glibc.write(STDERR_FILENO, line, line.count)
+        case .sleep: Glibc.sleep(3600)
+        case .garbage: write([UInt8](repeating: 0x47, count: 64))
+        case .trickle:
+            write([64, 0, 0, 0])
+            while true {
+                Glibc.sleep(1)
+                write([0])
+            }
+        case .exit: _exit(0)
+        case .close:
+            Glibc.close(jobSocket)
+            Glibc.sleep(3600)
+        case .flood: return [UInt8](repeating: 1, count: 64 << 20)
+        case .raise: throw InspectError(.corruptImage, "part FRONT: premature end of JPEG file")
+        case .shout: throw InspectError(.corruptImage, String(repeating: "\u{1B}[2J\n", count: 10_000))
+        case .leak: self.keep(64 << 20)
+        case .pid: return Array("\(getpid())".utf8)
+        case .parts:
+            let sums = parts.map { part in
+                part.withBytes { "\(part.kind) \($0.count) \($0.reduce(UInt64(0)) { $0 &+ UInt64($1) })" }
+            }
+            return Array(sums.joined(separator: "\n").utf8)
+        case .environment: return Array(environment().joined(separator: "\n").utf8)
+        case .descriptors: return Array(openDescriptors().map(String.init).joined(separator: " ").utf8)
+        case .probe: return Array(probe().joined(separator: "\n").utf8)
+        case .jobs: return Array("\(self.jobs)".utf8)
+        }
+        return []
+    }
+
+    private mutating func keep(_ size: Int) {
+        let block = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            memset(buffer.baseAddress!, CInt(self.kept.count | 1), size)
+            count = size
+        }
+        self.kept.append(block)
+    }
+}
+
+/// The only socket of an analyzer.
+private var jobSocket: CInt {
+    openDescriptors().first { descriptor in
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+    } ?? -1
+}
+
+private func write(_ bytes: [UInt8]) { _ = Glibc.send(jobSocket, bytes, bytes.count, 0) }

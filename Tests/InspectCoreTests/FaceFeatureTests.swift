@@ -1,0 +1,138 @@
+import InspectCore
+import Testing
+
+struct FaceFeatureTests {
+    private static let model = String(repeating: "a", count: 64)
+
+    /// A feature of norm 1.46, the usual one.
+    static func feature(_ edit: (inout [Float]) -> Void = { _ in }) -> FaceFeature {
+        var values = [Float](repeating: 1.46 / Float(128).squareRoot(), count: 128)
+        edit(&values)
+        return FaceFeature(values: values, modelSHA256: Self.model)
+    }
+
+    private func message(_ feature: FaceFeature) -> String? {
+        do {
+            _ = try feature.values()
+            return nil
+        } catch {
+            #expect(error.code == .payloadInvalid)
+            return error.detail
+        }
+    }
+
+    @Test func writesLittleEndianLowerCaseHex() throws {
+        let feature = Self.feature {
+            $0[0] = 0.1  // 0x3DCCCCCD
+            $0[1] = -1
+        }
+        #expect(feature.hex.count == 1024)
+        #expect(feature.hex.hasPrefix("cdcccc3d000080bf"))
+        #expect(feature.engine == FaceFeature.currentEngine)
+    }
+
+    @Test func readsBackExactlyWhatItWrote() throws {
+        var values = (0..<128).map { Float($0 - 64) * 0.0037 }
+        values[3] = -.leastNormalMagnitude
+        let feature = FaceFeature(values: values, modelSHA256: Self.model)
+        #expect(try feature.values() == values)
+        var upper = feature
+        upper.hex = feature.hex.uppercased()
+        #expect(try upper.values() == values)
+    }
+
+    @Test func refusesWhatIsNoFeature() {
+        var feature = Self.feature()
+        feature.hex.removeLast()
+        #expect(self.message(feature) == "a face feature has 1024 hexadecimal digits, not 1023")
+        feature.hex += "é"
+        #expect(self.message(feature) == "a face feature has 1024 hexadecimal digits, not 1025")
+        feature = Self.feature()
+        feature.hex = "g" + feature.hex.dropFirst()
+        #expect(self.message(feature) == "a face feature has a character that is no hexadecimal digit")
+        #expect(self.message(Self.feature { $0[5] = .nan }) == "a face feature holds a number that is not finite")
+        #expect(self.message(Self.feature { $0[5] = -.infinity }) == "a face feature holds a number that is not finite")
+        feature.hex = String(repeating: "0", count: 1024)
+        #expect(self.message(feature) == "a face feature has a norm that no face has")
+        #expect(self.message(Self.feature { $0[0] = 1.5 }) == "a face feature has a norm that no face has")
+        #expect(self.message(Self.feature { $0[0] = 3e38 }) == "a face feature has a norm that no face has")
+    }
+
+    @Test func measuresEuclideanDistance() throws {
+        let one = Self.feature()
+        let other = Self.feature {
+            $0[0] += 0.3
+            $0[1] -= 0.4
+        }
+        #expect(try one.distance(to: one) == 0)
+        #expect(abs(try one.distance(to: other) - 0.5) < 1e-6)
+        #expect(try one.distance(to: other) == other.distance(to: one))
+    }
+
+    @Test func refusesToCompareAcrossSpaces() {
+        let one = Self.feature()
+        var other = one
+        other.modelSHA256 = String(repeating: "b", count: 64)
+        #expect(throws: InspectError.self) { try one.distance(to: other) }
+        other = one
+        other.engine = "another-engine"
+        #expect(throws: InspectError.self) { try one.distance(to: other) }
+        // The same foreign engine on both sides: comparable in principle, but nothing is known of its distances.
+        #expect(throws: InspectError.self) { try FaceMatch.compare(other, other) }
+    }
+}
+
+struct SimilarityScaleTests {
+    @Test func hasTheDocumentedAnchors() {
+        #expect(abs(SimilarityScale.similarity(distance: 0.60) - 0.50) < 1e-9)
+        #expect(abs(SimilarityScale.similarity(distance: 0.52) - 0.85) < 0.001)
+        #expect(abs(SimilarityScale.similarity(distance: 0.45) - 0.96) < 0.005)
+        #expect(SimilarityScale.similarity(distance: 0) > 0.99999)
+        #expect(SimilarityScale.similarity(distance: 1.4) < 1e-6)
+    }
+
+    @Test func fallsWithDistanceAndHasAnInverse() {
+        let distances = stride(from: 0.2, through: 1.0, by: 0.05)
+        let values = distances.map { SimilarityScale.similarity(distance: $0) }
+        #expect(zip(values, values.dropFirst()).allSatisfy { $0 > $1 })
+        for (distance, value) in zip(distances, values) {
+            #expect(abs(SimilarityScale.distance(similarity: value) - distance) < 1e-6)
+        }
+    }
+}
+
+struct FaceCalibrationTests {
+    @Test func ratesAreMonotone() {
+        for (low, high) in zip(FaceCalibration.table, FaceCalibration.table.dropFirst()) {
+            #expect(low.similarity < high.similarity)
+            #expect(low.falseMatches >= high.falseMatches)
+            #expect(low.falseNonMatches <= high.falseNonMatches)
+        }
+    }
+
+    @Test func boundIsThatOfClopperAndPearson() throws {
+        // No event in 904 trials: 1 - 0.05^(1/904), near the rule of three.
+        let bound = try #require(FaceCalibration.falseMatchBound(threshold: 0.85))
+        #expect(abs(bound - 0.003308) < 1e-6)
+        #expect(abs(bound - 3.0 / 904) < 2e-5)
+        // One event in 904 trials: 4.744 / 904 for a Poisson count.
+        #expect(abs(try #require(FaceCalibration.falseMatchBound(threshold: 0.25)) - 4.744 / 904) < 2e-5)
+        for row in FaceCalibration.table {
+            #expect(try #require(FaceCalibration.falseMatchBound(threshold: row.similarity)) > row.falseMatchRate)
+        }
+    }
+
+    @Test func aThresholdBetweenRowsTakesTheLessStrictOne() {
+        #expect(FaceCalibration.row(threshold: 0.87)?.similarity == 0.85)
+        #expect(FaceCalibration.row(threshold: 1)?.similarity == 0.99)
+        #expect(FaceCalibration.row(threshold: 0.01) == nil)
+        #expect(FaceCalibration.falseMatchBound(threshold: 0) == nil)
+    }
+
+    @Test func aMatchStatesItsThresholdAndBound() throws {
+        let match = try FaceMatch.compare(FaceFeatureTests.feature(), FaceFeatureTests.feature(), threshold: 0.9)
+        #expect(match.match && match.distance == 0 && match.threshold == 0.9)
+        #expect(match.engine == FaceFeature.currentEngine)
+        #expect(match.fmrAtThreshold == FaceCalibration.falseMatchBound(threshold: 0.9))
+    }
+}

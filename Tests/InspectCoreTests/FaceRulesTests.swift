@@ -1,0 +1,156 @@
+import InspectCore
+import Testing
+
+/// Faces as the rules see them.
+private enum Sample {
+    static let quality = FaceQuality(
+        interEyeDistance: 100, roll: 0, yawOffset: 0, luminanceMean: 0.3, luminanceVariance: 0.02, overExposed: 0,
+        underExposed: 0.05, illuminationUniformity: 0.7, dynamicRange: 7, chroma: 25, sharpness: 200, centreX: 0.5,
+        eyeLineY: 0.6, headWidth: 0.5, visible: 1)
+
+    static func face(
+        width: Double = 250, score: Double = 1.5, feature: FaceFeature? = FaceFeatureTests.feature(),
+        _ edit: (inout FaceQuality) -> Void = { _ in }
+    ) -> FaceFacts {
+        var quality = Self.quality
+        edit(&quality)
+        return FaceFacts(
+            box: Box(x: 100, y: 100, width: width, height: width), landmarks: [], detectionScore: score,
+            quality: quality, feature: feature)
+    }
+
+    /// A feature 0.7 away from the usual one.
+    static let stranger = FaceFeatureTests.feature { $0[0] += 0.7 }
+}
+
+struct FaceConformityTests {
+    @Test func acceptsAnOrdinarySelfie() {
+        #expect(FaceConformity(faces: [Sample.face()]).isConform)
+    }
+
+    @Test(
+        arguments: [
+            (FaceConformity.Fault.tooSmall, \FaceQuality.interEyeDistance, 44.0),
+            (.notFullyVisible, \.visible, 0.6), (.offCentre, \.centreX, 0.1), (.offCentre, \.eyeLineY, 0.1),
+            (.tilted, \.roll, -40), (.turned, \.yawOffset, -0.3), (.tooDark, \.luminanceMean, 0.005),
+            (.tooDark, \.underExposed, 0.95), (.tooDark, \.dynamicRange, 2), (.tooBright, \.luminanceMean, 0.9),
+            (.tooBright, \.overExposed, 0.4), (.blurred, \.sharpness, 5),
+        ] as [(FaceConformity.Fault, WritableKeyPath<FaceQuality, Double> & Sendable, Double)])
+    func namesEachFault(
+        fault: FaceConformity.Fault, measure: WritableKeyPath<FaceQuality, Double> & Sendable, value: Double
+    ) {
+        let conformity = FaceConformity(faces: [Sample.face { $0[keyPath: measure] = value }])
+        #expect(conformity.faults == [fault])
+    }
+
+    @Test func darkSkinInADimRoomIsNotTooDark() {
+        let face = Sample.face {
+            $0.luminanceMean = 0.03
+            $0.underExposed = 0.8
+            $0.dynamicRange = 5
+        }
+        #expect(FaceConformity(faces: [face]).isConform)
+    }
+
+    @Test func countsPeopleNotPassersBy() {
+        #expect(FaceConformity(faces: []).faults == [.noFace])
+        #expect(FaceConformity(faces: [Sample.face(), Sample.face(width: 150)]).faults == [.severalFaces])
+        #expect(FaceConformity(faces: [Sample.face(), Sample.face(width: 60)]).isConform)
+        #expect(FaceConformity(faces: [Sample.face(), Sample.face(width: 150, score: 0.1)]).isConform)
+    }
+}
+
+struct SimilarityRulesTests {
+    private func outcome(
+        portrait: [FaceFacts], selfie: [FaceFacts]
+    ) throws -> (type: DecisionType, label: String, obstacle: SimilarityRules.Obstacle?) {
+        let outcome = try SimilarityRules.decide(portrait: portrait, selfie: selfie)
+        #expect((outcome.match == nil) == (outcome.obstacle != nil))
+        return (outcome.decision.type, outcome.decision.label, outcome.obstacle)
+    }
+
+    @Test func aMatchPassesAndAStrangerIsRejected() throws {
+        let same = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face()])
+        #expect(same == (.passed, "MATCH", nil))
+        let other = try self.outcome(portrait: [Sample.face()], selfie: [Sample.face(feature: Sample.stranger)])
+        #expect(other == (.rejected, "NO_MATCH", nil))
+    }
+
+    @Test func ghostImagesOnTheDocumentDoNotMatter() throws {
+        let document = [Sample.face(), Sample.face(width: 120, feature: nil)]
+        #expect(try self.outcome(portrait: document, selfie: [Sample.face()]) == (.passed, "MATCH", nil))
+    }
+
+    @Test func twoPeopleInTheSelfieFailIt() throws {
+        let selfie = [Sample.face(), Sample.face(width: 200, feature: nil)]
+        #expect(try self.outcome(portrait: [Sample.face()], selfie: selfie) == (.rejected, "NO_MATCH", .severalPeople))
+    }
+
+    @Test func whatCannotBeComparedSaysWhy() throws {
+        let small = Sample.face { $0.interEyeDistance = 12 }
+        #expect(try self.outcome(portrait: [], selfie: [Sample.face()]) == (.warning, "NOT_POSSIBLE", .noPortrait))
+        #expect(try self.outcome(portrait: [Sample.face()], selfie: []) == (.warning, "NOT_POSSIBLE", .noFace))
+        #expect(
+            try self.outcome(portrait: [small], selfie: [Sample.face()])
+                == (.warning, "NOT_POSSIBLE", .portraitTooSmall))
+        #expect(
+            try self.outcome(portrait: [Sample.face()], selfie: [small]) == (.warning, "NOT_POSSIBLE", .faceTooSmall))
+    }
+
+    @Test func aForeignFeatureIsAnErrorNotADecision() {
+        var foreign = FaceFeatureTests.feature()
+        foreign.modelSHA256 = String(repeating: "b", count: 64)
+        #expect(throws: InspectError.self) {
+            try SimilarityRules.decide(portrait: [Sample.face(feature: foreign)], selfie: [Sample.face()])
+        }
+    }
+}
+
+struct LivenessRulesTests {
+    private func label(_ faces: [FaceFacts], _ cues: [LivenessFacts.Cue: Double]? = [:]) -> String {
+        let passive = cues.map { cues in
+            LivenessFacts(cues: Dictionary(uniqueKeysWithValues: cues.map { ($0.key.rawValue, $0.value) }))
+        }
+        let decision = LivenessRules.decide(faces: faces, passive: passive)
+        return "\(decision.type.rawValue) \(decision.label)"
+    }
+
+    @Test func passiveEvidenceNeverPasses() {
+        #expect(self.label([Sample.face()]) == "WARNING LIVENESS_UNDETERMINED")
+        #expect(self.label([Sample.face()], nil) == "WARNING LIVENESS_UNDETERMINED")
+        let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0, 0.0) })
+        #expect(self.label([Sample.face()], clean) == "WARNING LIVENESS_UNDETERMINED")
+    }
+
+    @Test func oneWeakCueAccusesNobody() {
+        for cue in [LivenessFacts.Cue.moire, .specular, .frame, .flatFocus, .narrowColour, .soft] {
+            #expect(self.label([Sample.face()], [cue: 1]) == "WARNING LIVENESS_UNDETERMINED")
+        }
+    }
+
+    @Test func namesCopiesWhenTheMarksAgree() {
+        #expect(self.label([Sample.face()], [.moire: 1, .frame: 0.95]) == "REJECTED DIGITAL_COPY")
+        #expect(self.label([Sample.face()], [.moire: 0.95, .specular: 1]) == "REJECTED DIGITAL_COPY")
+        #expect(self.label([Sample.face()], [.frame: 1, .specular: 1]) == "REJECTED DIGITAL_COPY")
+        #expect(self.label([Sample.face()], [.frame: 1, .specular: 0.8]) == "WARNING LIVENESS_UNDETERMINED")
+        #expect(self.label([Sample.face()], [.grey: 1]) == "REJECTED BLACK_WHITE")
+    }
+
+    @Test func thePictureComesBeforeTheCues() {
+        #expect(self.label([]) == "REJECTED NO_FACE_PRESENT")
+        #expect(self.label([Sample.face(), Sample.face()]) == "REJECTED MULTIPLE_PEOPLE")
+        #expect(self.label([Sample.face { $0.visible = 0.5 }]) == "REJECTED FACE_NOT_FULLY_VISIBLE")
+        #expect(self.label([Sample.face { $0.sharpness = 3 }]) == "WARNING BAD_QUALITY")
+    }
+
+    @Test func cuesAreOnlyWorthMeasuringOnAConformingFace() {
+        let image = ImageFacts(
+            format: .jpeg, width: 640, height: 480, orientation: 1, storedWidth: 640, storedHeight: 480)
+        func isWorthwhile(_ faces: [FaceFacts]) -> Bool {
+            LivenessRules.isWorthwhile(FaceStageFacts.Picture(image: image, faces: faces))
+        }
+        #expect(isWorthwhile([Sample.face()]))
+        #expect(!isWorthwhile([]))
+        #expect(!isWorthwhile([Sample.face { $0.sharpness = 3 }]))
+    }
+}

@@ -1,0 +1,145 @@
+public import Foundation
+
+/// One callback as `deploy/callback-receiver.py` saw and verified it.
+public struct ReceivedCallback: Codable, Sendable {
+    public var receivedAt: Double
+    public var webhookId: String
+    public var timestamp: String
+    public var timestampOk: Bool
+    public var signatures: Int
+    public var verified: Bool
+    public var path: String
+    public var body: String
+    public var headers: [String: String]
+    /// Which request with this `webhook-id` it was, from 1.
+    public var attempt: Int
+    /// Number of the TCP connection: equal numbers mean that it was kept alive.
+    public var connection: Int
+}
+
+/// The partner's side: `deploy/callback-receiver.py` as a child process, which verifies signatures on its own.
+///
+/// It ends with this object, and at the latest with the test process.
+public final class CallbackReceiver: Sendable {
+    public let port: Int
+    public let folder: URL
+    /// PEM of the certificate that a client must trust, if the receiver speaks TLS.
+    public let certificate: URL?
+    private let process: pid_t
+
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Starts a receiver on a free port of the loopback interface.
+    ///
+    /// - Parameters:
+    ///   - secrets: `whsec_…`; a signature by any of them is accepted.
+    ///   - files: A folder whose files `/image?file=…` serves.
+    ///   - certificateName: With it the receiver speaks TLS, with a self-signed certificate for this host name.
+    ///   - maximumTLS: The newest version offered, for example `1.1`.
+    public init(
+        secrets: [String] = [], files: URL? = nil, certificateName: String? = nil, maximumTLS: String? = nil
+    ) throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("receiver-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let portFile = folder.appendingPathComponent("port")
+        var arguments = [
+            "-Wignore", Self.script.path, "--port-file", portFile.path, "--log",
+            folder.appendingPathComponent("log").path,
+        ]
+        for secret in secrets { arguments += ["--secret", secret] }
+        if let files { arguments += ["--files", files.path] }
+        if let maximumTLS { arguments += ["--tls-maximum", maximumTLS] }
+        var certificate: URL?
+        if let certificateName {
+            let file = folder.appendingPathComponent("certificate.pem")
+            let key = folder.appendingPathComponent("key.pem")
+            try Self.makeCertificate(name: certificateName, file: file, key: key)
+            arguments += ["--tls-certificate", file.path, "--tls-key", key.path]
+            certificate = file
+        }
+        self.process = try Self.spawn("/usr/bin/python3", arguments)
+        self.folder = folder
+        self.certificate = certificate
+        let deadline = Date(timeIntervalSinceNow: 60)
+        var port: Int?
+        while port == nil, Date() < deadline, waitpid(self.process, nil, WNOHANG) == 0 {
+            port = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap {
+                Int($0.trimmingCharacters(in: .whitespacesAndNewlines))
+            }
+            if port == nil { Thread.sleep(forTimeInterval: 0.02) }
+        }
+        guard let port else {
+            kill(self.process, SIGKILL)
+            throw Failure(description: "the receiver did not start")
+        }
+        self.port = port
+    }
+
+    deinit {
+        kill(self.process, SIGKILL)
+        waitpid(self.process, nil, 0)
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+
+    /// A URL on this receiver.
+    public func url(_ path: String, host: String = "127.0.0.1") -> String {
+        "\(self.certificate == nil ? "http" : "https")://\(host):\(self.port)\(path)"
+    }
+
+    /// Everything received so far.
+    public func received() throws -> [ReceivedCallback] {
+        guard let log = try? Data(contentsOf: self.folder.appendingPathComponent("log")) else { return [] }
+        // A line without its end is still being written.
+        guard let end = log.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
+        return try log[..<end].split(separator: UInt8(ascii: "\n")).map {
+            try JSONDecoder().decode(ReceivedCallback.self, from: $0)
+        }
+    }
+
+    /// Waits until a condition on what was received holds.
+    ///
+    /// - Returns: What was received at the end, whether or not the condition holds by then.
+    public func received(
+        within seconds: Double, until condition: @Sendable ([ReceivedCallback]) -> Bool
+    ) async throws -> [ReceivedCallback] {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while true {
+            let received = try self.received()
+            if condition(received) || ContinuousClock.now >= deadline { return received }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private static let script = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("deploy/callback-receiver.py")
+
+    private static func makeCertificate(name: String, file: URL, key: URL) throws {
+        let process = try Self.spawn(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)", "-out", file.path, "-keyout", key.path,
+            ], isQuiet: true)
+        var status: CInt = 0
+        guard waitpid(process, &status, 0) == process, status == 0 else {
+            throw Failure(description: "openssl made no certificate")
+        }
+    }
+
+    /// `posix_spawn`, because Foundation's `Process` waits in a run loop, of which a pool thread of Swift has none.
+    private static func spawn(_ path: String, _ arguments: [String], isQuiet: Bool = false) throws -> pid_t {
+        var pid: pid_t = 0
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if isQuiet { posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) }
+        let result = posix_spawn(&pid, path, &actions, nil, words, environ)
+        guard result == 0 else { throw Failure(description: "\(path): \(String(cString: strerror(result)))") }
+        return pid
+    }
+}

@@ -1,0 +1,70 @@
+public import Foundation
+
+/// The face photographs and rendered specimens that `deploy/inputs.sh` prepares.
+///
+/// `Tests/run.sh` prepares them beforehand and names the folder in `INSPECTD_TEST_INPUTS`; under a plain `swift test` the
+/// first test that asks runs the script, which keeps what it made under `.build`.
+public enum TestInputs {
+    /// What is true of one specimen; a subset of `specimens/manifest.json`.
+    public struct Specimen: Decodable, Sendable {
+        public var file: String
+        /// `mrz_td1`, `mrz_td2`, `mrz_td3`, `td1_front`, `dl_front`, `pdf417_photo`, `derived_quality`, `negative`, `broken`.
+        public var kind: String
+        public var mrzLines: [String]?
+        public var barcodeText: String?
+        /// Jumio's usability labels, `OK` for a good picture.
+        public var qualityLabels: [String]?
+        /// Corners of the document in pixels, clockwise from its top left.
+        public var documentQuad: [[Double]]?
+        public var rejectCode: Int?
+        /// The error code that a broken file ends with.
+        public var error: String?
+    }
+
+    /// The script ended with this status, or a file is not there.
+    public struct PreparationFailed: Error {
+        public var status: Int32
+    }
+
+    private static let preparation = Task { try await Self.prepare() }
+
+    /// The folder with `faces` and `specimens`.
+    public static var folder: URL { get async throws { try await Self.preparation.value } }
+
+    /// Bytes of a specimen, for example `passport.jpg`.
+    public static func specimen(_ name: String) async throws -> Data {
+        try Data(contentsOf: await Self.folder.appending(path: "specimens/\(name)"))
+    }
+
+    /// Bytes of a face photograph: `obama.jpg` (the specimens' portrait), `obama2.jpg` (the same person), `biden.jpg`.
+    public static func face(_ name: String) async throws -> Data {
+        try Data(contentsOf: await Self.folder.appending(path: "faces/\(name)"))
+    }
+
+    /// Every specimen.
+    public static var manifest: [Specimen] {
+        get async throws {
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode([Specimen].self, from: await Self.specimen("manifest.json"))
+        }
+    }
+
+    private static func prepare() async throws -> URL {
+        if let prepared = ProcessInfo.processInfo.environment["INSPECTD_TEST_INPUTS"] {
+            return URL(fileURLWithPath: prepared, isDirectory: true)
+        }
+        let repository = URL(fileURLWithPath: ScratchDatabase.root, isDirectory: true)
+        let folder = repository.appending(path: ".build/inputs", directoryHint: .isDirectory)
+        let process = Process()
+        process.executableURL = repository.appending(path: "deploy/inputs.sh")
+        process.arguments = [folder.path]
+        process.standardOutput = FileHandle.nullDevice
+        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        guard status == 0 else { throw PreparationFailed(status: status) }
+        return folder
+    }
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Runs every check and every test: formatting, a build in which warnings are errors, the Swift tests against a private
+# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Under 20 minutes on two cores.
+#
+# Usage: Tests/run.sh [--filter REGEX]     with a filter only the Swift tests that match it
+# The last line is "N passed, N failed"; exit status 0 only if nothing failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/lib.sh
+source deploy/lib.sh
+
+filter=()
+case "${1-}" in
+"") ;;
+--filter) filter=(--filter "${2:?--filter needs a regular expression}") ;;
+*) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+esac
+
+begin tests
+passed=0
+failed=0
+
+# Counts one check that is not a test of its own framework.
+check() {
+    local name=$1
+    shift
+    say "$name"
+    if "$@" >"$scratch/check.log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        tail -n 60 "$scratch/check.log"
+        echo "failed: $name"
+    fi
+}
+
+summary() {
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}
+
+deploy/install-deps.sh
+inputs=$(deploy/inputs.sh)
+export INSPECTD_TEST_INPUTS=$inputs
+start_postgres
+export INSPECTD_TEST_DATABASE_URL=$INSPECTD_DATABASE_URL
+unset INSPECTD_DATABASE_URL
+
+if [ "${#filter[@]}" -eq 0 ]; then
+    check "formatting" swift format lint --strict -r Sources Tests Package.swift
+    check "specimens" /usr/bin/python3 Tests/specimens.py
+fi
+
+# A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.
+flags=(--scratch-path .build/tests -Xswiftc -warnings-as-errors -Xcc -Werror -Xcxx -Werror)
+say "build, warnings are errors"
+if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
+    tail -n 80 "$scratch/build.log"
+    echo "failed: the build"
+    failed=$((failed + 1))
+    summary
+    exit 1
+fi
+passed=$((passed + 1))
+
+say "tests"
+status=0
+# A test that hangs fails the run instead of holding it up.
+timeout --kill-after=10 900 swift test --skip-build "${flags[@]}" ${filter[@]+"${filter[@]}"} 2>&1 | tee "$scratch/tests.log" || status=$?
+# Swift Testing writes one line when a test begins and one when it ends; a crash leaves tests that only began.
+began=$(grep -cE '^. Test .* started\.$' "$scratch/tests.log" || true)
+runs=$(grep -cE '^. Test run started\.$' "$scratch/tests.log" || true)
+good=$(grep -E '^. Test .* passed after ' "$scratch/tests.log" | grep -cvE '^. Test run with ' || true)
+bad=$((began - runs - good))
+if [ "$status" -ne 0 ] && [ "$bad" -le 0 ]; then bad=1; fi
+passed=$((passed + good))
+failed=$((failed + bad))
+if [ "$good" -eq 0 ]; then
+    echo "failed: no test ran"
+    failed=$((failed + 1))
+fi
+summary

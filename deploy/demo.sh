@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# Shows inspectd at work: real pictures through a real PostgreSQL queue, real analysis, signed callbacks.
+#
+# Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by SQL and
+# by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing running.
+# Exit status 0 only if every job ended as it should and every callback was delivered and its signature verified.
+#
+# Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]]
+#   your own pictures become one more job; its decision is shown and not judged
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/lib.sh
+source deploy/lib.sh
+
+usage() {
+    sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+own=()
+while [ "$#" -gt 0 ]; do
+    case "$1" in
+    --front | --back | --face)
+        [ -r "${2-}" ] || { echo "demo: $1 needs a file that can be read" >&2; exit 2; }
+        own+=("$1" "$2")
+        shift 2
+        ;;
+    --workflow)
+        [ -n "${2-}" ] || { echo "demo: --workflow needs a name" >&2; exit 2; }
+        own+=("$1" "$2")
+        shift 2
+        ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+    esac
+done
+
+begin demo
+say "installing what is missing"
+deploy/install-deps.sh
+say "preparing pictures"
+inputs=$(deploy/inputs.sh)
+specimens=$inputs/specimens
+faces=$inputs/faces
+say "building (minutes the first time)"
+quietly "the build" swift build -c release --product inspectd
+inspectd=$(swift build -c release --show-bin-path)/inspectd
+
+say "starting a private PostgreSQL"
+start_postgres
+quietly "the migration" "$inspectd" migrate
+
+receiver_log=$scratch/callbacks.jsonl
+: >"$receiver_log"
+secret=whsec_$(head -c 32 /dev/urandom | base64 -w0)
+/usr/bin/python3 deploy/callback-receiver.py --port-file "$scratch/port" --secret "$secret" --log "$receiver_log" \
+    --files "$specimens" &
+remember $!
+await_file "$scratch/port" $! 10 || { say "the callback receiver did not start"; exit 1; }
+receiver=http://127.0.0.1:$(cat "$scratch/port")
+say "the callback receiver listens on $receiver"
+
+# A partner whose endpoint allows what only a demonstration should: plain HTTP to this machine.
+sql -v url="$receiver/ok" -v secret="$secret" <<'SQL'
+SELECT FROM insp.create_partner('demo', :'url', p_allow_http => true, p_allow_private => true);
+UPDATE insp.endpoint SET secret = :'secret';
+-- What this script expects of each job: a pattern for the outcome, empty where nothing is judged.
+CREATE TABLE public.demo_job (n int GENERATED ALWAYS AS IDENTITY, name text, id uuid, expected text,
+    shown smallint DEFAULT 0, called boolean DEFAULT false);
+SQL
+
+note_job() {
+    sql -v name="$1" -v expected="$2" -v id="$3" \
+        <<<"INSERT INTO public.demo_job (name, expected, id) VALUES (:'name', :'expected', :'id')"
+}
+
+# By command: name, expected outcome, then the options of `inspectd enqueue`.
+enqueue() {
+    local name=$1 expected=$2
+    shift 2
+    note_job "$name" "$expected" "$("$inspectd" enqueue --partner demo "$@")"
+}
+
+# By SQL, as any client would in its own transaction: name, expected outcome, payload, front, and back or nothing.
+enqueue_sql() {
+    local id
+    id=$(
+        FRONT=$4 BACK=${5-} sql -v payload="$3" <<'SQL'
+\set front `base64 -w0 "$FRONT"`
+\set back `[ -z "$BACK" ] || base64 -w0 "$BACK"`
+SELECT insp.enqueue(
+    :'payload', front => decode(:'front', 'base64'), back => nullif(decode(:'back', 'base64'), ''::bytea));
+SQL
+    )
+    note_job "$1" "$2" "$id"
+}
+
+say "enqueuing"
+enqueue "passport and its holder" "^PASSED|^WARNING" \
+    --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/obama2.jpg"
+enqueue "passport and another person" "^REJECTED" \
+    --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/biden.jpg"
+# The back stays where it is: the job carries its address and its digest.
+digest=$(sha256sum "$specimens/id_back.jpg" | cut -d' ' -f1)
+enqueue_sql "identity card, back by URL" "^PASSED" "$(
+    printf '{"partner": "demo", "workflow": "id", "documentFormat": "TD1", "parts": {"BACK": {"url": "%s", "sha256": "%s"}}}' \
+        "$receiver/image?file=id_back.jpg" "$digest"
+)" "$specimens/id_front.jpg"
+enqueue_sql "licence with PDF417" "^PASSED" '{"partner": "demo", "workflow": "id"}' \
+    "$specimens/licence_front.jpg" "$specimens/licence_back.jpg"
+id='{"partner": "demo", "workflow": "id"}'
+enqueue_sql "blurred passport" "^REJECTED.* 2001" "$id" "$specimens/blurred.jpg"
+enqueue_sql "glare on the passport" "^REJECTED.* 2006" "$id" "$specimens/glare.jpg"
+enqueue_sql "copy in black and white" "^REJECTED.* 102" "$id" "$specimens/black_white.jpg"
+enqueue_sql "a landscape" "^REJECTED.* 201" "$id" "$specimens/landscape.jpg"
+enqueue_sql "torn JPEG" "^NOT_EXECUTED.* CORRUPT_IMAGE" "$id" "$specimens/torn.jpg"
+enqueue_sql "PNG of 30,000 x 30,000" "^NOT_EXECUTED.* TOO_MANY_PIXELS" "$id" "$specimens/bomb.png"
+if [ "${#own[@]}" -gt 0 ]; then enqueue "your pictures" "" "${own[@]}"; fi
+jobs=$(sql -c 'SELECT count(*) FROM public.demo_job')
+
+say "$jobs jobs are in the queue"
+
+"$inspectd" worker >"$scratch/worker.log" 2>&1 &
+worker=$!
+remember "$worker"
+say "the worker is started, pid $worker; status as it rises:"
+deadline=$((SECONDS + 180))
+while true; do
+    news=$(
+        sql <<'SQL'
+WITH risen AS (
+    UPDATE public.demo_job d SET shown = j.status FROM insp.job j
+    WHERE j.public_id = d.id AND j.status > d.shown
+    RETURNING d.n, d.name, d.shown
+), called AS (
+    UPDATE public.demo_job d SET called = true FROM insp.job j JOIN insp.callback c ON c.job_id = j.id
+    WHERE j.public_id = d.id AND c.state = 'delivered' AND NOT d.called
+    RETURNING d.n, d.name, c.last_http_status
+)
+SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE', 'LIVENESS',
+    'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen
+UNION ALL SELECT format('      %-28s     callback delivered, HTTP %s', name, last_http_status) FROM called;
+SELECT count(*) FROM public.demo_job WHERE NOT called;
+SQL
+    )
+    waiting=${news##*$'\n'}
+    [ "$news" = "$waiting" ] || printf '%s\n' "${news%$'\n'*}" >&2
+    [ "$waiting" -gt 0 ] || break
+    if [ "$SECONDS" -ge "$deadline" ] || [ ! -d "/proc/$worker" ]; then
+        say "$waiting jobs are not finished or their callbacks not delivered; the worker's last words:"
+        tail -n 20 "$scratch/worker.log" >&2
+        break
+    fi
+    sleep 0.2
+done
+
+# What the receiver wrote down, beside what the database says.
+sql -c 'CREATE TABLE public.received (line jsonb)'
+# One JSON document a line: neither a quote nor a delimiter occurs in it.
+sql -c "\\copy public.received FROM '$receiver_log' WITH (FORMAT csv, QUOTE e'\\x01', DELIMITER e'\\x02')"
+psql -X -q -v ON_ERROR_STOP=1 -P footer=off "$INSPECTD_DATABASE_URL" <<'SQL'
+CREATE VIEW public.demo_outcome AS
+SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status,
+    concat_ws(' ', 1, CASE WHEN j.started_at IS NOT NULL THEN 2 END,
+        (SELECT string_agg(s.status::text, ' ' ORDER BY s.status) FROM insp.step s WHERE s.job_id = j.id)) AS trail,
+    concat_ws(' ', r.doc #>> '{decision,type}', r.doc #>> '{error,code}',
+        (SELECT string_agg(x ->> 'code' || ' ' || (x ->> 'message'), ', ')
+         FROM jsonb_array_elements(r.doc -> 'rejectReasons') x)) AS outcome,
+    round(1000 * extract(epoch FROM j.completed_at - j.started_at)) AS ms,
+    coalesce(c.state, 'none') AS callback,
+    (SELECT count(*) FROM public.received x WHERE (x.line ->> 'body')::jsonb #>> '{data,id}' = d.id::text
+        AND (x.line ->> 'verified')::boolean AND (x.line ->> 'timestampOk')::boolean) AS verified,
+    (SELECT count(*) FROM public.received x WHERE (x.line ->> 'body')::jsonb #>> '{data,id}' = d.id::text) AS calls
+FROM public.demo_job d JOIN insp.job j ON j.public_id = d.id
+    LEFT JOIN insp.callback c ON c.job_id = j.id, LATERAL (SELECT insp.job_result(d.id) AS doc) r;
+\echo
+SELECT name AS job, workflow, trail AS "status trail", outcome AS decision, ms AS milliseconds,
+    callback || CASE WHEN calls > 0 AND verified = calls THEN ', verified' ELSE ', NOT VERIFIED' END AS callback,
+    CASE WHEN expected = '' THEN '' WHEN outcome ~ expected THEN 'as expected' ELSE 'expected ' || expected END AS judgement
+FROM public.demo_outcome ORDER BY n;
+SQL
+wrong=$(sql -c "SELECT $jobs - count(*) FROM public.demo_outcome
+    WHERE status = 128 AND outcome ~ expected AND callback = 'delivered' AND calls > 0 AND verified = calls")
+if [ "$wrong" -ne 0 ]; then
+    say "$wrong of $jobs jobs did not end as they should"
+    exit 1
+fi
+say "$jobs jobs at 128, every callback delivered and verified"

@@ -1,0 +1,136 @@
+# Shell functions that deploy/demo.sh and Tests/run.sh share. Sourced, not run; bash, under `set -euo pipefail`.
+# shellcheck shell=bash
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+scratch=
+postgres_dir=
+started=()
+
+# A line about what goes on, with the seconds since the script began.
+say() {
+    printf '%4ds  %s\n' "$SECONDS" "$*" >&2
+}
+
+# Runs a command quietly; only if it fails, shows what it said. The first word is what to call it.
+quietly() {
+    local name=$1 log="$scratch/quiet.log"
+    shift
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        say "$name failed"
+        return 1
+    fi
+}
+
+# A throw-away folder and the promise that nothing outlives the script, however it ends.
+begin() {
+    exec </dev/null
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/inspectd-${1}.XXXXXX")
+    # The private PostgreSQL runs under another account and needs to pass through.
+    chmod 755 "$scratch"
+    # Marks every process that comes from this script, for the last look round.
+    export INSPECTD_SCRATCH=$scratch
+    trap end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+# Remembers a background process for `end`.
+remember() {
+    started+=("$1")
+}
+
+# Every living process among the given ones and their descendants.
+family() {
+    local pid all=("$@") queue=("$@") child
+    while [ "${#queue[@]}" -gt 0 ]; do
+        pid=${queue[0]}
+        queue=("${queue[@]:1}")
+        for child in $(ps -o pid= --ppid "$pid" 2>/dev/null); do
+            all+=("$child")
+            queue+=("$child")
+        done
+    done
+    for pid in "${all[@]}"; do
+        if [ -d "/proc/$pid" ] && ! grep -qs '^State:.*Z' "/proc/$pid/status"; then echo "$pid"; fi
+    done
+}
+
+# Asks the processes to stop, waits up to 25 s, then kills what is left and fails.
+stop_all() {
+    [ "$#" -gt 0 ] || return 0
+    local pids pid waited=0
+    mapfile -t pids < <(family "$@")
+    kill -TERM "$@" 2>/dev/null || true
+    while [ "$waited" -lt 250 ]; do
+        local alive=0
+        for pid in "${pids[@]}"; do
+            if [ -d "/proc/$pid" ] && ! grep -qs '^State:.*Z' "/proc/$pid/status"; then alive=1; fi
+        done
+        if [ "$alive" -eq 0 ]; then return 0; fi
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    for pid in "${pids[@]}"; do
+        if [ -d "/proc/$pid" ]; then
+            say "process $pid ($(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-60)) did not stop; killed"
+            kill -KILL "$pid" 2>/dev/null || true
+        fi
+    done
+    return 1
+}
+
+# Processes that carry this script's mark, wherever their parents went.
+leftovers() {
+    local file files pid
+    mapfile -t files < <(grep -lszFx "INSPECTD_SCRATCH=$scratch" /proc/[0-9]*/environ 2>/dev/null)
+    for file in ${files[@]+"${files[@]}"}; do
+        pid=${file#/proc/}
+        pid=${pid%/environ}
+        # The search itself has ended by now.
+        if [ -d "/proc/$pid" ]; then echo "$pid"; fi
+    done
+}
+
+# Ends everything; the script's own exit status, or 1 if something was left running or had to be killed.
+end() {
+    local status=$?
+    trap - EXIT INT TERM HUP
+    set +e
+    if ! stop_all ${started[@]+"${started[@]}"}; then
+        [ "$status" -ne 0 ] || status=1
+    fi
+    wait
+    if [ -n "$postgres_dir" ]; then "$repository/deploy/scratch-postgres.sh" stop "$postgres_dir"; fi
+    local pid stray
+    stray=$(leftovers)
+    for pid in $stray; do
+        say "left running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-80)"
+        kill -KILL "$pid" 2>/dev/null
+        [ "$status" -ne 0 ] || status=1
+    done
+    rm -rf "$scratch"
+    exit "$status"
+}
+
+# Starts a private PostgreSQL and points every command at it.
+start_postgres() {
+    postgres_dir=$scratch/postgres
+    INSPECTD_DATABASE_URL=$("$repository/deploy/scratch-postgres.sh" start "$postgres_dir")
+    export INSPECTD_DATABASE_URL
+}
+
+# psql on the private database: unaligned rows, no start-up file, stops at the first error.
+sql() {
+    psql -X -q -A -t -v ON_ERROR_STOP=1 "$@" "$INSPECTD_DATABASE_URL"
+}
+
+# Waits until a file has content, for as many seconds as given, while the process lives.
+await_file() {
+    local file=$1 pid=$2 tenths=$(($3 * 10))
+    while [ ! -s "$file" ]; do
+        if [ "$tenths" -le 0 ] || [ ! -d "/proc/$pid" ]; then return 1; fi
+        sleep 0.1
+        tenths=$((tenths - 1))
+    done
+}

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
-#include <opencv2/imgproc.hpp>
 
-#include "mrz_network.hpp"
+#include "mrz_pieces.hpp"
 
 namespace cvision::mrz {
 namespace {
@@ -16,142 +14,11 @@ constexpr double fineSide = 1152;     // of the second look, when the first foun
 constexpr double maxScale = 2;        // small pictures are not enlarged further
 constexpr double trustedPitch = 7;    // below this many detector pixels per cell, lines are looked at again, larger
 constexpr double wantedPitch = 11;    // at this pitch
-constexpr float coreThreshold = 0.4f; // probability from which a cell of the map belongs to a line
-
-/// One pixel of the detector's map, in picture coordinates.
-struct Dot {
-    cv::Point2d at;
-    double weight;
-};
-
-/// A connected piece of a line.
-struct Piece {
-    std::vector<Dot> dots;
-    cv::Point2d direction{0, 0};
-    double logPitch = 0, mass = 0;
-
-    double pitch() const { return std::exp(logPitch); }
-};
 
 struct Strand {
     LineModel line;
     double mass = 0, thickness = 0, firmness = 0, low = 0, high = 0;
 };
-
-/// Zero mean and unit deviation over windows of 129 pixels (detector_data.py: normalise), padded to multiples of 16.
-Tensor prepare(const cv::Mat &gray) {
-    cv::Mat f, mean, square;
-    gray.convertTo(f, CV_32F);
-    cv::blur(f, mean, {129, 129}, {-1, -1}, cv::BORDER_REFLECT_101);
-    cv::blur(f.mul(f), square, {129, 129}, {-1, -1}, cv::BORDER_REFLECT_101);
-    cv::Mat variance = cv::max(square - mean.mul(mean), 0.0), deviation;
-    cv::sqrt(variance, deviation);
-    cv::Mat normal = (f - mean) / (deviation + 8.0), padded;
-    cv::copyMakeBorder(
-        normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16, cv::BORDER_REPLICATE);
-    Tensor out(1, padded.rows, padded.cols);
-    std::copy(padded.begin<float>(), padded.end<float>(), out.values.begin());
-    return out;
-}
-
-/// What the detector answers about one part of the picture.
-struct Map {
-    Tensor answer;
-    cv::Mat probability;   // CV_32F, one cell for 4 × 4 seen pixels
-    cv::Point2d offset;
-    double scaleX, scaleY;  // picture pixels per seen pixel
-
-    Piece pieceOf(const cv::Mat &labels, int label, const cv::Rect &box) const {
-        Piece piece;
-        for (int y = box.y; y < box.y + box.height; ++y) {
-            for (int x = box.x; x < box.x + box.width; ++x) {
-                if (labels.at<int>(y, x) != label) {
-                    continue;
-                }
-                const size_t i = size_t(y) * answer.columns + x;
-                const double p = probability.at<float>(y, x);
-                piece.dots.push_back(
-                    {{offset.x + (x * 4 + 2) * scaleX - 0.5, offset.y + (y * 4 + 2) * scaleY - 0.5}, p});
-                piece.direction += p * cv::Point2d(answer.plane(1)[i], answer.plane(2)[i]);
-                piece.logPitch += p * (answer.plane(3)[i] + std::log(8.0) + std::log(scaleX));
-                piece.mass += p;
-            }
-        }
-        piece.direction /= piece.mass;
-        piece.logPitch /= piece.mass;
-        return piece;
-    }
-};
-
-/// Deviation of the dots across the piece's longer axis, in picture pixels.
-double thicknessOf(const Piece &piece) {
-    cv::Point2d centre(0, 0);
-    for (const Dot &dot : piece.dots) {
-        centre += dot.weight * dot.at;
-    }
-    centre /= piece.mass;
-    double xx = 0, xy = 0, yy = 0;
-    for (const Dot &dot : piece.dots) {
-        const cv::Point2d d = dot.at - centre;
-        xx += dot.weight * d.x * d.x;
-        xy += dot.weight * d.x * d.y;
-        yy += dot.weight * d.y * d.y;
-    }
-    const double smaller = (xx + yy) / 2 - std::hypot((xx - yy) / 2, xy);
-    return std::sqrt(std::max(0.0, smaller) / piece.mass);
-}
-
-/// Connected pieces of the cells in `mask` above a threshold; those too thick for one line are cut at higher ones.
-void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece> &pieces) {
-    constexpr float thresholds[] = {coreThreshold, 0.6f, 0.75f, 0.87f, 0.94f};
-    cv::Mat core, labels, stats, centres;
-    cv::compare(map.probability, thresholds[level], core, cv::CMP_GT);
-    if (!mask.empty()) {
-        core &= mask;
-    }
-    const int count = cv::connectedComponentsWithStats(core, labels, stats, centres, level == 0 ? 8 : 4);
-    for (int label = 1; label < count; ++label) {
-        if (stats.at<int>(label, cv::CC_STAT_AREA) < 4) {
-            continue;
-        }
-        const cv::Rect box(
-            stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
-            stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
-        Piece piece = map.pieceOf(labels, label, box);
-        const bool thick = thicknessOf(piece) > 0.33 * piece.pitch() + 1.2 * map.scaleX;
-        if (thick && level + 1 < std::size(thresholds)) {
-            split(map, labels == label, level + 1, pieces);
-        } else {
-            pieces.push_back(std::move(piece));
-        }
-    }
-}
-
-/// Pieces of lines in `region` of the picture, seen `scale` times as large.
-std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest = nullptr) {
-    cv::Mat seen;
-    const cv::Size size(
-        std::max(16, int(std::lround(region.width * scale))), std::max(16, int(std::lround(region.height * scale))));
-    cv::resize(gray(region), seen, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
-    Map map;
-    map.answer = runDetector(prepare(seen));
-    map.offset = {double(region.x), double(region.y)};
-    map.scaleX = double(region.width) / size.width;
-    map.scaleY = double(region.height) / size.height;
-    map.probability.create((size.height + 3) / 4, (size.width + 3) / 4, CV_32F);
-    for (int y = 0; y < map.probability.rows; ++y) {
-        for (int x = 0; x < map.probability.cols; ++x) {
-            map.probability.at<float>(y, x) =
-                1 / (1 + std::exp(-map.answer.plane(0)[size_t(y) * map.answer.columns + x]));
-        }
-    }
-    if (strongest != nullptr) {
-        cv::minMaxLoc(map.probability, nullptr, strongest);
-    }
-    std::vector<Piece> pieces;
-    split(map, cv::Mat(), 0, pieces);
-    return pieces;
-}
 
 /// A centre line through all dots; their own spread decides its angle, the network only which way it is read.
 Strand trace(const std::vector<Piece> &pieces, double dotSize) {

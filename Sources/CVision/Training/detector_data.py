@@ -156,19 +156,3 @@ class DetectorData:
                         [d[0], d[1], np.log(max(pitch, 1) / 8)])[:, None, None]
         core = cv2.resize(fine, (SIDE // STRIDE, SIDE // STRIDE), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
         return seen, np.concatenate([core[None], maps])
-
-
-if __name__ == "__main__":
-    import sys, time
-    cv2.setNumThreads(1)
-    data = DetectorData(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
-    t = time.time()
-    tiles = []
-    for i in range(24):
-        seen, target = data.sample()
-        marked = cv2.cvtColor(seen, cv2.COLOR_GRAY2BGR)
-        core = cv2.resize(target[0], (SIDE, SIDE))
-        marked[..., 2] = np.maximum(marked[..., 2], (core * 255).astype(np.uint8))
-        tiles.append(np.hstack([cv2.cvtColor(seen, cv2.COLOR_GRAY2BGR), marked]))
-    print((time.time() - t) / 24 * 1000, "ms")
-    cv2.imwrite("/tmp/mrzx/det.png", np.vstack([np.hstack(tiles[i:i + 4]) for i in range(0, 24, 4)]))

@@ -132,22 +132,3 @@ class ReaderData:
             (centre - HEIGHT / 2) / 8, np.full(columns, np.log(CAP * sy / LETTER)), np.full(columns, np.log(step / PITCH)),
             inside]).astype(np.float32)
         return strip, labels, geometry
-
-
-if __name__ == "__main__":
-    import sys, time
-    data = ReaderData(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
-    t = time.time()
-    rows = []
-    for i in range(40):
-        strip, labels, geometry = data.sample(24)
-        marked = cv2.cvtColor(strip, cv2.COLOR_GRAY2BGR)
-        for k, l in enumerate(labels):
-            if 0 <= l < BLANK:
-                marked[0:2, 4 * k + 1] = (0, 0, 255)
-            yc = int(16 + 8 * geometry[0, k])
-            if 0 <= yc < 32 and geometry[3, k]:
-                marked[yc, 4 * k] = (0, 255, 0)
-        rows.append(marked)
-    print((time.time() - t) / 40 * 1000, "ms")
-    cv2.imwrite("/tmp/mrzx/strips.png", cv2.resize(np.hstack([np.vstack(rows[:20]), np.vstack(rows[20:])]), None, fx=2, fy=2))

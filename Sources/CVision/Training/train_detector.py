@@ -1,4 +1,4 @@
-"""Trains the detector on drawn documents. usage: train_detector.py OUT.pt SECONDS [RESUME.pt]"""
+"""Trains the detector on drawn documents. usage: train_detector.py OUT.pt STEPS [RESUME.pt]"""
 
 import sys
 import time
@@ -38,7 +38,7 @@ def loss_of(net, x, y):
 
 
 def main():
-    path, seconds = sys.argv[1], float(sys.argv[2])
+    path, steps = sys.argv[1], int(sys.argv[2])
     torch.manual_seed(1)
     torch.set_num_threads(1)
     net = Detector().to(memory_format=torch.channels_last)
@@ -56,8 +56,8 @@ def main():
     optimiser = torch.optim.AdamW(net.parameters(), lr=peak, weight_decay=1e-3)
     start, step, shown, average = time.time(), 0, time.time(), None
     pool, dice = [], np.random.default_rng(2)
-    while (done := (time.time() - start) / seconds) < 1:
-        # Drawing is slower than learning: every sample is used about three times, turned or in different company.
+    while (done := step / steps) < 1:
+        # Drawing is slower than learning: every sample is used about three times, in different company.
         if len(pool) < 16 * BATCH or step % 3 == 0:
             pool.extend(zip(*q.get()))
             del pool[:-POOL]

@@ -1,4 +1,4 @@
-"""Trains the line reader on drawn lines. usage: train_reader.py OUT.pt SECONDS [RESUME.pt]"""
+"""Trains the line reader on drawn lines. usage: train_reader.py OUT.pt STEPS [RESUME.pt]"""
 
 import queue
 import sys
@@ -44,20 +44,17 @@ def loss_of(net, x, y, g):
 
 
 def main():
-    path, seconds = sys.argv[1], float(sys.argv[2])
+    path, steps = sys.argv[1], int(sys.argv[2])
     torch.manual_seed(1)
     torch.set_num_threads(1)
     net = Reader().to(memory_format=torch.channels_last)
     resume = len(sys.argv) > 3
     if resume:
         net.load_state_dict(torch.load(sys.argv[3]))
-    workers = 1
+    # One process draws, so that the order of the samples is always the same.
     q = mp.Queue(6)
-    seed = 1000 if resume else 1
-    processes = [
-        mp.Process(target=produce, args=(seed + i, q, 0 if resume else 60), daemon=True) for i in range(workers)]
-    for p in processes:
-        p.start()
+    process = mp.Process(target=produce, args=(1000 if resume else 1, q, 0 if resume else 60), daemon=True)
+    process.start()
     held = ReaderData(999_983)
     test = [held.sample(CELLS) for _ in range(256)]
     tx = torch.from_numpy(np.stack([normalise(s[0]) for s in test])[:, None])
@@ -69,7 +66,7 @@ def main():
     start, step, shown = time.time(), 0, time.time()
     average, waited = None, 0.0
     pool, dice = [], np.random.default_rng(2)
-    while (done := (time.time() - start) / seconds) < 1:
+    while (done := step / steps) < 1:
         # Drawing is slower than learning: every sample is used about three times, in different company.
         if len(pool) < 16 * BATCH or step % 3 == 0:
             t = time.time()
@@ -100,8 +97,7 @@ def main():
             print(f"{time.time() - start:.0f}s step {step} loss {average:.4f} held-out {held_loss.item():.4f} "
                   f"columns right {right:.4f} waited {waited:.0f}s", flush=True)
     torch.save(net.state_dict(), path)
-    for p in processes:
-        p.terminate()
+    process.terminate()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+// What the detector network sees in a picture: connected pieces of lines.
+#pragma once
+#include <cmath>
+#include <opencv2/core.hpp>
+#include <vector>
+
+namespace cvision::mrz {
+
+/// One pixel of the detector's map, in picture coordinates.
+struct Dot {
+    cv::Point2d at;
+    double weight;
+};
+
+/// A connected piece of a line.
+struct Piece {
+    std::vector<Dot> dots;
+    cv::Point2d direction{0, 0};
+    double logPitch = 0, mass = 0;
+
+    double pitch() const { return std::exp(logPitch); }
+};
+
+/// Pieces of lines in `region` of the picture, seen `scale` times as large; `strongest` (may be null) becomes the highest
+/// probability of a line anywhere.
+std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest = nullptr);
+
+}  // namespace cvision::mrz

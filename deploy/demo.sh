@@ -97,7 +97,7 @@ SQL
 say "enqueuing"
 enqueue "passport and its holder" "^PASSED|^WARNING" \
     --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/obama2.jpg"
-enqueue "passport and another person" "^REJECTED" \
+enqueue "passport and another person" "^REJECTED similarity" \
     --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/biden.jpg"
 # The back stays where it is: the job carries its address and its digest.
 digest=$(sha256sum "$specimens/id_back.jpg" | cut -d' ' -f1)
@@ -136,9 +136,9 @@ WITH risen AS (
     WHERE j.public_id = d.id AND c.state = 'delivered' AND NOT d.called
     RETURNING d.n, d.name, c.last_http_status
 )
-SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE', 'LIVENESS',
-    'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen
-UNION ALL SELECT format('      %-28s     callback delivered, HTTP %s', name, last_http_status) FROM called;
+(SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE', 'LIVENESS',
+    'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen ORDER BY n)
+UNION ALL (SELECT format('      %-28s     callback delivered, HTTP %s', name, last_http_status) FROM called ORDER BY n);
 SELECT count(*) FROM public.demo_job WHERE NOT called;
 SQL
     )
@@ -162,8 +162,12 @@ CREATE VIEW public.demo_outcome AS
 SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status,
     concat_ws(' ', 1, CASE WHEN j.started_at IS NOT NULL THEN 2 END,
         (SELECT string_agg(s.status::text, ' ' ORDER BY s.status) FROM insp.step s WHERE s.job_id = j.id)) AS trail,
+    -- The decision, which capabilities it comes from, the codes of its reasons.
     concat_ws(' ', r.doc #>> '{decision,type}', r.doc #>> '{error,code}',
-        (SELECT string_agg(x ->> 'code' || ' ' || (x ->> 'message'), ', ')
+        (SELECT string_agg(concat_ws(' ', k.key, x #>> '{decision,details,label}'), ', ')
+         FROM jsonb_each(r.doc -> 'capabilities') k, jsonb_array_elements(k.value) x
+         WHERE x #>> '{decision,type}' = r.doc #>> '{decision,type}' AND x #>> '{decision,type}' IN ('REJECTED', 'WARNING')),
+        (SELECT string_agg(x ->> 'code', ', ')
          FROM jsonb_array_elements(r.doc -> 'rejectReasons') x)) AS outcome,
     round(1000 * extract(epoch FROM j.completed_at - j.started_at)) AS ms,
     coalesce(c.state, 'none') AS callback,

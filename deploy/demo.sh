@@ -75,9 +75,10 @@ note_job() {
 
 # By command: name, expected outcome, then the options of `inspectd enqueue`.
 enqueue() {
-    local name=$1 expected=$2
+    local name=$1 expected=$2 id
     shift 2
-    note_job "$name" "$expected" "$("$inspectd" enqueue --partner demo "$@")"
+    id=$("$inspectd" enqueue --partner demo "$@")
+    note_job "$name" "$expected" "$id"
 }
 
 # By SQL, as any client would in its own transaction: name, expected outcome, payload, front, and back or nothing.
@@ -95,7 +96,7 @@ SQL
 }
 
 say "enqueuing"
-enqueue "passport and its holder" "^PASSED|^WARNING" \
+enqueue "passport and its holder" "^(PASSED|WARNING liveness [A-Z_]+)\$" \
     --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/obama2.jpg"
 enqueue "passport and another person" "^REJECTED similarity" \
     --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/biden.jpg"
@@ -181,6 +182,14 @@ SELECT name AS job, workflow, trail AS "status trail", outcome AS decision, ms A
     callback || CASE WHEN calls > 0 AND verified = calls THEN ', verified' ELSE ', NOT VERIFIED' END AS callback,
     CASE WHEN expected = '' THEN '' WHEN outcome ~ expected THEN 'as expected' ELSE 'expected ' || expected END AS judgement
 FROM public.demo_outcome ORDER BY n;
+\echo What was read and compared:
+SELECT d.name AS job, x ->> 'documentNumber' AS number, concat_ws(' ', x ->> 'firstName', x ->> 'lastName') AS name,
+    coalesce(nullif(array_to_string(ARRAY(SELECT jsonb_array_elements_text(x #> '{mrz,lines}')), e'\n'), ''),
+        x #>> '{barcode,format}') AS "machine-readable",
+    round((s ->> 'similarity')::numeric, 4) AS similarity, s ->> 'threshold' AS threshold
+FROM public.demo_job d, LATERAL (SELECT insp.job_result(d.id) AS doc) r,
+    LATERAL (SELECT doc #> '{capabilities,extraction,0,data}' AS x, doc #> '{capabilities,similarity,0,data}' AS s) y
+WHERE x ? 'documentNumber' OR s ? 'similarity' ORDER BY d.n;
 SQL
 wrong=$(sql -c "SELECT $jobs - count(*) FROM public.demo_outcome
     WHERE status = 128 AND outcome ~ expected AND callback = 'delivered' AND calls > 0 AND verified = calls")

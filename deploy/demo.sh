@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Shows inspectd at work: real pictures through a real PostgreSQL queue, real analysis, signed callbacks.
 #
-# Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by SQL and
-# by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing running.
-# Exit status 0 only if every job ended as it should and every callback was delivered and its signature verified.
+# Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by
+# SQL and by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing
+# running. Exit status 0 only if every job ended as it should and every callback arrived with a good signature.
 #
 # Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]]
 #   your own pictures become one more job; its decision is shown and not judged
@@ -103,7 +103,8 @@ enqueue "passport and another person" "^REJECTED similarity" \
 # The back stays where it is: the job carries its address and its digest.
 digest=$(sha256sum "$specimens/id_back.jpg" | cut -d' ' -f1)
 enqueue_sql "identity card, back by URL" "^PASSED" "$(
-    printf '{"partner": "demo", "workflow": "id", "documentFormat": "TD1", "parts": {"BACK": {"url": "%s", "sha256": "%s"}}}' \
+    printf '{"partner": "demo", "workflow": "id", "documentFormat": "TD1",
+        "parts": {"BACK": {"url": "%s", "sha256": "%s"}}}' \
         "$receiver/image?file=id_back.jpg" "$digest"
 )" "$specimens/id_front.jpg"
 enqueue_sql "licence with PDF417" "^PASSED" '{"partner": "demo", "workflow": "id"}' \
@@ -137,8 +138,8 @@ WITH risen AS (
     WHERE j.public_id = d.id AND c.state = 'delivered' AND NOT d.called
     RETURNING d.n, d.name, c.last_http_status
 )
-(SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE', 'LIVENESS',
-    'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen ORDER BY n)
+(SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE',
+    'LIVENESS', 'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen ORDER BY n)
 UNION ALL (SELECT format('      %-28s     callback delivered, HTTP %s', name, last_http_status) FROM called ORDER BY n);
 SELECT count(*) FROM public.demo_job WHERE NOT called;
 SQL
@@ -167,7 +168,8 @@ SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status
     concat_ws(' ', r.doc #>> '{decision,type}', r.doc #>> '{error,code}',
         (SELECT string_agg(concat_ws(' ', k.key, x #>> '{decision,details,label}'), ', ')
          FROM jsonb_each(r.doc -> 'capabilities') k, jsonb_array_elements(k.value) x
-         WHERE x #>> '{decision,type}' = r.doc #>> '{decision,type}' AND x #>> '{decision,type}' IN ('REJECTED', 'WARNING')),
+         WHERE x #>> '{decision,type}' = r.doc #>> '{decision,type}'
+            AND x #>> '{decision,type}' IN ('REJECTED', 'WARNING')),
         (SELECT string_agg(x ->> 'code', ', ')
          FROM jsonb_array_elements(r.doc -> 'rejectReasons') x)) AS outcome,
     round(1000 * extract(epoch FROM j.completed_at - j.started_at)) AS ms,
@@ -180,7 +182,8 @@ FROM public.demo_job d JOIN insp.job j ON j.public_id = d.id
 \echo
 SELECT name AS job, workflow, trail AS "status trail", outcome AS decision, ms AS milliseconds,
     callback || CASE WHEN calls > 0 AND verified = calls THEN ', verified' ELSE ', NOT VERIFIED' END AS callback,
-    CASE WHEN expected = '' THEN '' WHEN outcome ~ expected THEN 'as expected' ELSE 'expected ' || expected END AS judgement
+    CASE WHEN expected = '' THEN '' WHEN outcome ~ expected THEN 'as expected' ELSE 'expected ' || expected END
+        AS judgement
 FROM public.demo_outcome ORDER BY n;
 \echo What was read and compared:
 SELECT d.name AS job, x ->> 'documentNumber' AS number, concat_ws(' ', x ->> 'firstName', x ->> 'lastName') AS name,

@@ -13,7 +13,13 @@ struct Block {
     double mass = 0;  // evidence, in character cells
 };
 
+/// How large the picture is looked at: enough for a document that fills it, or for a small one.
+enum class Look { coarse, fine };
+
 /// Candidate blocks, the one with most evidence first; empty when nothing looks like a zone.
-std::vector<Block> findBlocks(const cv::Mat &gray);
+std::vector<Block> findBlocks(const cv::Mat &gray, Look look);
+
+/// Whether a fine look shows more of this picture than a coarse one.
+bool isFineWorthwhile(const cv::Mat &gray);
 
 }  // namespace cvision::mrz

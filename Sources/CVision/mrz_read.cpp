@@ -9,6 +9,7 @@ namespace cvision::mrz {
 namespace {
 
 constexpr double certain = -0.25;  // score from which no further block is looked at
+constexpr double sufficient = -0.5;  // score from which the picture is not looked at again, larger
 constexpr int maxBlocks = 4;
 
 cv_point toPoint(cv::Point2d p) { return {p.x, p.y}; }
@@ -47,17 +48,19 @@ cv_status read(const cv::Mat &gray, cv_mrz_zone *zones, int32_t capacity, int32_
         return CV_OK;
     }
     std::vector<ZoneReading> best;
-    int tried = 0;
-    for (const Block &block : findBlocks(gray)) {
-        if (++tried > maxBlocks) {
+    for (const Look look : {Look::coarse, Look::fine}) {
+        if (look == Look::fine && (!isFineWorthwhile(gray) || (!best.empty() && best.front().score > sufficient))) {
             break;
         }
-        std::vector<ZoneReading> readings = readBlock(gray, block);
-        if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
-            best = std::move(readings);
-        }
-        if (!best.empty() && best.front().score > certain) {
-            break;
+        int tried = 0;
+        for (const Block &block : findBlocks(gray, look)) {
+            if (++tried > maxBlocks || (!best.empty() && best.front().score > certain)) {
+                break;
+            }
+            std::vector<ZoneReading> readings = readBlock(gray, block);
+            if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
+                best = std::move(readings);
+            }
         }
     }
     for (const ZoneReading &reading : best) {

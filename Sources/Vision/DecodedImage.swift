@@ -60,6 +60,19 @@ public final class DecodedImage {
     }
 }
 
+extension DecodedImage {
+    /// The colour at a position inside the image.
+    func rgb(x: Int, y: Int) -> (red: UInt8, green: UInt8, blue: UInt8)? {
+        var bgr: (UInt8, UInt8, UInt8) = (0, 0, 0)
+        let exists = withUnsafeMutableBytes(of: &bgr) { bytes in
+            cv_image_pixel(
+                self.pointer, UInt32(clamping: x), UInt32(clamping: y),
+                bytes.bindMemory(to: UInt8.self).baseAddress)
+        }
+        return exists ? (bgr.2, bgr.1, bgr.0) : nil
+    }
+}
+
 extension ImageFacts {
     fileprivate init(_ info: cv_image_info) {
         let format: ImageFormat =

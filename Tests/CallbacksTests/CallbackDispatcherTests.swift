@@ -248,4 +248,89 @@ struct CallbackDispatcherTests {
         }
         #expect(try self.receiver.received().count == 21)
     }
+
+    @Test func hostilePartnersAreBoundedAndDelayNobody() async throws {
+        var hostile: [String: [String]] = [:]
+        for path in ["/hang", "/drip-headers", "/flood", "/huge", "/drip"] {
+            let endpoint = try await self.endpoint(inFlight: 3)
+            hostile[path] = try await self.outbox.add(3, endpoint: endpoint, url: self.receiver.url(path))
+        }
+        let good = try await self.outbox.add(100, endpoint: self.endpoint(), url: self.receiver.url("/ok"))
+        let everything = Set(good + hostile.values.joined())
+        let unanswered = try #require(hostile["/hang"]) + #require(hostile["/drip-headers"])
+        let events = try await self.outbox.whileDispatching({ $0.timeout = .seconds(10) }) { _, events in
+            let isDone = try await self.outbox.wait(within: 100) {
+                Set(events.attempts.map(\.webhookID)).isSuperset(of: everything)
+            }
+            #expect(isDone)
+            return events.attempts
+        }
+        let outcomes = Dictionary(grouping: events, by: \.webhookID).mapValues { $0[0] }
+        #expect(good.allSatisfy { outcomes[$0]?.outcome == .delivered })
+        // Answered 200 before they began to flood or to drip: delivered, but bounded.
+        for path in ["/flood", "/huge", "/drip"] {
+            #expect(hostile[path]?.allSatisfy { outcomes[$0]?.outcome == .delivered } == true)
+        }
+        #expect(unanswered.allSatisfy { outcomes[$0]?.outcome == .failed && outcomes[$0]?.error == "timed out" })
+        #expect(events.allSatisfy { $0.milliseconds < 60_000 })
+        // Nobody waited for those who never answer: all others were through before the first of them was given up.
+        let order = events.map(\.webhookID)
+        let firstTimeout = try #require(order.firstIndex { unanswered.contains($0) })
+        let lastGood = try #require(order.lastIndex { good.contains($0) })
+        #expect(lastGood < firstTimeout)
+    }
+
+    @Test func neverMoreUnderWayThanTheEndpointAllows() async throws {
+        let endpoint = try await self.endpoint(inFlight: 2)
+        try await self.outbox.add(20, endpoint: endpoint, url: self.receiver.url("/hang"))
+        try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
+            try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
+                _ = try await self.receiver.received(within: 20) { $0.count >= 2 }
+                try await Task.sleep(for: .seconds(2))
+                #expect(try await self.outbox.count("lease_until > now()") == 2)
+            }
+        }
+        #expect(try self.receiver.received().count == 2)
+    }
+
+    @Test func operatorsHoldEnableReplayAndBury() async throws {
+        let endpoint = try await self.endpoint()
+        let url = self.receiver.url("/ok")
+        let ids = try await self.outbox.add(3, endpoint: endpoint, url: url)
+        func call(_ sql: String, _ parameters: [PostgresValue]) async throws -> PostgresRow {
+            try await self.outbox.connection.query("SELECT \(sql)", parameters)[0]
+        }
+        #expect(try await call("insp.callback_disable($1)", [.int(endpoint)]).int(0) == 3)
+        await self.outbox.dispatch()
+        #expect(try self.receiver.received().isEmpty)
+        #expect(try await self.outbox.row(ids[0]).state == "held")
+
+        #expect(try await call("insp.callback_bury($1)", [.text(ids[2])]).bool(0))
+        #expect(try await call("insp.callback_enable($1)", [.int(endpoint)]).int(0) == 2)
+        await self.outbox.dispatch()
+        #expect(Set(try self.receiver.received().map(\.webhookId)) == Set(ids[..<2]))
+
+        // The buried one is dead; a replay of the period sends it, and with p_delivered the others again too.
+        let replay = "insp.callback_replay($1, now() - interval '1 hour', now(), $2, 1000)"
+        #expect(try await call(replay, [.int(endpoint), .bool(false)]).int(0) == 1)
+        await self.outbox.dispatch()
+        #expect(try self.receiver.received().map(\.webhookId).filter { $0 == ids[2] }.count == 1)
+        #expect(try await call("insp.callback_replay($1)", [.text(ids[0])]).bool(0))
+        #expect(try await !call("insp.callback_replay($1)", [.text("msg_unknown")]).bool(0))
+        await self.outbox.dispatch()
+        let again = try self.receiver.received().filter { $0.webhookId == ids[0] }
+        #expect(again.count == 2 && again.allSatisfy { $0.verified } && again[0].body == again[1].body)
+        #expect(try await self.outbox.attempts(ids[0]).map(\.number) == [1, 2])
+    }
+
+    @Test func benchmarkMeasuresTheWholeWay() async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+        benchmark.callbacks = 200
+        benchmark.endpoints = 4
+        benchmark.hungEndpoints = 1
+        let report = try await benchmark.run()
+        #expect(report.postsPerSecond > 0 && report.deliveriesPerSecond > 0 && report.cpuMicrosecondsPerPost > 0)
+        #expect(report.latencyMedianMilliseconds > 0)
+        #expect(report.latencyMedianMilliseconds <= report.latencyP99Milliseconds)
+    }
 }

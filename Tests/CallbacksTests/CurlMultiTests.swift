@@ -21,6 +21,7 @@ struct CurlMultiTests {
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
             setenv(name, "http://127.0.0.1:9", 1)
         }
+        for name in ["no_proxy", "NO_PROXY"] { unsetenv(name) }
     }()
 
     private func post(

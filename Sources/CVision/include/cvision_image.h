@@ -67,6 +67,9 @@ typedef struct {
 cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits, cv_image **image,
                           cv_image_info *info, cv_error *error);
 
+/// Copies the pixel at (x, y) as blue, green, red. False if there is none.
+bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3]);
+
 /// Frees `image`, which may be null.
 void cv_image_free(cv_image *image);
 

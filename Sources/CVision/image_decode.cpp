@@ -122,8 +122,6 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
     using namespace cvision;
     *image = nullptr;
     return guard(error, [&] {
-        // Analyzers are one process per core and are forked: worker threads would neither help nor survive.
-        if (cv::getNumThreads() != 1) cv::setNumThreads(1);
         const Source source{bytes, length};
         cv_image_format format;
         Decoder decode;

@@ -99,8 +99,8 @@ import Testing
 
     @Test func proofThatItReadsOutweighsWhatMeasuresReadability() {
         let facts = self.changed {
-            $0.quality.edgeWidth = 9
-            $0.quality.glareShare = 0.2
+            $0.quality.edgeWidth = 6
+            $0.quality.glareShare = 0.05
             $0.quality.occlusion = 0.1
             $0.outline?.cornersOutside = 2
             $0.outline?.aspectRatio = 1.1
@@ -110,6 +110,11 @@ import Testing
             UsabilityRules.decide(facts, reading: .unproven, part: "FRONT").reasons.map(\.code) == [
                 2001, 2003, 2004, 2006,
             ])
+    }
+
+    @Test func proofThatItReadsDoesNotOutweighMassiveDefects() {
+        #expect(self.label(self.changed { $0.quality.edgeWidth = 9 }, .proven) == "BLURRED")
+        #expect(self.label(self.changed { $0.quality.glareShare = 0.15 }, .proven) == "GLARE")
     }
 
     @Test func proofThatItReadsDoesNotOutweighACopyOrDarkness() {
@@ -185,8 +190,9 @@ import Testing
         FaceFacts(
             box: Box(x: 0, y: 0, width: width, height: width), landmarks: [], detectionScore: 1,
             quality: FaceQuality(
-                interEyeDistance: 60, roll: 0, luminanceMean: 0.4, overExposed: 0, underExposed: 0, sharpness: 100,
-                centreX: 0.5, eyeLineY: 0.6), feature: nil)
+                interEyeDistance: 60, roll: 0, yawOffset: 0, luminanceMean: 0.4, luminanceVariance: 0.1, overExposed: 0,
+                underExposed: 0, illuminationUniformity: 1, dynamicRange: 7, chroma: 30, sharpness: 100, centreX: 0.5,
+                eyeLineY: 0.6, headWidth: 0.5, visible: 1), feature: nil)
     }
 
     @Test func twoPicturesOfTheSameSideAreNoticed() {

@@ -10,7 +10,8 @@ constexpr int shapes[] = {30, 36, 44};  // cells per line (Doc 9303-4, -5, -6, -
 constexpr double accepted = -0.8;       // score below which a layout is no zone
 constexpr double doubtful = -0.5;       // score below which the zone is also read upside down
 constexpr double unreadable = -0.6;     // confidence of a line that is none
-constexpr double hopeless = -1.5;       // score below which turning it does not help either
+constexpr double dismissed = -0.9;      // confidence of a block's longest line below which the others are not read
+constexpr double hopeless = -1.25;      // score below which turning it does not help either
 constexpr double reversal = 0.3;        // how much better it must read than in the direction that the detector saw
 constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
 constexpr double unusedLine = 0.25;     // what a layout pays for each readable line that it leaves out
@@ -289,7 +290,16 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Block &block) {
         return {};
     }
     std::vector<Candidate> candidates;
-    for (const LineModel &line : block.lines) {
+    std::vector<LineModel> lines = block.lines;
+    if (lines.size() > 2) {
+        // Ordinary print is dismissed by its longest line, before time is spent on the others.
+        const auto longest = std::max_element(
+            lines.begin(), lines.end(), [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
+        if (examine(patch, *longest).confidence < dismissed) {
+            return {};
+        }
+    }
+    for (const LineModel &line : lines) {
         candidates.push_back(examine(patch, line));
     }
     if (!selectAlike(candidates)) {

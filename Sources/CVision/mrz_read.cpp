@@ -10,6 +10,7 @@ namespace {
 
 constexpr double certain = -0.25;  // score from which no further block is looked at
 constexpr double sufficient = -0.5;  // score from which the picture is not looked at again, larger
+constexpr double promising = 0.6;    // probability of a line somewhere from which that is worth the time
 constexpr int maxBlocks = 4;
 
 cv_point toPoint(cv::Point2d p) { return {p.x, p.y}; }
@@ -48,12 +49,16 @@ cv_status read(const cv::Mat &gray, cv_mrz_zone *zones, int32_t capacity, int32_
         return CV_OK;
     }
     std::vector<ZoneReading> best;
+    double strongest = 1;
     for (const Look look : {Look::coarse, Look::fine}) {
-        if (look == Look::fine && (!isFineWorthwhile(gray) || (!best.empty() && best.front().score > sufficient))) {
+        const bool enough = !best.empty() && best.front().score > sufficient;
+        if (look == Look::fine && (enough || strongest < promising || !isFineWorthwhile(gray))) {
             break;
         }
+        const Sight sight = findBlocks(gray, look);
+        strongest = sight.strongest;
         int tried = 0;
-        for (const Block &block : findBlocks(gray, look)) {
+        for (const Block &block : sight.blocks) {
             if (++tried > maxBlocks || (!best.empty() && best.front().score > certain)) {
                 break;
             }

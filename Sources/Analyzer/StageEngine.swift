@@ -16,6 +16,9 @@ public final class StageEngine: AnalyzerEngine {
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
     public init(models: String) throws(InspectError) {
         self.faces = try FaceEngine(models: models)
+        // Libraries set themselves up at first use, and an analyzer can open no file for that: so the first use is here.
+        // What they allocate is then shared by every process, too.
+        _ = try self.document(DecodedImage.testCard(width: 720, height: 480))
     }
 
     public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {

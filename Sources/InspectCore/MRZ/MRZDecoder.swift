@@ -15,14 +15,16 @@ public struct MRZDecoder: Sendable {
     private static let failedCheck: Double = -3.9
     /// A wrong character fails its own check digit and the composite one together.
     private static let failedComposite: Double = -1.6
-    /// Log-odds of a document code that the format does not have, beside those of its character.
+    /// Log-odds of a document code that the format does not have, once for its character and once for the layout: a code
+    /// tells formats apart, so it must not be read into a part of another one.
     private static let foreignCode: Double = -3
     /// Log-odds of a single letter among the fillers after a name.
     private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
     private static let negligible: Float = 0.0005
-    /// Mean log-probability per character below which nothing legible was seen.
-    private static let illegible: Double = -0.75
+    /// Mean log-probability of the likeliest characters below which a zone would be made up more than read: legible
+    /// pictures stay above −0.1, strongly blurred or glared ones below −0.24 (measured).
+    private static let illegible: Double = -0.2
 
     /// The likeliest zone that one of `lattices` can be read as, or `nil` when none is legible.
     public func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
@@ -64,27 +66,30 @@ public struct MRZDecoder: Sendable {
         var text = format.lineLengths.map { [UInt8](repeating: MRZText.filler, count: $0) }
         var choices: [Choice] = []
         var seen = 0.0
+        var clarity = 0.0
         for (line, cells) in lattice.lines.enumerated() {
             for (cell, probabilities) in cells.enumerated() {
                 guard probabilities.count == MRZText.alphabet.count, let top = probabilities.max() else { return nil }
                 let alphabet = alphabets[line][cell]
+                let penalty = alphabet.isCode ? Self.foreignCode : Self.foreignCharacter
                 let weighed = zip(MRZText.alphabet, probabilities).compactMap { byte, probability in
                     probability < top * Self.negligible
                         ? nil
                         : (
                             byte: byte,
                             log: log(Double(max(probability, 1e-6)))
-                                + (alphabet.allows(byte) ? 0 : Self.foreignCharacter)
+                                + (alphabet.allows(byte) ? 0 : penalty)
                         )
                 }.sorted { $0.log > $1.log }
                 text[line][cell] = weighed[0].byte
                 seen += weighed[0].log
+                clarity += log(Double(max(top, 1e-6)))
                 for other in weighed.dropFirst().prefix(3) {
                     choices.append(Choice(line: line, cell: cell, byte: other.byte, cost: other.log - weighed[0].log))
                 }
             }
         }
-        guard seen / Double(format.lineLengths.reduce(0, +)) > Self.illegible else { return nil }
+        guard clarity / Double(format.lineLengths.reduce(0, +)) > Self.illegible else { return nil }
         self.dropStrayLetters(&text, in: layout.name, lattice: lattice)
         let fits = self.codeFits(text, layout: layout, format: format)
         let score = seen + (fits ? 0 : Self.foreignCode)

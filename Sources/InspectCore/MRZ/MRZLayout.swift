@@ -16,6 +16,9 @@ enum MRZAlphabet {
     /// F, M, `<` (Doc 9303-3 §4: X of the visual zone becomes `<`), and X, which some issuers print.
     case sex
 
+    /// Whether this is the first character of a document code.
+    var isCode: Bool { self == .cardCode || self == .passportCode || self == .visaCode }
+
     func allows(_ byte: UInt8) -> Bool {
         let isDigit = (0x30...0x39).contains(byte)
         let isFiller = byte == MRZText.filler

@@ -24,7 +24,8 @@ import Testing
             try await service.waitForNone("SELECT count(*) FROM insp.job WHERE status < 128", within: .seconds(60)))
         let rows = try await service.connection.query(
             "SELECT detail ->> 'code' AS code FROM insp.event WHERE kind = 'retry'")
-        #expect(try rows.map { try $0.string("code") } == [code])
+        let codes = try rows.map { try $0.string("code") }
+        #expect(codes == [code])
         let dead = try await service.connection.query("SELECT count(*) FROM insp.dead")[0].int(0)
         #expect(dead == 0)
         worker.send(SIGTERM)

@@ -56,9 +56,10 @@ import Testing
             #expect(result.at("error.code") as? String == code)
             #expect(result.at("decision.type") as? String == "NOT_EXECUTED")
         }
-        let received = try await service.receiver.received(within: 30) { $0.count >= expected.count }
-        #expect(Set(received.map(\.webhookId)).count == expected.count)
-        #expect(received.allSatisfy(\.verified))
+        let count = expected.count
+        let received = try await service.receiver.received(within: 30) { $0.count >= count }
+        #expect(Set(received.map(\.webhookId)).count == count)
+        #expect(!received.contains { !$0.verified })
     }
 
     @Test func `What no job can be made of is refused with its code`() async throws {

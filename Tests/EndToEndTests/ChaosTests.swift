@@ -61,7 +61,7 @@ import Testing
         let received = try service.receiver.received()
         let bodies = Dictionary(grouping: received, by: \.webhookId)
         #expect(bodies.count == 1000)
-        #expect(received.allSatisfy(\.verified))
+        #expect(!received.contains { !$0.verified })
         #expect(bodies.values.allSatisfy { Set($0.map(\.body)).count == 1 })
 
         for worker in workers { worker.send(SIGTERM) }

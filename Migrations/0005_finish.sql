@@ -1,14 +1,14 @@
 -- The one way to 128. Workers' results, given-up, cancelled and expired jobs all end in insp.finish.
 
 CREATE FUNCTION insp.definition_key(p_workflow text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE p_workflow WHEN 'id' THEN '2' WHEN 'id_identity' THEN '3' WHEN 'similarity' THEN '5'
         WHEN 'liveness' THEN '6' WHEN 'authentication' THEN '9' WHEN 'enrollment' THEN 'enrollment' END
 $$;
 COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API; null: no such workflow';
 
 CREATE FUNCTION insp.iso_time(p_time timestamptz) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT to_char(p_time AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 COMMENT ON FUNCTION insp.iso_time(timestamptz) IS 'A time as ISO 8601 in UTC with milliseconds';

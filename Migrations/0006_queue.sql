@@ -359,18 +359,18 @@ BEGIN
     requeued := 0;
     given_up := 0;
     workers := 0;
+    dead := '{}';
     -- After a restart of the database every worker looks silent; they get the time to come back first.
-    IF pg_postmaster_start_time() > clock_timestamp() - p_dead_after - interval '5 s' THEN
-        RETURN;
+    IF pg_postmaster_start_time() < clock_timestamp() - p_dead_after - interval '5 s' THEN
+        -- Silence must be seen twice, 2 s apart: a database that was frozen would otherwise, on waking, find all its
+        -- workers silent before their waiting heartbeats get through.
+        UPDATE insp.worker w SET suspect_at = clock_timestamp()
+        WHERE w.heartbeat_at < clock_timestamp() - (p_dead_after - interval '2.5 s') AND w.suspect_at IS NULL;
+        SELECT coalesce(array_agg(w.id), '{}') INTO dead FROM (
+            SELECT w.id FROM insp.worker w
+            WHERE w.heartbeat_at < clock_timestamp() - p_dead_after AND w.suspect_at < clock_timestamp() - interval '2 s'
+            FOR UPDATE SKIP LOCKED) w;
     END IF;
-    -- Silence must be seen twice, 2 s apart: a database that was frozen would otherwise, on waking, find all its workers
-    -- silent before their waiting heartbeats get through.
-    UPDATE insp.worker w SET suspect_at = clock_timestamp()
-    WHERE w.heartbeat_at < clock_timestamp() - (p_dead_after - interval '2.5 s') AND w.suspect_at IS NULL;
-    SELECT coalesce(array_agg(w.id), '{}') INTO dead FROM (
-        SELECT w.id FROM insp.worker w
-        WHERE w.heartbeat_at < clock_timestamp() - p_dead_after AND w.suspect_at < clock_timestamp() - interval '2 s'
-        FOR UPDATE SKIP LOCKED) w;
     WITH stale AS MATERIALIZED (
         -- Leases of dead workers, of workers that are gone (claimed while being rescued), and past their deadline.
         SELECT l.ctid AS row FROM insp.lease l

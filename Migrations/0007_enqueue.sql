@@ -1,5 +1,8 @@
 -- What callers use: enqueue, read a result, cancel. Everything is checked here, so that each caller in each language gets
 -- the same one clear error.
+--
+-- The helpers that callers cannot execute set no search_path: they run under that of the entry function, and a setting
+-- costs more than most of them do.
 
 CREATE TYPE insp.request AS (
     partner_id integer,
@@ -19,11 +22,16 @@ CREATE TYPE insp.request AS (
 COMMENT ON TYPE insp.request IS 'A payload that was checked, taken apart';
 
 CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     piece text[];
     host text;
 BEGIN
+    -- The common case in one look; everything else is taken apart to say what is wrong.
+    IF length(p_url) <= p_max AND p_url ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
+        AND p_url !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)' THEN
+        RETURN NULL;
+    END IF;
     IF length(p_url) > p_max THEN
         RETURN format('longer than %s characters', p_max);
     ELSIF p_url ~ '[^\x21-\x7e]' THEN
@@ -65,7 +73,7 @@ COMMENT ON FUNCTION insp.url_problem(text, integer, boolean, boolean) IS
     'What is wrong with a URL to call, or null. Addresses are checked again when the name is resolved';
 
 CREATE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF jsonb_typeof(p_payload -> p_key) <> 'string' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a string');
@@ -76,7 +84,7 @@ $$;
 COMMENT ON FUNCTION insp.request_text(jsonb, text) IS 'A string of a payload; refuses other types';
 
 CREATE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamptz
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     value constant text := insp.request_text(p_payload, p_key);
 BEGIN
@@ -91,47 +99,49 @@ END
 $$;
 COMMENT ON FUNCTION insp.request_time(jsonb, text) IS 'A time of a payload (RFC 3339 with its offset); refuses other types';
 
+CREATE FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    problem text;
+BEGIN
+    IF jsonb_typeof(p_part) <> 'object' OR p_part - ARRAY['url', 'sha256'] <> '{}' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is not an object of url and sha256', p_kind));
+    ELSIF jsonb_typeof(p_part -> 'url') IS DISTINCT FROM 'string' THEN
+        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': no url');
+    ELSIF coalesce(p_part ->> 'sha256', '') !~ '^[0-9A-Fa-f]{64}$' THEN
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind || ': a part by URL needs its sha256');
+    END IF;
+    problem := insp.url_problem(p_part ->> 'url', 2048, p_allow_http, p_allow_private);
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': ' || problem);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_part_url(text, jsonb, boolean, boolean) IS 'Refuses a part by URL if anything in it is wrong';
+
 CREATE FUNCTION insp.check_part_urls(p_parts jsonb, p_allow_http boolean, p_allow_private boolean) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     kind text;
     part jsonb;
-    problem text;
 BEGIN
     IF jsonb_typeof(p_parts) <> 'object' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'parts is not an object');
     END IF;
-    FOR kind, part IN
-        SELECT e.key, i.value
-        FROM jsonb_each(p_parts) e, LATERAL (
-            SELECT e.value WHERE jsonb_typeof(e.value) <> 'array'
-            UNION ALL
-            SELECT a.value FROM jsonb_array_elements(CASE WHEN jsonb_typeof(e.value) = 'array' THEN e.value ELSE '[]' END) a
-        ) i
-    LOOP
-        IF kind <> ALL (insp.part_kinds()) THEN
+    FOR kind IN SELECT k FROM jsonb_object_keys(p_parts) k LOOP
+        part := p_parts -> kind;
+        IF kind <> ALL (ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB']) THEN
             PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(kind), 40));
-        ELSIF jsonb_typeof(part) <> 'object' OR part - ARRAY['url', 'sha256'] <> '{}' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is not an object of url and sha256', kind));
-        ELSIF jsonb_typeof(part -> 'url') IS DISTINCT FROM 'string' THEN
-            PERFORM insp.refuse('PART_URL_INVALID', kind || ': no url');
-        ELSIF coalesce(part ->> 'sha256', '') !~ '^[0-9A-Fa-f]{64}$' THEN
-            PERFORM insp.refuse('DIGEST_INVALID', kind || ': a part by URL needs its sha256');
-        END IF;
-        problem := insp.url_problem(part ->> 'url', 2048, p_allow_http, p_allow_private);
-        IF problem IS NOT NULL THEN
-            PERFORM insp.refuse('PART_URL_INVALID', kind || ': ' || problem);
-        END IF;
-    END LOOP;
-    FOR kind, part IN SELECT e.key, e.value FROM jsonb_each(p_parts) e WHERE jsonb_typeof(e.value) = 'array' LOOP
-        IF kind NOT IN (SELECT unnest(insp.part_kinds())) THEN
-            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(kind), 40));
+        ELSIF jsonb_typeof(part) <> 'array' THEN
+            PERFORM insp.check_part_url(kind, part, p_allow_http, p_allow_private);
         ELSIF kind <> 'FRAMES' THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', kind));
         ELSIF jsonb_array_length(part) = 0 THEN
             PERFORM insp.refuse('PART_EMPTY', kind);
         ELSIF jsonb_array_length(part) > 256 THEN
             PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+        ELSE
+            PERFORM insp.check_part_url(kind, f, p_allow_http, p_allow_private) FROM jsonb_array_elements(part) f;
         END IF;
     END LOOP;
 END
@@ -145,7 +155,7 @@ $$;
 COMMENT ON FUNCTION insp.part_kinds() IS 'The names of parts';
 
 CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     r insp.request;
     partner insp.partner;
@@ -153,6 +163,7 @@ DECLARE
     flow text;
     kinds text[] := p_inline;
     name text;
+    needle text;
     value jsonb;
     problem text;
 BEGIN
@@ -172,7 +183,8 @@ BEGIN
     IF NOT p ? 'partner' THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload names no partner');
     END IF;
-    SELECT * INTO partner FROM insp.partner x WHERE x.name = insp.request_text(p, 'partner');
+    needle := insp.request_text(p, 'partner');
+    SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
     IF NOT FOUND THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN');
     ELSIF NOT partner.enabled THEN
@@ -202,14 +214,16 @@ BEGIN
     END IF;
     r.region := coalesce(partner.region, 0);
     IF p ? 'region' THEN
-        SELECT g.id INTO r.region FROM insp.region g WHERE g.name = insp.request_text(p, 'region');
+        needle := insp.request_text(p, 'region');
+        SELECT g.id INTO r.region FROM insp.region g WHERE g.name = needle;
         IF NOT FOUND THEN
             PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40));
         END IF;
     END IF;
 
     FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
-        IF p ? name AND length(insp.request_text(p, name)) > 100 THEN
+        CONTINUE WHEN NOT p ? name;
+        IF length(insp.request_text(p, name)) > 100 THEN
             PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
         END IF;
     END LOOP;
@@ -302,12 +316,12 @@ BEGIN
         PERFORM insp.check_part_urls(p -> 'parts', coalesce(endpoint.allow_http, false),
             coalesce(endpoint.allow_private, false));
         r.part_urls := p -> 'parts';
-        FOR name IN SELECT jsonb_object_keys(r.part_urls) LOOP
-            IF name = ANY (p_inline) THEN
-                PERFORM insp.refuse('PART_UNEXPECTED', name || ' was given both as bytes and by URL');
-            END IF;
-            kinds := kinds || name;
-        END LOOP;
+        kinds := ARRAY(SELECT jsonb_object_keys(r.part_urls));
+        IF kinds && p_inline THEN
+            PERFORM insp.refuse('PART_UNEXPECTED',
+                (SELECT k FROM unnest(kinds) k WHERE k = ANY (p_inline) LIMIT 1) || ' was given both as bytes and by URL');
+        END IF;
+        kinds := kinds || p_inline;
     END IF;
     IF p ? 'digests' THEN
         r.digests := p -> 'digests';

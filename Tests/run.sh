@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every check and every test: formatting, a build in which warnings are errors, the Swift tests against a private
-# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running. Under 20 minutes on two cores.
+# Runs every check and every test: formatting, a build in which warnings are errors, Swift tests against a private
+# PostgreSQL, the tests of the specimens. Installs what is missing, leaves nothing running, takes below 20 minutes.
 #
 # Usage: Tests/run.sh [--filter REGEX]     with a filter only the Swift tests that match it
 # The last line is "N passed, N failed"; exit status 0 only if nothing failed.
@@ -66,11 +66,16 @@ passed=$((passed + 1))
 say "tests"
 status=0
 # A test that hangs fails the run instead of holding it up.
-timeout --kill-after=10 900 swift test --skip-build "${flags[@]}" ${filter[@]+"${filter[@]}"} 2>&1 | tee "$scratch/tests.log" || status=$?
-# Swift Testing writes one line when a test begins and one when it ends; a crash leaves tests that only began.
-began=$(grep -cE '^. Test .* started\.$' "$scratch/tests.log" || true)
-runs=$(grep -cE '^. Test run started\.$' "$scratch/tests.log" || true)
-good=$(grep -E '^. Test .* passed after ' "$scratch/tests.log" | grep -cvE '^. Test run with ' || true)
+timeout --kill-after=10 900 swift test --skip-build "${flags[@]}" ${filter[@]+"${filter[@]}"} 2>&1 |
+    tee "$scratch/tests.log" || status=$?
+# Swift Testing writes one line when a test begins and one when it ends; a crash leaves tests that only began, and bytes
+# of its own in the log.
+count() {
+    LC_ALL=C grep -acE "^[^ ]+ $1" "$scratch/tests.log" || true
+}
+began=$(count 'Test .* started\.$')
+runs=$(count 'Test run started\.$')
+good=$(($(count 'Test .* passed after ') - $(count 'Test run with .* passed after ')))
 bad=$((began - runs - good))
 if [ "$status" -ne 0 ] && [ "$bad" -le 0 ]; then bad=1; fi
 passed=$((passed + good))

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Shows inspectd at work: real pictures through a real PostgreSQL queue, real analysis, signed callbacks.
 #
-# Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by SQL and
-# by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing running.
-# Exit status 0 only if every job ended as it should and every callback was delivered and its signature verified.
+# Installs what is missing, builds, starts a private PostgreSQL, a callback receiver and a worker, enqueues jobs by
+# SQL and by command, shows their status rising to 128 and the callbacks arriving, and ends with a table. Leaves nothing
+# running. Exit status 0 only if every job ended as it should and every callback arrived with a good signature.
 #
 # Usage: deploy/demo.sh [--front FILE [--back FILE] [--face FILE] [--workflow W]]
 #   your own pictures become one more job; its decision is shown and not judged
@@ -75,9 +75,10 @@ note_job() {
 
 # By command: name, expected outcome, then the options of `inspectd enqueue`.
 enqueue() {
-    local name=$1 expected=$2
+    local name=$1 expected=$2 id
     shift 2
-    note_job "$name" "$expected" "$("$inspectd" enqueue --partner demo "$@")"
+    id=$("$inspectd" enqueue --partner demo "$@")
+    note_job "$name" "$expected" "$id"
 }
 
 # By SQL, as any client would in its own transaction: name, expected outcome, payload, front, and back or nothing.
@@ -95,14 +96,15 @@ SQL
 }
 
 say "enqueuing"
-enqueue "passport and its holder" "^PASSED|^WARNING" \
+enqueue "passport and its holder" "^(PASSED|WARNING liveness [A-Z_]+)\$" \
     --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/obama2.jpg"
-enqueue "passport and another person" "^REJECTED" \
+enqueue "passport and another person" "^REJECTED similarity" \
     --workflow id_identity --front "$specimens/passport.jpg" --face "$faces/biden.jpg"
 # The back stays where it is: the job carries its address and its digest.
 digest=$(sha256sum "$specimens/id_back.jpg" | cut -d' ' -f1)
 enqueue_sql "identity card, back by URL" "^PASSED" "$(
-    printf '{"partner": "demo", "workflow": "id", "documentFormat": "TD1", "parts": {"BACK": {"url": "%s", "sha256": "%s"}}}' \
+    printf '{"partner": "demo", "workflow": "id", "documentFormat": "TD1",
+        "parts": {"BACK": {"url": "%s", "sha256": "%s"}}}' \
         "$receiver/image?file=id_back.jpg" "$digest"
 )" "$specimens/id_front.jpg"
 enqueue_sql "licence with PDF417" "^PASSED" '{"partner": "demo", "workflow": "id"}' \
@@ -136,9 +138,9 @@ WITH risen AS (
     WHERE j.public_id = d.id AND c.state = 'delivered' AND NOT d.called
     RETURNING d.n, d.name, c.last_http_status
 )
-SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE', 'LIVENESS',
-    'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen
-UNION ALL SELECT format('      %-28s     callback delivered, HTTP %s', name, last_http_status) FROM called;
+(SELECT format('      %-28s %3s %s', name, shown, (ARRAY['QUEUED', 'STARTED', 'ACQUIRED', 'DOCUMENT', 'FACE',
+    'LIVENESS', 'DECIDED', 'FINISHED'])[1 + log(2, shown)::int]) FROM risen ORDER BY n)
+UNION ALL (SELECT format('      %-28s     callback delivered, HTTP %s', name, last_http_status) FROM called ORDER BY n);
 SELECT count(*) FROM public.demo_job WHERE NOT called;
 SQL
     )
@@ -162,8 +164,13 @@ CREATE VIEW public.demo_outcome AS
 SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status,
     concat_ws(' ', 1, CASE WHEN j.started_at IS NOT NULL THEN 2 END,
         (SELECT string_agg(s.status::text, ' ' ORDER BY s.status) FROM insp.step s WHERE s.job_id = j.id)) AS trail,
+    -- The decision, which capabilities it comes from, the codes of its reasons.
     concat_ws(' ', r.doc #>> '{decision,type}', r.doc #>> '{error,code}',
-        (SELECT string_agg(x ->> 'code' || ' ' || (x ->> 'message'), ', ')
+        (SELECT string_agg(concat_ws(' ', k.key, x #>> '{decision,details,label}'), ', ')
+         FROM jsonb_each(r.doc -> 'capabilities') k, jsonb_array_elements(k.value) x
+         WHERE x #>> '{decision,type}' = r.doc #>> '{decision,type}'
+            AND x #>> '{decision,type}' IN ('REJECTED', 'WARNING')),
+        (SELECT string_agg(x ->> 'code', ', ')
          FROM jsonb_array_elements(r.doc -> 'rejectReasons') x)) AS outcome,
     round(1000 * extract(epoch FROM j.completed_at - j.started_at)) AS ms,
     coalesce(c.state, 'none') AS callback,
@@ -175,8 +182,17 @@ FROM public.demo_job d JOIN insp.job j ON j.public_id = d.id
 \echo
 SELECT name AS job, workflow, trail AS "status trail", outcome AS decision, ms AS milliseconds,
     callback || CASE WHEN calls > 0 AND verified = calls THEN ', verified' ELSE ', NOT VERIFIED' END AS callback,
-    CASE WHEN expected = '' THEN '' WHEN outcome ~ expected THEN 'as expected' ELSE 'expected ' || expected END AS judgement
+    CASE WHEN expected = '' THEN '' WHEN outcome ~ expected THEN 'as expected' ELSE 'expected ' || expected END
+        AS judgement
 FROM public.demo_outcome ORDER BY n;
+\echo What was read and compared:
+SELECT d.name AS job, x ->> 'documentNumber' AS number, concat_ws(' ', x ->> 'firstName', x ->> 'lastName') AS name,
+    coalesce(nullif(array_to_string(ARRAY(SELECT jsonb_array_elements_text(x #> '{mrz,lines}')), e'\n'), ''),
+        x #>> '{barcode,format}') AS "machine-readable",
+    round((s ->> 'similarity')::numeric, 4) AS similarity, s ->> 'threshold' AS threshold
+FROM public.demo_job d, LATERAL (SELECT insp.job_result(d.id) AS doc) r,
+    LATERAL (SELECT doc #> '{capabilities,extraction,0,data}' AS x, doc #> '{capabilities,similarity,0,data}' AS s) y
+WHERE x ? 'documentNumber' OR s ? 'similarity' ORDER BY d.n;
 SQL
 wrong=$(sql -c "SELECT $jobs - count(*) FROM public.demo_outcome
     WHERE status = 128 AND outcome ~ expected AND callback = 'delivered' AND calls > 0 AND verified = calls")

@@ -27,7 +27,10 @@ as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
     elif command -v sudo >/dev/null; then
-        sudo -n "$@" || { echo "install-deps: sudo refused '$*'; run deploy/install-deps.sh as root once" >&2; return 1; }
+        sudo -n "$@" || {
+            echo "install-deps: sudo refused '$*'; run deploy/install-deps.sh as root once" >&2
+            return 1
+        }
     else
         echo "install-deps: needs root for '$*', and sudo is not installed" >&2
         return 1
@@ -42,7 +45,7 @@ done
 
 if [ "${#missing[@]}" -gt 0 ]; then
     echo "install-deps: installing ${missing[*]}" >&2
-    # Debian's package would create and start a cluster that nothing here uses; the setting holds for this installation only.
+    # Debian's package would create and start a cluster that nothing here uses; the setting is for this time only.
     quiet_cluster=/etc/postgresql-common/createcluster.d/inspectd-install.conf
     if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then
         trap 'as_root rm -f "$quiet_cluster"' EXIT

@@ -56,13 +56,13 @@ family() {
     done
 }
 
-# Asks the processes to stop, waits up to 15 s, then kills what is left. Prints how many had to be killed.
+# Asks the processes to stop, waits up to 25 s, then kills what is left and fails.
 stop_all() {
     [ "$#" -gt 0 ] || return 0
     local pids pid waited=0
     mapfile -t pids < <(family "$@")
     kill -TERM "$@" 2>/dev/null || true
-    while [ "$waited" -lt 150 ]; do
+    while [ "$waited" -lt 250 ]; do
         local alive=0
         for pid in "${pids[@]}"; do
             if [ -d "/proc/$pid" ] && ! grep -qs '^State:.*Z' "/proc/$pid/status"; then alive=1; fi

@@ -1,4 +1,4 @@
-// PDF417 by ZXing: first on the picture as it is, then on the regions that look like a symbol, straightened and cleaned.
+// PDF417 by ZXing: first on the picture as it is, then on the regions that look like a symbol, straightened.
 #define ZX_USE_UTF8 1
 #include <ZXing/ReadBarcode.h>
 
@@ -55,14 +55,17 @@ bool scan(const cv::Mat &gray, ZXing::Binarizer binarizer, const Back &back, cv_
         cv_barcodes::Entry entry;
         entry.bytes.assign(result.bytes().begin(), result.bytes().end());
         entry.text = result.text();
-        for (size_t i = 0; i < 4; ++i) entry.corners[i] = back({static_cast<double>(result.position()[i].x), static_cast<double>(result.position()[i].y)});
+        for (size_t i = 0; i < 4; ++i)
+            entry.corners[i] =
+                back({static_cast<double>(result.position()[i].x), static_cast<double>(result.position()[i].y)});
         const bool known = std::any_of(found.entries.begin(), found.entries.end(), [&](const auto &other) {
             const auto middle = [](const auto &e) {
                 return cv::Point2d((e.corners[0].x + e.corners[2].x) / 2, (e.corners[0].y + e.corners[2].y) / 2);
             };
             const cv::Point2d apart = middle(other) - middle(entry);
-            const double extent = std::hypot(entry.corners[0].x - entry.corners[2].x, entry.corners[0].y - entry.corners[2].y);
-            return other.bytes == entry.bytes && std::hypot(apart.x, apart.y) < extent / 2;
+            const double rows =
+                std::hypot(entry.corners[0].x - entry.corners[3].x, entry.corners[0].y - entry.corners[3].y);
+            return other.bytes == entry.bytes && std::hypot(apart.x, apart.y) < rows / 2;
         });
         if (!known) found.entries.push_back(std::move(entry));
     }
@@ -87,7 +90,8 @@ double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, 
     cv::resize(blob(box), mask, full.size(), 0, 0, cv::INTER_NEAREST);
     cv::Scharr(piece, gx, CV_32F, 1, 0, 1.0 / 16);
     cv::Scharr(piece, gy, CV_32F, 0, 1, 1.0 / 16);
-    const double xx = cv::mean(gx.mul(gx), mask)[0], yy = cv::mean(gy.mul(gy), mask)[0], xy = cv::mean(gx.mul(gy), mask)[0];
+    const double xx = cv::mean(gx.mul(gx), mask)[0], yy = cv::mean(gy.mul(gy), mask)[0],
+                 xy = cv::mean(gx.mul(gy), mask)[0];
     coherence = std::hypot(xx - yy, 2 * xy) / std::max(1e-6, xx + yy);
     return 0.5 * std::atan2(2 * xy, xx - yy);
 }
@@ -125,16 +129,19 @@ std::vector<Region> find_regions(const cv::Mat &gray) {
         double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;
         for (const cv::Point &p : contours[0]) {
             const double u = p.x * ux + p.y * uy, v = -p.x * uy + p.y * ux;
-            low_u = std::min(low_u, u), high_u = std::max(high_u, u), low_v = std::min(low_v, v), high_v = std::max(high_v, v);
+            low_u = std::min(low_u, u), high_u = std::max(high_u, u), low_v = std::min(low_v, v),
+            high_v = std::max(high_v, v);
         }
         const double fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, (high_u - low_u) * (high_v - low_v));
         if (fill < least_fill) continue;
         const double u = (low_u + high_u) / 2, v = (low_v + high_v) / 2;
         Region region;
-        region.box.center = {static_cast<float>((u * ux - v * uy + 0.5) / scale), static_cast<float>((u * uy + v * ux + 0.5) / scale)};
+        region.box.center = {static_cast<float>((u * ux - v * uy + 0.5) / scale),
+                             static_cast<float>((u * uy + v * ux + 0.5) / scale)};
         region.box.size = {static_cast<float>((high_u - low_u) / scale), static_cast<float>((high_v - low_v) / scale)};
         region.box.angle = static_cast<float>(angle * 180 / CV_PI);
-        region.weight = cv::mean(density, blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
+        region.weight =
+            cv::mean(density, blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
         regions.push_back(region);
     }
     std::sort(regions.begin(), regions.end(), [](const Region &a, const Region &b) { return a.weight > b.weight; });
@@ -160,7 +167,8 @@ cv::Mat cut(const cv::Mat &gray, const cv::RotatedRect &box, double zoom, cv::Ma
 cv::Mat stretched(const cv::Mat &gray) {
     cv::Mat sorted = gray.reshape(1, 1).clone(), result;
     cv::sort(sorted, sorted, cv::SORT_ASCENDING);
-    const double low = sorted.at<uint8_t>(0, sorted.cols / 50), high = sorted.at<uint8_t>(0, sorted.cols - 1 - sorted.cols / 50);
+    const double low = sorted.at<uint8_t>(0, sorted.cols / 50),
+                 high = sorted.at<uint8_t>(0, sorted.cols - 1 - sorted.cols / 50);
     const double gain = 255 / std::max(8.0, high - low);
     gray.convertTo(result, CV_8U, gain, -low * gain);
     return result;
@@ -207,7 +215,8 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
     *barcodes = nullptr;
     return guard(error, [&] {
         auto found = std::make_unique<cv_barcodes>();
-        const double scale = std::min(1.0, static_cast<double>(widest_scan) / std::max(image->gray.cols, image->gray.rows));
+        const double scale =
+            std::min(1.0, static_cast<double>(widest_scan) / std::max(image->gray.cols, image->gray.rows));
         cv::Mat gray = image->gray;
         if (scale < 1) cv::resize(image->gray, gray, {}, scale, scale, cv::INTER_AREA);
         const Back back = [&](cv::Point2d p) { return cv_point{p.x / scale, p.y / scale}; };
@@ -232,8 +241,11 @@ extern "C" size_t cv_barcodes_count(const cv_barcodes *barcodes) { return barcod
 
 extern "C" cv_barcode cv_barcodes_get(const cv_barcodes *barcodes, size_t index) {
     const cv_barcodes::Entry &entry = barcodes->entries[index];
-    cv_barcode barcode{reinterpret_cast<const uint8_t *>(entry.bytes.data()), entry.bytes.size(), entry.text.data(),
-                       entry.text.size(), {}};
+    cv_barcode barcode{reinterpret_cast<const uint8_t *>(entry.bytes.data()),
+                       entry.bytes.size(),
+                       entry.text.data(),
+                       entry.text.size(),
+                       {}};
     std::copy(entry.corners.begin(), entry.corners.end(), barcode.corners);
     return barcode;
 }

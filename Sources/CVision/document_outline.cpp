@@ -11,19 +11,19 @@
 namespace cvision {
 namespace {
 
-constexpr int working_side = 512;       // outlines are long: this is enough, and costs 10 ms
-constexpr int angles = 360;             // directed: a line and its opposite polarity differ
+constexpr int working_side = 512;  // outlines are long: this is enough, and costs 10 ms
+constexpr int angles = 360;        // directed: a line and its opposite polarity differ
 constexpr double angle_step = 2 * CV_PI / angles;
 constexpr int most_lines = 28;
-constexpr float weakest_edge = 12;      // of 255, after Sobel is scaled to intensity per pixel
-constexpr double frame_support = 0.45;  // what a side along the frame counts for: nothing speaks for or against it
-constexpr double least_support = 0.68;         // of the sides that do not lie on the frame
-constexpr double least_cut_support = 0.85;     // the same where a side does: a document that leaves the frame
-constexpr double portrait_area = 0.2;          // in a crop, the portrait is a fine rectangle too: up to this area,
-constexpr double portrait_aspect = 1.36;       // and of 35 by 45 mm (ISO/IEC 19794-5)
-constexpr double crop_tolerance = 0.03;        // of the frame: nearer to its corners than this, the frame is the crop
+constexpr float weakest_edge = 12;          // of 255, after Sobel is scaled to intensity per pixel
+constexpr double frame_support = 0.45;      // what a side along the frame counts for: nothing speaks for or against it
+constexpr double least_support = 0.68;      // of the sides that do not lie on the frame
+constexpr double least_cut_support = 0.85;  // the same where a side does: a document that leaves the frame
+constexpr double portrait_area = 0.24;      // of the frame
+constexpr double portrait_aspect = 1.36;    // 35 by 45 mm (ISO/IEC 19794-5) is 1.29
+constexpr double crop_tolerance = 0.03;     // of the frame: nearer to its corners than this, the frame is the crop
 constexpr double least_side_support = 0.25;
-constexpr double least_area = 0.16;     // of the frame; smaller documents are too small to read in any photo
+constexpr double least_area = 0.16;  // of the frame; smaller documents are too small to read in any photo
 
 struct Edge {
     float x, y, nx, ny;  // position, unit normal from dark to bright
@@ -139,7 +139,8 @@ std::vector<Line> find_lines(const EdgeMap &map) {
     const int reach = static_cast<int>(std::hypot(map.size.width, map.size.height)) + 2;
     std::array<float, angles> cosines, sines;
     for (int a = 0; a < angles; ++a)
-        cosines[a] = static_cast<float>(std::cos(a * angle_step)), sines[a] = static_cast<float>(std::sin(a * angle_step));
+        cosines[a] = static_cast<float>(std::cos(a * angle_step)),
+        sines[a] = static_cast<float>(std::sin(a * angle_step));
     cv::Mat votes = cv::Mat::zeros(angles, 2 * reach, CV_32F);
     for (const Edge &edge : map.edges) {
         const int centre = cvRound(std::atan2(edge.ny, edge.nx) / angle_step);
@@ -254,7 +255,8 @@ bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candida
         own_length += visible;
         // An outline ends at its corners; lines of tables, and of print inside the document, go on.
         const double beyond = 0.12 * std::abs(to - from), sign = to > from ? 1 : -1;
-        for (const auto &[a, b] : {std::pair{from - sign * beyond, from - sign * 3.0}, {to + sign * 3.0, to + sign * beyond}}) {
+        for (const auto &[a, b] :
+             {std::pair{from - sign * beyond, from - sign * 3.0}, {to + sign * 3.0, to + sign * beyond}}) {
             double seen;
             const double rest = backing(line, map, a, b, seen);
             if (seen > 0.3 * beyond) overshoot += rest / 8;
@@ -265,10 +267,19 @@ bool judge(const std::array<const Line *, 4> &sides, const EdgeMap &map, Candida
     if (candidate.support < (candidate.frame_sides > 0 ? least_cut_support : least_support)) return false;
     const double aspect = rectangle_aspect(corner.data(), {w / 2, h / 2});
     if (aspect > 2.6) return false;
-    if (area < portrait_area * w * h && aspect < portrait_aspect) return false;
-    double prior = 0;  // ISO/IEC 7810: ID-1 1.586; ID-2 and ID-3 1.42
-    for (const double known : {1.586, 1.42}) prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
-    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.85 + 0.15 * prior) - 0.35 * overshoot;
+    if (area < portrait_area * w * h) {
+        // Inside a crop the portrait is a fine rectangle too, and stands upright where the document lies.
+        const double across = std::hypot(corner[1].x - corner[0].x, corner[1].y - corner[0].y);
+        const double down = std::hypot(corner[3].x - corner[0].x, corner[3].y - corner[0].y);
+        if (aspect < portrait_aspect || (down > across && w > h)) return false;
+    }
+    double prior = 0.5;  // the part of a document that the frame leaves may have any shape
+    if (candidate.frame_sides == 0) {
+        prior = 0;
+        for (const double known : {1.586, 1.42})  // ISO/IEC 7810: ID-1; ID-2 and ID-3
+            prior = std::max(prior, std::exp(-std::pow((aspect - known) / 0.12, 2)));
+    }
+    candidate.score = backed / length * std::pow(area / (w * h), 0.2) * (0.9 + 0.1 * prior) - 0.7 * overshoot;
     return true;
 }
 
@@ -315,59 +326,13 @@ bool best_quad(const std::vector<Line> &lines, const EdgeMap &map, Candidate &be
     if (!found) return false;
     const cv::Point2d frame[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
     for (int i = 0; i < 4; ++i)
-        if (std::hypot(best.corners[i].x - frame[i].x, best.corners[i].y - frame[i].y) > crop_tolerance * std::max(w, h))
+        if (std::hypot(best.corners[i].x - frame[i].x, best.corners[i].y - frame[i].y) >
+            crop_tolerance * std::max(w, h))
             return true;
     return false;
 }
 
 }  // namespace
-
-double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre) {
-    const auto side = [&](int a, int b) { return std::hypot(corners[a].x - corners[b].x, corners[a].y - corners[b].y); };
-    const double mean_width = (side(0, 1) + side(3, 2)) / 2, mean_height = (side(0, 3) + side(1, 2)) / 2;
-    double ratio = mean_width / std::max(mean_height, 1.0);
-    // Zhang and He, "Whiteboard scanning and image enhancement" (2007), equations 11, 12, 20 and 21.
-    cv::Point3d m[4];  // their m1 top left, m2 top right, m3 bottom left, m4 bottom right
-    const int order[4] = {0, 1, 3, 2};
-    for (int i = 0; i < 4; ++i) m[i] = {corners[order[i]].x - centre.x, corners[order[i]].y - centre.y, 1};
-    const double k2 = m[0].cross(m[3]).dot(m[2]) / m[1].cross(m[3]).dot(m[2]);
-    const double k3 = m[0].cross(m[3]).dot(m[1]) / m[2].cross(m[3]).dot(m[1]);
-    const cv::Point3d n2 = k2 * m[1] - m[0], n3 = k3 * m[2] - m[0];
-    const double convergence = std::abs(n2.z * n3.z);
-    if (std::isfinite(k2) && std::isfinite(k3) && convergence > 1e-4) {
-        const double focal2 = -(n2.x * n3.x + n2.y * n3.y) / (n2.z * n3.z);
-        const double extent = std::max(centre.x, centre.y);
-        // Focal lengths of real cameras, in units of half the longer side; outside, the corners are too imprecise.
-        if (focal2 > 1.2 * 1.2 * extent * extent && focal2 < 36 * extent * extent) {
-            const double width2 = (n2.x * n2.x + n2.y * n2.y) / focal2 + n2.z * n2.z;
-            const double height2 = (n3.x * n3.x + n3.y * n3.y) / focal2 + n3.z * n3.z;
-            if (width2 > 0 && height2 > 0) ratio = std::sqrt(width2 / height2);
-        }
-    }
-    return ratio < 1 ? 1 / ratio : ratio;
-}
-
-cv::Size2d quad_size(const cv_point corners[4]) {
-    const auto side = [&](int a, int b) { return std::hypot(corners[a].x - corners[b].x, corners[a].y - corners[b].y); };
-    return {(side(0, 1) + side(3, 2)) / 2, (side(0, 3) + side(1, 2)) / 2};
-}
-
-cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size) {
-    const float w = static_cast<float>(size.width), h = static_cast<float>(size.height);
-    const cv::Point2f from[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
-    cv::Point2f to[4];
-    for (int i = 0; i < 4; ++i) to[i] = {static_cast<float>(corners[i].x), static_cast<float>(corners[i].y)};
-    return cv::getPerspectiveTransform(from, to);
-}
-
-cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin) {
-    const cv::Matx33d shift(1, 0, -margin, 0, 1, -margin, 0, 0, 1);
-    cv::Mat result;
-    cv::warpPerspective(image, result, from_rectified(corners, size) * shift,
-                        {size.width + 2 * margin, size.height + 2 * margin}, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP,
-                        cv::BORDER_REPLICATE);
-    return result;
-}
 
 }  // namespace cvision
 
@@ -376,10 +341,13 @@ extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outl
     *found = false;
     return guard(error, [&] {
         const cv::Size full = image->bgr.size();
+        if (std::min(full.width, full.height) < 32 ||
+            std::max(full.width, full.height) > 8 * std::min(full.width, full.height))
+            return CV_OK;  // no document has that shape
         const double scale = std::min(1.0, static_cast<double>(working_side) / std::max(full.width, full.height));
         cv::Mat small;
-        cv::resize(image->bgr, small, {}, scale, scale, cv::INTER_AREA);
-        if (std::min(small.cols, small.rows) < 32) return CV_OK;
+        cv::resize(image->reduced(), small, {cvRound(full.width * scale), cvRound(full.height * scale)}, 0, 0,
+                   cv::INTER_AREA);
         const EdgeMap map = find_edges(small);
         const std::vector<Line> lines = find_lines(map);
         Candidate best;
@@ -387,7 +355,8 @@ extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outl
 
         outline->support = std::min(1.0, best.support);
         outline->corners_outside = 0;
-        const double fx = static_cast<double>(full.width) / small.cols, fy = static_cast<double>(full.height) / small.rows;
+        const double fx = static_cast<double>(full.width) / small.cols,
+                     fy = static_cast<double>(full.height) / small.rows;
         std::array<cv::Point2d, 4> corners;
         for (int i = 0; i < 4; ++i) {
             corners[i] = {(best.corners[i].x + 0.5) * fx - 0.5, (best.corners[i].y + 0.5) * fy - 0.5};

@@ -43,7 +43,8 @@ double edge_width_along_rows(const cv::Mat &lines, double least_rise) {
         int start = 0, steepest = 0, direction = 0;
         const auto close = [&](int end) {
             const int rise = std::abs(p[end] - p[start]);
-            if (rise >= least_rise && steepest > 0) widths.push_back(static_cast<float>(rise) / static_cast<float>(steepest));
+            if (rise >= least_rise && steepest > 0)
+                widths.push_back(static_cast<float>(rise) / static_cast<float>(steepest));
         };
         for (int x = 1; x < lines.cols; ++x) {
             const int step = p[x] - p[x - 1];
@@ -119,7 +120,8 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
     cv::dilate(strokes, beside, cv::getStructuringElement(cv::MORPH_RECT, {9, 9}));
     cv::dilate(strokes, strokes, cv::getStructuringElement(cv::MORPH_RECT, {5, 5}));
     beside &= ~strokes;
-    const double white_paper = cv::countNonZero(beside & burnt) / std::max(1.0, static_cast<double>(cv::countNonZero(beside)));
+    const double white_paper =
+        cv::countNonZero(beside & burnt) / std::max(1.0, static_cast<double>(cv::countNonZero(beside)));
     if (white_paper > 0.5) return 0;
 
     cv::erode(burnt, core, cv::getStructuringElement(cv::MORPH_ELLIPSE, {17, 17}));
@@ -129,8 +131,10 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
         if (stats.at<int>(index, cv::CC_STAT_AREA) < 0.002 * total) continue;
         cv::Mat away, others = labels != index;
         cv::distanceTransform(others, away, cv::DIST_L2, 3);
-        const double edge = percentile(low, (away > 11) & (away < 17), 0.5);
-        if (edge >= 220) glaring += cv::countNonZero(away < 12);
+        const double near = percentile(low, (away > 9.5) & (away < 13), 0.5);
+        const double far = percentile(low, (away > 20) & (away < 28), 0.5);
+        const bool fades = near - far >= 3 || far >= burnt_from;
+        if (near >= 225 && fades) glaring += cv::countNonZero(away < 12);
     }
     return glaring / total;
 }
@@ -219,15 +223,6 @@ double moire(const cv::Mat &gray, const cv::Rect &document) {
     return *middle;
 }
 
-/// The document at `width` px, with `margin` px around it, from a picture that is first averaged down if need be.
-cv::Mat document_view(const cv::Mat &bgr, std::array<cv_point, 4> corners, cv::Size size, int margin, double shrink) {
-    if (shrink > 0.75) return rectify(bgr, corners.data(), size, margin);
-    cv::Mat small;
-    cv::resize(bgr, small, {}, shrink, shrink, cv::INTER_AREA);
-    for (cv_point &corner : corners) corner = {corner.x * shrink, corner.y * shrink};
-    return rectify(small, corners.data(), size, margin);
-}
-
 }  // namespace
 }  // namespace cvision
 
@@ -236,30 +231,35 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
     using namespace cvision;
     return guard(error, [&] {
         const cv::Size full = image->bgr.size();
-        std::array<cv_point, 4> corners{{{0, 0},
-                                         {full.width - 1.0, 0},
-                                         {full.width - 1.0, full.height - 1.0},
-                                         {0, full.height - 1.0}}};
+        std::array<cv_point, 4> corners{
+            {{0, 0}, {full.width - 1.0, 0}, {full.width - 1.0, full.height - 1.0}, {0, full.height - 1.0}}};
         if (outline != nullptr) std::copy_n(outline->corners, 4, corners.begin());
         const cv::Size2d native = quad_size(corners.data());
         const double longer = std::max({native.width, native.height, 1.0});
         quality->document_width = longer;
 
         // One view of the document for edges, and from it the one at the reference width.
-        const double view_scale = std::min(1.0, widest_view / longer);
-        const cv::Size view_size(std::max(8, cvRound(native.width * view_scale)), std::max(8, cvRound(native.height * view_scale)));
+        const cv::Mat &source = image->reduced();
+        const double source_scale = static_cast<double>(source.cols) / full.width;
+        std::array<cv_point, 4> source_corners;
+        for (size_t i = 0; i < 4; ++i) source_corners[i] = {corners[i].x * source_scale, corners[i].y * source_scale};
+        const double view_scale = std::min(source_scale, widest_view / longer);
+        const cv::Size view_size(std::max(8, cvRound(native.width * view_scale)),
+                                 std::max(8, cvRound(native.height * view_scale)));
         const int margin = outline != nullptr ? std::max(view_size.width, view_size.height) / 16 : 0;
-        const cv::Mat view = document_view(image->bgr, corners, view_size, margin, view_scale);
+        const cv::Mat view = rectify(source, source_corners.data(), view_size, margin);
         const cv::Mat inside = view(cv::Rect(margin, margin, view_size.width, view_size.height));
         const int inset = std::max(view_size.width, view_size.height) / 50;
-        const cv::Rect core(inset, inset, std::max(1, view_size.width - 2 * inset), std::max(1, view_size.height - 2 * inset));
+        const cv::Rect core(inset, inset, std::max(1, view_size.width - 2 * inset),
+                            std::max(1, view_size.height - 2 * inset));
         cv::Mat gray;
         cv::cvtColor(inside(core), gray, cv::COLOR_BGR2GRAY);
         const double to_reference = reference_width / (longer * view_scale);
         quality->edge_width = edge_width(gray) * to_reference;
 
         cv::Mat reference, reference_gray;
-        cv::resize(inside(core), reference, {}, to_reference, to_reference, to_reference < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+        cv::resize(inside(core), reference, {}, to_reference, to_reference,
+                   to_reference < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
         cv::cvtColor(reference, reference_gray, cv::COLOR_BGR2GRAY);
         quality->laplacian_variance = laplacian_variance(reference_gray);
         cv::Scalar mean, deviation;
@@ -274,7 +274,9 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         // Outside: everything but the document and a rim around it.
         const double small_scale = std::min(1.0, 512.0 / std::max(full.width, full.height));
         cv::Mat small, small_gray;
-        cv::resize(image->bgr, small, {}, small_scale, small_scale, cv::INTER_AREA);
+        cv::resize(source, small,
+                   {std::max(1, cvRound(full.width * small_scale)), std::max(1, cvRound(full.height * small_scale))}, 0,
+                   0, cv::INTER_AREA);
         cv::cvtColor(small, small_gray, cv::COLOR_BGR2GRAY);
         quality->midtone_share = static_cast<double>(cv::countNonZero((small_gray > 40) & (small_gray < 215))) /
                                  static_cast<double>(small_gray.total());
@@ -283,7 +285,8 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         if (outline != nullptr) {
             cv::Mat outside(small.size(), CV_8U, cv::Scalar(255));
             std::vector<cv::Point> polygon;
-            for (const cv_point &corner : corners) polygon.emplace_back(cvRound(corner.x * small_scale), cvRound(corner.y * small_scale));
+            for (const cv_point &corner : corners)
+                polygon.emplace_back(cvRound(corner.x * small_scale), cvRound(corner.y * small_scale));
             cv::fillConvexPoly(outside, polygon, cv::Scalar(0));
             cv::erode(outside, outside, cv::getStructuringElement(cv::MORPH_RECT, {11, 11}));
             if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total()))

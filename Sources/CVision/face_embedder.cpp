@@ -68,6 +68,9 @@ struct FaceEmbedder::Parts {
 FaceEmbedder::FaceEmbedder(const std::vector<char> &model) : parts(std::make_unique<Parts>()) {
     std::istringstream stream(std::string(model.data(), model.size()));
     dlib::deserialize(this->parts->network, stream);
+    // The first pass takes what every pass needs: the network's tensors and OpenBLAS's work area of 128 MB, which OpenBLAS
+    // seeks for ever where a memory limit refuses it. Taken here, it is there before the limit and shared by forks.
+    this->embed({cv::Mat::zeros(chip_side, chip_side, CV_8UC3)});
 }
 
 FaceEmbedder::~FaceEmbedder() = default;

@@ -150,6 +150,8 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image) {
 
 cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error) {
     return cvision::guard(error, [&] {
+        // An analyzer is one thread. OpenCV would start a pool at the first large picture, and a pool does not survive a fork.
+        cv::setNumThreads(1);
         try {
             *engine = new cv_face_engine{
                 cvision::FaceDetector(),

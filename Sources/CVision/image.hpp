@@ -9,6 +9,14 @@
 struct cv_image {
     cv::Mat bgr;   // CV_8UC3, upright: EXIF orientation is already applied
     cv::Mat gray;  // CV_8UC1 of the same size
+
+    /// `bgr` averaged down by a whole number so that about 1,800 px of its longer side are left; made on first use.
+    const cv::Mat &reduced() const;
+    /// What `reduced` divides lengths by.
+    int reduction() const;
+
+private:
+    mutable cv::Mat reduced_;  // an image stays on one thread
 };
 
 namespace cvision {

@@ -7,6 +7,20 @@
 #include "image.hpp"
 #include "image_codecs.hpp"
 
+int cv_image::reduction() const { return std::max(1, std::max(bgr.cols, bgr.rows) / 1800); }
+
+const cv::Mat &cv_image::reduced() const {
+    const int factor = reduction();
+    if (factor == 1 || std::min(bgr.cols, bgr.rows) < factor) return bgr;
+    // A factor that divides the size exactly takes OpenCV's fast path; at most `factor - 1` pixels are left out.
+    if (reduced_.empty()) {
+        const cv::Size size(bgr.cols / factor, bgr.rows / factor);
+        cv::resize(bgr(cv::Rect(0, 0, size.width * factor, size.height * factor)), reduced_, size, 0, 0,
+                   cv::INTER_AREA);
+    }
+    return reduced_;
+}
+
 namespace cvision {
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
@@ -128,6 +142,12 @@ extern "C" cv_status cv_image_decode(const uint8_t *bytes, size_t length, const 
         *image = decoded.release();
         return CV_OK;
     });
+}
+
+extern "C" bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3]) {
+    if (x >= static_cast<uint32_t>(image->bgr.cols) || y >= static_cast<uint32_t>(image->bgr.rows)) return false;
+    std::copy_n(image->bgr.ptr<uint8_t>(static_cast<int>(y), static_cast<int>(x)), 3, bgr);
+    return true;
 }
 
 extern "C" void cv_image_free(cv_image *image) { delete image; }

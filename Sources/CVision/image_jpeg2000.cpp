@@ -13,7 +13,7 @@
 namespace cvision {
 namespace {
 
-/// OpenJPEG holds each sample twice as 32-bit integers: 24 bytes a pixel. Portraits on chips have less than a megapixel.
+/// OpenJPEG holds each sample twice as 32-bit integers: 24 bytes a pixel. Portraits on chips stay below a megapixel.
 constexpr uint64_t max_pixels = 20'000'000;
 /// OpenJPEG allocates about 6 KB per tile before it reads any.
 constexpr uint64_t max_tiles = 1024;
@@ -36,8 +36,8 @@ bool find_codestream(Source file, Source &codestream) {
         size_t header = 8;
         if (length == 1) {
             if (file.length - at < 16) return false;
-            length = static_cast<uint64_t>(big_endian(file.bytes + at + 8, 4)) << 32 |
-                     big_endian(file.bytes + at + 12, 4);
+            length =
+                static_cast<uint64_t>(big_endian(file.bytes + at + 8, 4)) << 32 | big_endian(file.bytes + at + 12, 4);
             header = 16;
         }
         if (length == 0) length = file.length - at;
@@ -155,11 +155,10 @@ cv_status decode_jpeg2000(Source source, const cv_image_limits &limits, Picture 
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
     opj_image_t *raw_image = nullptr;
-    const bool complete = opj_setup_decoder(codec.get(), &parameters) &&
-                          opj_decoder_set_strict_mode(codec.get(), OPJ_TRUE) &&
-                          opj_read_header(stream.get(), codec.get(), &raw_image) &&
-                          opj_decode(codec.get(), stream.get(), raw_image) &&
-                          opj_end_decompress(codec.get(), stream.get());
+    const bool complete =
+        opj_setup_decoder(codec.get(), &parameters) && opj_decoder_set_strict_mode(codec.get(), OPJ_TRUE) &&
+        opj_read_header(stream.get(), codec.get(), &raw_image) && opj_decode(codec.get(), stream.get(), raw_image) &&
+        opj_end_decompress(codec.get(), stream.get());
     const std::unique_ptr<opj_image_t, Freed<opj_image_destroy>> image(raw_image);
     if (!complete) return fail(error, CV_CORRUPT_IMAGE, message);
 

@@ -46,8 +46,7 @@ void on_read(png_structp codec, png_bytep out, size_t count) {
 }
 
 /// Between setjmp and longjmp lie only frames without destructors; `picture` and `rows` belong to the caller.
-cv_status run(Session &session, const cv_image_limits &limits, Picture &picture, std::vector<png_bytep> &rows,
-              cv_error *error) {
+cv_status run(Session &session, Picture &picture, std::vector<png_bytep> &rows, cv_error *error) {
     png_structp codec = session.codec;
     if (setjmp(png_jmpbuf(codec)) != 0) return fail(error, CV_CORRUPT_IMAGE, session.message);
     png_set_read_fn(codec, &session, on_read);
@@ -55,12 +54,10 @@ cv_status run(Session &session, const cv_image_limits &limits, Picture &picture,
     png_set_keep_unknown_chunks(codec, PNG_HANDLE_CHUNK_NEVER, ignored_chunks, ignored_count);
     png_set_crc_action(codec, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
     png_set_chunk_malloc_max(codec, max_chunk);
-    png_set_user_limits(codec, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size decides, with its own code
+    png_set_user_limits(codec, 0x7FFFFFFF, 0x7FFFFFFF);  // check_size has decided already
     png_read_info(codec, session.info);
     const png_uint_32 width = png_get_image_width(codec, session.info);
     const png_uint_32 height = png_get_image_height(codec, session.info);
-    const cv_status size = check_size(width, height, limits, error);
-    if (size != CV_OK) return size;
     picture.stored_width = width;
     picture.stored_height = height;
 
@@ -87,6 +84,15 @@ cv_status run(Session &session, const cv_image_limits &limits, Picture &picture,
 }  // namespace
 
 cv_status decode_png(Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
+    // The first chunk is the header (PNG §11.2.2); libpng reports it only once it has reached the pixels.
+    const auto number = [&](size_t at) {
+        return static_cast<uint64_t>(source.bytes[at]) << 24 | static_cast<uint64_t>(source.bytes[at + 1]) << 16 |
+               static_cast<uint64_t>(source.bytes[at + 2]) << 8 | source.bytes[at + 3];
+    };
+    if (source.length < 29 || std::memcmp(source.bytes + 12, "IHDR", 4) != 0)
+        return fail(error, CV_CORRUPT_IMAGE, "the header is missing");
+    if (const cv_status size = check_size(number(16), number(20), limits, error); size != CV_OK) return size;
+
     Session session;
     session.source = source;
     session.codec = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
@@ -94,7 +100,7 @@ cv_status decode_png(Source source, const cv_image_limits &limits, Picture &pict
     session.info = png_create_info_struct(session.codec);
     if (session.info == nullptr) throw std::bad_alloc();
     std::vector<png_bytep> rows;
-    const cv_status status = run(session, limits, picture, rows, error);
+    const cv_status status = run(session, picture, rows, error);
     if (status != CV_OK) return status;
     if (picture.bgr.channels() == 4) picture.bgr = over_white(picture.bgr);
     return CV_OK;

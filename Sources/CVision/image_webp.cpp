@@ -38,8 +38,8 @@ cv_status decode_webp(Source source, const cv_image_limits &limits, Picture &pic
     WebPBitstreamFeatures features;
     if (WebPGetFeatures(source.bytes, source.length, &features) != VP8_STATUS_OK)
         return fail(error, CV_CORRUPT_IMAGE, "the header is damaged");
-    const cv_status size = check_size(static_cast<uint64_t>(features.width), static_cast<uint64_t>(features.height),
-                                      limits, error);
+    const cv_status size =
+        check_size(static_cast<uint64_t>(features.width), static_cast<uint64_t>(features.height), limits, error);
     if (size != CV_OK) return size;
     if (features.has_animation) return fail(error, CV_UNSUPPORTED_FORMAT, "animated WebP");
     picture.stored_width = static_cast<uint32_t>(features.width);
@@ -47,9 +47,9 @@ cv_status decode_webp(Source source, const cv_image_limits &limits, Picture &pic
     picture.bgr.create(features.height, features.width, features.has_alpha ? CV_8UC4 : CV_8UC3);
     const size_t bytes = picture.bgr.total() * picture.bgr.elemSize();
     const int stride = static_cast<int>(picture.bgr.step);
-    const uint8_t *decoded =
-        features.has_alpha ? WebPDecodeBGRAInto(source.bytes, source.length, picture.bgr.data, bytes, stride)
-                           : WebPDecodeBGRInto(source.bytes, source.length, picture.bgr.data, bytes, stride);
+    const uint8_t *decoded = features.has_alpha
+                                 ? WebPDecodeBGRAInto(source.bytes, source.length, picture.bgr.data, bytes, stride)
+                                 : WebPDecodeBGRInto(source.bytes, source.length, picture.bgr.data, bytes, stride);
     if (decoded == nullptr) return fail(error, CV_CORRUPT_IMAGE, "the picture data is damaged");
     if (features.has_alpha) picture.bgr = over_white(picture.bgr);
     picture.orientation = orientation_of(source);

@@ -12,7 +12,8 @@ namespace cvision::mrz {
 namespace {
 
 constexpr double coarseSide = 640;    // longer side of the first look, pixels
-constexpr double fineSide = 1408;     // of the second look, when the first found nothing
+constexpr double fineSide = 1152;     // of the second look, when the first found nothing
+constexpr double maxScale = 2;        // small pictures are not enlarged further
 constexpr double trustedPitch = 7;    // below this many detector pixels per cell, lines are looked at again, larger
 constexpr double wantedPitch = 11;    // at this pitch
 constexpr float coreThreshold = 0.4f; // probability from which a cell of the map belongs to a line
@@ -127,7 +128,7 @@ void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece>
 }
 
 /// Pieces of lines in `region` of the picture, seen `scale` times as large.
-std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale) {
+std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest = nullptr) {
     cv::Mat seen;
     const cv::Size size(
         std::max(16, int(std::lround(region.width * scale))), std::max(16, int(std::lround(region.height * scale))));
@@ -143,6 +144,9 @@ std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale) {
             map.probability.at<float>(y, x) =
                 1 / (1 + std::exp(-map.answer.plane(0)[size_t(y) * map.answer.columns + x]));
         }
+    }
+    if (strongest != nullptr) {
+        cv::minMaxLoc(map.probability, nullptr, strongest);
     }
     std::vector<Piece> pieces;
     split(map, cv::Mat(), 0, pieces);
@@ -355,30 +359,25 @@ cv::Rect around(const std::vector<Strand> &group, const cv::Mat &gray) {
 
 }  // namespace
 
-std::vector<Block> findBlocks(const cv::Mat &gray) {
+bool isFineWorthwhile(const cv::Mat &gray) {
+    return std::max(gray.cols, gray.rows) * maxScale > 1.3 * coarseSide;
+}
+
+Sight findBlocks(const cv::Mat &gray, Look chosen) {
+    Sight sight;
     const cv::Rect all(0, 0, gray.cols, gray.rows);
     const double side = std::max(gray.cols, gray.rows);
-    std::vector<std::vector<Strand>> groups;
-    double scale = 1;
-    for (const double wanted : {coarseSide, fineSide}) {
-        scale = std::min(wanted / side, 2.0);
-        if (wanted > coarseSide && scale >= 1.99) {
-            break;
+    const double scale = std::min((chosen == Look::coarse ? coarseSide : fineSide) / side, maxScale);
+    auto groups = grouped(strandsOf(look(gray, all, scale, &sight.strongest), 4 / scale));
+    const auto weak = [](const std::vector<Strand> &group) {
+        double cells = 0;
+        for (const Strand &strand : group) {
+            cells += strand.line.cells;
         }
-        groups = grouped(strandsOf(look(gray, all, scale), 4 / scale));
-        const auto weak = [](const std::vector<Strand> &group) {
-            double cells = 0;
-            for (const Strand &strand : group) {
-                cells += strand.line.cells;
-            }
-            return cells < 24;
-        };
-        groups.erase(std::remove_if(groups.begin(), groups.end(), weak), groups.end());
-        if (!groups.empty()) {
-            break;
-        }
-    }
-    std::vector<Block> blocks;
+        return cells < 24;
+    };
+    groups.erase(std::remove_if(groups.begin(), groups.end(), weak), groups.end());
+    std::vector<Block> &blocks = sight.blocks;
     for (const auto &group : groups) {
         double pitch = 0, cells = 0;
         bool fused = false;
@@ -412,7 +411,7 @@ std::vector<Block> findBlocks(const cv::Mat &gray) {
         blocks.push_back(std::move(block));
     }
     std::sort(blocks.begin(), blocks.end(), [](const Block &a, const Block &b) { return a.mass > b.mass; });
-    return blocks;
+    return sight;
 }
 
 }  // namespace cvision::mrz

@@ -7,9 +7,11 @@ namespace cvision::mrz {
 namespace {
 
 constexpr int shapes[] = {30, 36, 44};  // cells per line (Doc 9303-4, -5, -6, -7)
-constexpr double accepted = -1.1;       // score below which a layout is no zone
+constexpr double accepted = -0.8;       // score below which a layout is no zone
 constexpr double doubtful = -0.5;       // score below which the zone is also read upside down
-constexpr double hopeless = -1.6;       // score below which turning it does not help either
+constexpr double unreadable = -0.6;     // confidence of a line that is none
+constexpr double dismissed = -0.9;      // confidence of a block's longest line below which the others are not read
+constexpr double hopeless = -1.25;      // score below which turning it does not help either
 constexpr double reversal = 0.3;        // how much better it must read than in the direction that the detector saw
 constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
 constexpr double unusedLine = 0.25;     // what a layout pays for each readable line that it leaves out
@@ -19,6 +21,7 @@ struct Candidate {
     Columns columns;
     double logPitch = 0, weight = 0;  // of the strip, and how many columns see characters
     double low = 0, high = 0;         // extent of the characters in cell coordinates
+    double confidence = -10;          // mean log-probability of the best character where there is one
 };
 
 /// How much a column's geometry counts: the highest chance of a character within half a cell.
@@ -58,6 +61,18 @@ Candidate examine(const Patch &patch, const LineModel &line) {
         }
     }
     c.logPitch = c.weight > 0 ? c.logPitch / c.weight : 0;
+    double best = 0, count = 0;
+    for (int x = 0; x < c.columns.count; ++x) {
+        const float *logs = c.columns.at(x);
+        if (logs[classes] < std::log(0.5f)) {
+            const double inked = 1 - std::exp(logs[classes]);
+            best += *std::max_element(logs, logs + classes) - std::log(inked);
+            count += 1;
+        }
+    }
+    if (count > 8) {
+        c.confidence = best / count;
+    }
     return c;
 }
 
@@ -97,6 +112,25 @@ void settle(const Patch &patch, Candidate &c) {
     for (int pass = 0; pass < 3 && c.weight >= 8 && misfit(c) > tolerated; ++pass) {
         c = examine(patch, refined(c));
     }
+}
+
+/// Leaves only the lines that are printed like the most convincing one: other text nearby has another pitch, and the
+/// reader hesitates over it. False when not even that one reads.
+bool selectAlike(std::vector<Candidate> &candidates) {
+    const auto conviction = [](const Candidate &c) { return c.weight * std::exp(3 * c.confidence); };
+    const auto logPitch = [](const Candidate &c) { return std::log(c.line.pitch()) + c.logPitch; };
+    const Candidate &best = *std::max_element(
+        candidates.begin(), candidates.end(),
+        [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
+    const double pitch = logPitch(best), confidence = best.confidence;
+    candidates.erase(
+        std::remove_if(
+            candidates.begin(), candidates.end(),
+            [&](const Candidate &c) {
+                return std::abs(logPitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
+            }),
+        candidates.end());
+    return confidence > unreadable;
 }
 
 /// Gives all lines the same extent: where any of them shows characters.
@@ -256,8 +290,20 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Block &block) {
         return {};
     }
     std::vector<Candidate> candidates;
-    for (const LineModel &line : block.lines) {
+    std::vector<LineModel> lines = block.lines;
+    if (lines.size() > 2) {
+        // Ordinary print is dismissed by its longest line, before time is spent on the others.
+        const auto longest = std::max_element(
+            lines.begin(), lines.end(), [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
+        if (examine(patch, *longest).confidence < dismissed) {
+            return {};
+        }
+    }
+    for (const LineModel &line : lines) {
         candidates.push_back(examine(patch, line));
+    }
+    if (!selectAlike(candidates)) {
+        return {};
     }
     align(candidates);
     for (Candidate &c : candidates) {

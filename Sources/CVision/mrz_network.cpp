@@ -65,10 +65,21 @@ void gather(const Tensor &input, const Convolution &c, int outColumns, int first
                         std::fill(to + i, to + i + run, 0.0f);
                     } else {
                         const float *row = plane + size_t(sy) * input.columns;
-                        int sx = x * c.strideX + kx - c.padX;
-                        for (int k = 0; k < run; ++k, sx += c.strideX) {
-                            to[i + k] = sx >= 0 && sx < input.columns ? row[sx] : 0.0f;
+                        const int begin = x * c.strideX + kx - c.padX;
+                        const int inside = c.strideX == 1 ? std::clamp(input.columns - begin, 0, run) : 0;
+                        int k = 0, sx = begin;
+                        for (; k < run && sx < 0; ++k, sx += c.strideX) {
+                            to[i + k] = 0.0f;
                         }
+                        if (k < inside) {
+                            std::copy(row + sx, row + begin + inside, to + i + k);
+                            k = inside;
+                            sx = begin + k;
+                        }
+                        for (; k < run && sx < input.columns; ++k, sx += c.strideX) {
+                            to[i + k] = row[sx];
+                        }
+                        std::fill(to + i + k, to + i + run, 0.0f);
                     }
                     i += run;
                     x = 0;

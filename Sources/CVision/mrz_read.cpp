@@ -9,6 +9,8 @@ namespace cvision::mrz {
 namespace {
 
 constexpr double certain = -0.25;  // score from which no further block is looked at
+constexpr double sufficient = -0.5;  // score from which the picture is not looked at again, larger
+constexpr double promising = 0.6;    // probability of a line somewhere from which that is worth the time
 constexpr int maxBlocks = 4;
 
 cv_point toPoint(cv::Point2d p) { return {p.x, p.y}; }
@@ -47,17 +49,23 @@ cv_status read(const cv::Mat &gray, cv_mrz_zone *zones, int32_t capacity, int32_
         return CV_OK;
     }
     std::vector<ZoneReading> best;
-    int tried = 0;
-    for (const Block &block : findBlocks(gray)) {
-        if (++tried > maxBlocks) {
+    double strongest = 1;
+    for (const Look look : {Look::coarse, Look::fine}) {
+        const bool enough = !best.empty() && best.front().score > sufficient;
+        if (look == Look::fine && (enough || strongest < promising || !isFineWorthwhile(gray))) {
             break;
         }
-        std::vector<ZoneReading> readings = readBlock(gray, block);
-        if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
-            best = std::move(readings);
-        }
-        if (!best.empty() && best.front().score > certain) {
-            break;
+        const Sight sight = findBlocks(gray, look);
+        strongest = sight.strongest;
+        int tried = 0;
+        for (const Block &block : sight.blocks) {
+            if (++tried > maxBlocks || (!best.empty() && best.front().score > certain)) {
+                break;
+            }
+            std::vector<ZoneReading> readings = readBlock(gray, block);
+            if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
+                best = std::move(readings);
+            }
         }
     }
     for (const ZoneReading &reading : best) {

@@ -85,3 +85,10 @@ public final class PartFetcher: Sendable {
         return digest
     }
 }
+
+extension PartFetcher {
+    /// Whether bytes are what their digest says, wherever they came from.
+    public static func matches(_ bytes: Data, sha256 digest: Data) -> Bool {
+        Data(sha256([UInt8](bytes))) == digest
+    }
+}

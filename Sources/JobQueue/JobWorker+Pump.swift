@@ -4,7 +4,7 @@ internal import Postgres
 
 extension JobWorker {
     /// Most writes in one round trip, so that a statement stays small when much has piled up.
-    private static let batchLimit = 512
+    private static let batchLimit = 2048
     /// As many writes go at once, without waiting for more.
     private static let batchTarget = 64
     /// A look at all queues costs one index descent each, so busy workers mostly look where jobs were; but no longer than
@@ -53,7 +53,9 @@ extension JobWorker {
             if let since = state.stoppingSince, now - since > .seconds(self.configuration.shutdownDeadline + 10) {
                 return .done
             }
-            let free = self.configuration.slots - state.running.count
+            // What does not fit into this round trip still counts: claims must not outrun what can be written.
+            let unwritten = max(0, state.pending.count - Self.batchLimit)
+            let free = self.configuration.slots - state.running.count - unwritten
             let mayClaim = state.identity != nil && !state.isStopping && !state.isSuspended && free > 0
             let wantsClaim = mayClaim && (!pump.sawNothing || state.isHinted || now >= pump.nextPoll)
             if let since = state.pendingSince {

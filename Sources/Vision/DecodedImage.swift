@@ -35,6 +35,15 @@ public final class DecodedImage {
 
     deinit { cv_image_free(self.pointer) }
 
+    /// A picture without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
+    public static func testCard(width: Int, height: Int) throws(InspectError) -> DecodedImage {
+        var image: OpaquePointer?
+        try callVision { error in cv_image_test_card(Int32(width), Int32(height), &image, &error) }
+        guard let image else { throw InspectError(.internalError, "drawing returned no image") }
+        return DecodedImage(
+            pointer: image, facts: ImageFacts(format: .png, width: width, height: height, orientation: 1))
+    }
+
     /// Decodes JPEG, PNG, WebP or JPEG 2000, recognised by their first bytes.
     ///
     /// - Throws: `PART_EMPTY`, `PART_TOO_LARGE`, `UNSUPPORTED_FORMAT`, `TOO_MANY_PIXELS` (from the header, before
@@ -57,6 +66,19 @@ public final class DecodedImage {
         }
         guard let image else { throw InspectError(.internalError, "decoding returned no image") }
         return DecodedImage(pointer: image, facts: ImageFacts(info))
+    }
+}
+
+extension DecodedImage {
+    /// The colour at a position inside the image.
+    func rgb(x: Int, y: Int) -> (red: UInt8, green: UInt8, blue: UInt8)? {
+        var bgr: (UInt8, UInt8, UInt8) = (0, 0, 0)
+        let exists = withUnsafeMutableBytes(of: &bgr) { bytes in
+            cv_image_pixel(
+                self.pointer, UInt32(clamping: x), UInt32(clamping: y),
+                bytes.bindMemory(to: UInt8.self).baseAddress)
+        }
+        return exists ? (bgr.2, bgr.1, bgr.0) : nil
     }
 }
 

@@ -26,11 +26,9 @@ public struct MRZReader: Sendable {
         let found = zones.prefix(Int(count))
         guard let decoding = self.decoder.decode(found.map { MRZLattice($0) }) else { return nil }
         let zone = zones[decoding.lattice]
-        let quad = zone.quad
         return MRZReading(
             lines: decoding.lines, confidences: decoding.confidences,
-            quad: Quad(
-                topLeft: Point(quad.0), topRight: Point(quad.1), bottomRight: Point(quad.2), bottomLeft: Point(quad.3)),
+            quad: Quad(zone.quad),
             pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map { $0.sharpness },
             turn: zone.turn)
     }
@@ -54,11 +52,5 @@ extension MRZLattice {
             }
         }
         self.init(lines: lines, layoutScore: zone.score)
-    }
-}
-
-extension Point {
-    fileprivate init(_ point: cv_point) {
-        self.init(x: point.x, y: point.y)
     }
 }

@@ -1,1 +1,49 @@
-print("inspectd")
+import Analyzer
+import Dispatch
+import Foundation
+import InspectCore
+
+// A partner that hangs up must not end the process.
+signal(SIGPIPE, SIG_IGN)
+
+let words = Array(CommandLine.arguments.dropFirst())
+
+// The analyzer's warm parent forks, so it must stay single-threaded: it is started before anything that makes threads.
+if words.first == AnalyzerCommand.name {
+    AnalyzerCommand.run(Array(words.dropFirst()))
+}
+
+func exit(usage message: String) -> Never {
+    FileHandle.standardError.write(Data("inspectd: \(message)\nTry 'inspectd --help'.\n".utf8))
+    exit(2)
+}
+
+guard let name = words.first else { exit(usage: "a command is missing") }
+if name == "--help" || name == "help" {
+    Output.text(Command.overview)
+    exit(0)
+}
+if name == "--version" {
+    Output.line("inspectd \(Version.current)")
+    exit(0)
+}
+guard let command = Command.all.first(where: { $0.name == name }) else { exit(usage: "unknown command \(name)") }
+if words.contains("--help") {
+    Output.text(command.help)
+    exit(0)
+}
+
+Task.detached {
+    do {
+        try await command.run(Arguments(Array(words.dropFirst()), options: command.options))
+        exit(0)
+    } catch let error as UsageError {
+        exit(usage: error.message)
+    } catch is Failure {
+        exit(1)
+    } catch {
+        FileHandle.standardError.write(Data("inspectd: \(error)\n".utf8))
+        exit(1)
+    }
+}
+dispatchMain()

@@ -50,6 +50,25 @@ struct FaultTests {
         }
     }
 
+    @Test func noiseOnStderrNeitherBlocksNorHidesTheCauseOfAnEnd() async throws {
+        try await withPool(slots: 1) { pool, _ in
+            for _ in 0..<3 { _ = try await pool.perform("noise") }
+            #expect(await inspectError { try await pool.perform("allocate") }?.code == .analyzerOutOfMemory)
+        }
+    }
+
+    @Test func namedFaultsMeetTheStagesAndRequestsThatTheyAreMeantFor() async throws {
+        let arguments = ["--fault", "document=raise", "--every", "2", "--when", "job 7", "--reply", "face={}"]
+        try await withPool(slots: 1, arguments: arguments) { pool, _ in
+            var replies: [String] = []
+            for stage in ["face", "liveness", "document"] { replies.append(try await pool.perform(stage, "job 8")) }
+            #expect(replies == ["{}", "job 8", "job 8"])
+            let first = try await pool.perform("document", "job 7")
+            #expect(first == "job 7")
+            #expect(await inspectError { try await pool.perform("document", "job 7") }?.code == .corruptImage)
+        }
+    }
+
     @Test func anEngineErrorIsAnAnswerAndKeepsTheProcess() async throws {
         try await withPool(slots: 1) { pool, log in
             let before = try await pool.processIDs()

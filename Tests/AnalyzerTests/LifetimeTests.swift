@@ -117,6 +117,22 @@ struct LifetimeTests {
         #expect(await inspectError { try await pool.perform("echo") }?.code == .analyzerUnavailable)
     }
 
+    @Test func aPoolThatCouldNotStartTriesAgainByItself() async throws {
+        let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var configuration = AnalyzerConfiguration(slots: 2)
+        configuration.executable = directory + "/analyzer"
+        let pool = AnalyzerPool(configuration: configuration)
+        #expect(await inspectError { try await pool.start() }?.code == .analyzerUnavailable)
+        #expect(pool.freeSlots == 0)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: configuration.executable, withDestinationPath: faultyAnalyzer)
+        try await eventually("the pool does not recover") { pool.freeSlots == 2 }
+        #expect(Set(try await pool.processIDs()).count == 2)
+        await pool.stop()
+    }
+
     struct BadStart: CustomTestStringConvertible {
         var executable = faultyAnalyzer
         var start: String

@@ -13,6 +13,8 @@ enum Fault: String {
     case spin
     /// Uses as many milliseconds of CPU as the request says.
     case burn
+    /// Writes a megabyte to stderr.
+    case noise
     /// Waits without end.
     case sleep
     /// Writes bytes that are no frame.
@@ -48,6 +50,8 @@ enum Fault: String {
 struct FaultyEngine: AnalyzerEngine {
     var faults: [String: Fault] = [:]
     var every = 1
+    /// Only requests that contain this meet a named fault.
+    var marker = ""
     var replies: [String: String] = [:]
     var reply: String?
     private var calls = 0
@@ -55,7 +59,7 @@ struct FaultyEngine: AnalyzerEngine {
     private var kept: [[UInt8]] = []
 
     mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
-        if let fault = self.faults[stage] {
+        if let fault = self.faults[stage], self.isMarked(request) {
             self.calls += 1
             if self.calls % self.every == 0 { return try self.commit(fault, request, parts) }
         } else if let fault = Fault(rawValue: stage) {
@@ -65,6 +69,10 @@ struct FaultyEngine: AnalyzerEngine {
     }
 
     mutating func endJob() { self.jobs += 1 }
+
+    private func isMarked(_ request: [UInt8]) -> Bool {
+        self.marker.isEmpty || String(decoding: request, as: UTF8.self).contains(self.marker)
+    }
 
     private mutating func commit(
         _ fault: Fault, _ request: [UInt8], _ parts: [PartView]
@@ -82,6 +90,9 @@ struct FaultyEngine: AnalyzerEngine {
             let milliseconds = Int(String(decoding: request, as: UTF8.self)) ?? 0
             let end = clock() + milliseconds * 1000
             while clock() < end {}
+        case .noise:
+            let line = [UInt8](repeating: 0x2E, count: 1 << 20)
+            _ = Glibc.write(STDERR_FILENO, line, line.count)
         case .sleep: Glibc.sleep(3600)
         case .garbage: write([UInt8](repeating: 0x47, count: 64))
         case .trickle:

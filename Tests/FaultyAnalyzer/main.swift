@@ -2,7 +2,8 @@
 //
 // Started by a pool (socket as descriptor 3) it speaks the analyzer's real protocol. What a stage does:
 //   1. `--fault STAGE=FAULT` names a fault for a stage, `--every N` limits it to every Nth call of such a stage in the
-//      life of one process (default 1: every call); may be given several times;
+//      life of one process (default 1: every call), `--when TEXT` to requests that contain the text; `--fault` may be
+//      given several times;
 //   2. a stage whose name is that of a fault (see Fault) commits it;
 //   3. any other stage answers with `--reply STAGE=TEXT`, else with `--reply TEXT`, else with the request's bytes.
 // Arguments that are no options are ignored, so that it can stand in for `inspectd analyzer`:
@@ -34,6 +35,7 @@ while !arguments.isEmpty {
     case "--every":
         guard let number = Int(value), number > 0 else { usage("not a number: \(value)") }
         engine.every = number
+    case "--when": engine.marker = value
     case "--reply":
         if pair.count == 2, !value.hasPrefix("{") {
             engine.replies[pair[0]] = pair[1]

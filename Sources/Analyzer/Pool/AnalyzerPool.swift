@@ -141,31 +141,3 @@ public final class AnalyzerPool: Sendable {
         waiter?.resume(returning: index)
     }
 }
-
-/// One job's hold on an analyzer process.
-public struct AnalyzerSession: Sendable {
-    let slot: AnalyzerSlot
-    let job: AnalyzerJob
-
-    /// Has the process run one stage.
-    ///
-    /// After a failure that cost the process, the next call gets a new one, which has the job's parts, too.
-    ///
-    /// - Parameters:
-    ///   - deadline: When it has passed, the process is killed. The default is
-    ///     ``AnalyzerConfiguration/stageDeadline``.
-    /// - Throws: What the engine raised; `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT` or `ANALYZER_OUT_OF_MEMORY` when the
-    ///   process was lost; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError` when the task was
-    ///   cancelled, which kills the process.
-    public func perform(stage: String, request: Data, deadline: Duration? = nil) async throws -> Data {
-        let call = AnalyzerCall()
-        let job = self.job
-        return try await withTaskCancellationHandler {
-            try await self.slot.run {
-                try $0.perform(job, stage: stage, request: request, deadline: deadline, call: call)
-            }
-        } onCancel: {
-            call.cancel()
-        }
-    }
-}

@@ -136,6 +136,7 @@ final class AnalyzerSlot: @unchecked Sendable {
             return
         }
         child.memory.wipe()
+        child.discardComplaints()
         self.jobsDone += 1
         if self.jobsDone >= self.configuration.jobsPerProcess {
             self.replace(child, reason: "\(self.jobsDone) jobs done")
@@ -160,7 +161,7 @@ final class AnalyzerSlot: @unchecked Sendable {
         if let child = self.child {
             if child.isIdle { return child }
             // It ended, or was killed, while nobody talked to it.
-            _ = self.bury(child, failure: .closed, stage: "idle", deadline: .zero, cancelled: false)
+            _ = self.bury(child, failure: .closed, stage: "idle", deadline: .zero, cancelled: false, refills: false)
         }
         for _ in 0..<3 {
             let parent = try self.supervisor.parent()
@@ -188,7 +189,8 @@ final class AnalyzerSlot: @unchecked Sendable {
 
     /// Kills a process, wipes its memory and says what the loss means to the job.
     private func bury(
-        _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool
+        _ child: ChildConnection, failure: Frame.Failure, stage: String, deadline: Duration, cancelled: Bool,
+        refills: Bool = true
     ) -> InspectError {
         self.child = nil
         self.begun = nil
@@ -209,32 +211,7 @@ final class AnalyzerSlot: @unchecked Sendable {
                 stage: stage, deadline: deadline, configuration: self.configuration)
         let reason = cancelled ? "stage \(stage): cancelled" : loss.detail
         self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, expected: false))
-        self.refill()
+        if refills { self.refill() }
         return loss
-    }
-}
-
-/// What ties a request that is under way to the task that waits for it.
-final class AnalyzerCall: Sendable {
-    private let state = Mutex<(isCancelled: Bool, child: ChildConnection?)>((false, nil))
-
-    var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
-
-    /// - Returns: False if the call was cancelled before it began.
-    func attach(_ child: ChildConnection) -> Bool {
-        self.state.withLock { state in
-            state.child = child
-            return !state.isCancelled
-        }
-    }
-
-    func detach() { self.state.withLock { $0.child = nil } }
-
-    /// Kills the process that works on the call; there is no other way to interrupt native code.
-    func cancel() {
-        self.state.withLock { state in
-            state.isCancelled = true
-            state.child?.kill()
-        }
     }
 }

@@ -92,6 +92,12 @@ final class ChildConnection: Sendable {
         return self.kill(after: .seconds(1), patience: .seconds(5))
     }
 
+    /// Empties the pipe of what libraries wrote to stderr, so that it has room for the last words of a crash.
+    func discardComplaints() {
+        var tail: [UInt8] = []
+        WarmParent.collect(self.errors.raw, into: &tail)
+    }
+
     /// What the process last wrote to stderr. Not for messages once it has seen an image.
     func complaint(limit: Int) -> String {
         var tail: [UInt8] = []

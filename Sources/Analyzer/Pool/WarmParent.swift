@@ -201,38 +201,3 @@ final class WarmParent: Sendable {
 
     private func waitForExit(milliseconds: CInt) -> Bool { csys_has_exited(self.pid, milliseconds) == 1 }
 }
-
-/// The promise of how an analyzer ended.
-final class ChildEnd: Sendable {
-    private let end = Mutex<ProcessEnd?>(nil)
-    private let resolved = DispatchSemaphore(value: 0)
-
-    /// - Parameter end: `nil` if the parent died, so that nobody knows.
-    func resolve(_ end: ProcessEnd?) {
-        self.end.withLock { $0 = end }
-        self.resolved.signal()
-    }
-
-    enum Outcome {
-        case running
-        case ended(ProcessEnd?)
-    }
-
-    /// Blocks until the end is known, or the time is up.
-    func wait(_ time: Duration) -> Outcome {
-        let deadline = DispatchTime(uptimeNanoseconds: DispatchTime.now().uptimeNanoseconds + time.nanoseconds)
-        guard self.resolved.wait(timeout: deadline) == .success else { return .running }
-        self.resolved.signal()  // for whoever asks again
-        return .ended(self.end.withLock { $0 })
-    }
-}
-
-extension Duration {
-    /// The whole duration in nanoseconds; at most 292 years, at least 0.
-    var nanoseconds: UInt64 {
-        let (seconds, attoseconds) = self.components
-        guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? UInt64(Int64.max) : UInt64(product) + UInt64(attoseconds / 1_000_000_000)
-    }
-}

@@ -20,6 +20,8 @@ final class WarmParentSupervisor: Sendable {
         /// On the clock of `csys_now()`.
         var notBefore: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
+        /// One start at most waits for its time, however many callers fail meanwhile.
+        var startIsScheduled = false
         var onRestart: (@Sendable () -> Void)?
     }
 
@@ -70,7 +72,7 @@ final class WarmParentSupervisor: Sendable {
         } catch {
             let delay = self.noteFailure(error)
             self.onEvent(.parentFailed(reason: "\(error)", retry: .nanoseconds(Int64(delay))))
-            self.startLater(delay)
+            self.startLater()
             throw error
         }
     }
@@ -85,10 +87,23 @@ final class WarmParentSupervisor: Sendable {
         }
     }
 
-    private func startLater(_ delay: UInt64) {
+    /// Starts a parent when the next start is due, unless a caller gets there first.
+    private func startLater() {
+        let delay: UInt64? = self.state.withLock { state in
+            guard !state.startIsScheduled, !state.isStopped else { return nil }
+            state.startIsScheduled = true
+            let now = csys_now()
+            return state.notBefore > now ? state.notBefore - now : 0
+        }
+        guard let delay else { return }
         self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
-            guard let self, (try? self.startIfDue()) != nil else { return }
-            self.state.withLock { $0.onRestart }?()
+            guard let self else { return }
+            self.state.withLock { $0.startIsScheduled = false }
+            if (try? self.startIfDue()) != nil {
+                self.state.withLock { $0.onRestart }?()
+            } else {
+                self.startLater()
+            }
         }
     }
 
@@ -101,12 +116,11 @@ final class WarmParentSupervisor: Sendable {
         self.onEvent(.parentEnded(pid: parent.pid, cause: end?.cause))
         if wasYoung {
             let cause = end?.cause ?? "unknown cause"
-            self.startLater(
-                self.noteFailure(InspectError(.analyzerUnavailable, "the analyzers' parent ended (\(cause))")))
+            _ = self.noteFailure(InspectError(.analyzerUnavailable, "the analyzers' parent ended (\(cause))"))
         } else {
             self.state.withLock { $0.failures = 0 }
-            self.startLater(0)
         }
+        self.startLater()
     }
 
     /// Kills a parent that does not do what it was asked, and waits until it is gone.

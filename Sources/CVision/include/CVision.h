@@ -6,3 +6,4 @@
 #include "cvision_face.h"
 #include "cvision_image.h"
 #include "cvision_mrz.h"
+#include "cvision_versions.h"

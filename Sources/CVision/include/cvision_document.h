@@ -21,7 +21,7 @@ cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *
 /// Measurements of fitness; `document` means inside the outline, or the whole frame where there is none.
 typedef struct {
     double laplacian_variance;  ///< of the luminance, at 1,000 px document width
-    double edge_width;          ///< median width of strong edges across the blurrier axis, px at 1,000 px document width
+    double edge_width;          ///< median width of strong edges on the blurrier axis, px at 1,000 px document width
     double brightness;          ///< mean luminance of the document, 0 to 255
     double contrast;            ///< standard deviation of the luminance of the document
     double glare_share;         ///< share of the document under burnt-out, colourless, soft-edged blobs, 0 to 1
@@ -30,7 +30,7 @@ typedef struct {
     double midtone_share;       ///< share of the frame that is neither near black nor near white, 0 to 1
     double document_width;      ///< longer side of the document, px of the image
     double moire;               ///< strength of isolated periodic patterns: ln of peak over surroundings; -1: too small
-    double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline, 0 to 1; -1: no outline
+    double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline; -1: none
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 

@@ -40,7 +40,7 @@ typedef struct {
 } cv_face;
 
 /// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with.
-/// Answers CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one.
+/// Answers CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one. Keeps OpenCV to one thread from then on.
 cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error);
 void cv_face_engine_free(cv_face_engine *engine);
 

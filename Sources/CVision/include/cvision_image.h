@@ -67,6 +67,12 @@ typedef struct {
 cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits, cv_image **image,
                           cv_image_info *info, cv_error *error);
 
+/// Copies the pixel at (x, y) as blue, green, red. False if there is none.
+bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3]);
+
+/// Draws a picture without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
+cv_status cv_image_test_card(int32_t width, int32_t height, cv_image **image, cv_error *error);
+
 /// Frees `image`, which may be null.
 void cv_image_free(cv_image *image);
 

@@ -15,8 +15,10 @@ public struct MRZDecoder: Sendable {
     private static let failedCheck: Double = -3.9
     /// A wrong character fails its own check digit and the composite one together.
     private static let failedComposite: Double = -1.6
-    /// Log-odds of a document code that the format does not have.
-    private static let foreignCode: Double = -6
+    /// Log-odds of a document code that the format does not have, beside those of its character.
+    private static let foreignCode: Double = -3
+    /// Log-odds of a single letter among the fillers after a name.
+    private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
     private static let negligible: Float = 0.0005
     /// Mean log-probability per character below which nothing legible was seen.
@@ -83,8 +85,31 @@ public struct MRZDecoder: Sendable {
             }
         }
         guard seen / Double(format.lineLengths.reduce(0, +)) > Self.illegible else { return nil }
-        let code = self.codeScore(text, layout: layout, format: format)
-        return self.repaired(Candidate(text: text, score: seen + code), choices: choices, layout: layout)
+        self.dropStrayLetters(&text, in: layout.name, lattice: lattice)
+        let fits = self.codeFits(text, layout: layout, format: format)
+        let score = seen + (fits ? 0 : Self.foreignCode)
+        let best = self.repaired(Candidate(text: text, score: score), choices: choices, layout: layout)
+        // Neither the code of this format nor its check digits: other text, or a zone of which a part is missing.
+        let checks = MRZChecks.evaluate(best.text, layout: layout)
+        return fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) ? best : nil
+    }
+
+    /// `<<K<<` after the end of a name is a filler that was smeared, if the reader can see one there at all.
+    private func dropStrayLetters(_ text: inout [[UInt8]], in span: MRZSpan, lattice: MRZLattice) {
+        let filler = MRZText.filler
+        var line = text[span.line]
+        func isFiller(_ cell: Int) -> Bool { !span.range.contains(cell) || line[cell] == filler }
+        guard let end = span.range.dropLast().first(where: { line[$0] == filler && line[$0 + 1] == filler })
+        else { return }
+        for cell in span.range where cell > end + 2 && !isFiller(cell) {
+            guard (1...2).allSatisfy({ isFiller(cell - $0) && isFiller(cell + $0) }),
+                let chosen = MRZText.alphabet.firstIndex(of: line[cell])
+            else { continue }
+            let seen = lattice.lines[span.line][cell]
+            let odds = log(Double(max(seen[MRZText.alphabet.count - 1], 1e-6)) / Double(max(seen[chosen], 1e-6)))
+            if odds > Self.strayLetter { line[cell] = filler }
+        }
+        text[span.line] = line
     }
 
     /// Tries the doubtful characters, up to three at once, against the check digits.
@@ -123,20 +148,18 @@ public struct MRZDecoder: Sendable {
         return Double(failed) * Self.failedCheck + (failed == 0 ? Self.failedCheck : Self.failedComposite)
     }
 
-    /// Document codes: V for visas (Doc 9303-7 §4), P for passports (-4 §4), A, C, I for cards (-5 §4, -6 §4).
-    private func codeScore(_ text: [[UInt8]], layout: MRZLayout, format: MRZFormat) -> Double {
-        let code = text[layout.code.line][layout.code.range.lowerBound]
+    /// Whether the zone begins as its format must.
+    private func codeFits(_ text: [[UInt8]], layout: MRZLayout, format: MRZFormat) -> Bool {
+        let first = text[layout.code.line][layout.code.range.lowerBound]
         let begin = MRZText.string(text[layout.code.line].prefix(5))
-        let fits: Bool
-        switch format {
-        case .td1, .td2: fits = code == UInt8(ascii: "A") || code == UInt8(ascii: "C") || code == UInt8(ascii: "I")
-        case .td3: fits = code == UInt8(ascii: "P")
-        case .mrva, .mrvb: fits = code == UInt8(ascii: "V")
-        case .frenchID: fits = begin == "IDFRA"
-        case .frenchLicence: fits = begin == "D1FRA"
-        case .swissLicence: fits = begin == "FACHE"
+        return switch format {
+        case .td1, .td2: MRZAlphabet.cardCode.allows(first)
+        case .td3: MRZAlphabet.passportCode.allows(first)
+        case .mrva, .mrvb: MRZAlphabet.visaCode.allows(first)
+        case .frenchID: begin == "IDFRA"
+        case .frenchLicence: begin == "D1FRA"
+        case .swissLicence: begin == "FACHE"
         }
-        return fits ? 0 : Self.foreignCode
     }
 
     private func decoding(

@@ -15,6 +15,12 @@ public struct InspectionFacts: Sendable {
         self.parts = parts
     }
 
+    /// Processor time of all stages in the analyzer, in milliseconds.
+    public var cpuMs: Double {
+        (self.acquisition?.cpuMs ?? 0) + (self.documents?.cpuMs ?? 0) + (self.faces?.cpuMs ?? 0)
+            + (self.liveness?.cpuMs ?? 0)
+    }
+
     /// Takes in what a stage stored.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` if the bytes are not that stage's output.

@@ -15,17 +15,24 @@ public enum ReadingEvidence: String, Codable, Sendable {
 public enum UsabilityRules {
     // MARK: Limits
 
-    /// Widths of edges in pixels of the picture: sharp and mildly blurred pictures have 1.8–4.8, blurred ones 9.5–16.
-    static let blurredEdgeWidth = 6.8
+    /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px: readable pictures reach 5.5,
+    /// blurred ones start at 8.
+    static let blurredEdgeWidth = 6.7
+    /// From here on a picture is rejected even if its largest print, the machine-readable zone, can still be read.
+    static let hopelesslyBlurredEdgeWidth = 7.5
     /// Up to this document width, edges are measured in the picture's own pixels.
     static let widestView = 1600.0
     /// Mean luminance of the document: 45 when a document could only just be guessed at, 76 in a dim but usable photo.
     static let darkBrightness = 57.0
     static let darkContrast = 25.0
-    /// Print of 44 characters a line takes 7 px a character to be trusted: 44 / 0.89 of the width × 7.
-    static let leastDocumentWidth = 346.0
+    /// An ID-1 card at 95 dots per inch: its smallest print is 4 px high.
+    static let leastDocumentWidth = 320.0
+    /// Pixels per character below which a machine-readable zone is too small to trust without its check digits.
+    static let leastPitch = 7.0
     /// Share of the document under glare: 0 in usable pictures, 0.02–0.2 where print is lost.
     static let glareShare = 0.01
+    /// From here on a picture is rejected even if its text can be read: the glare hides the portrait or the print.
+    static let hopelessGlareShare = 0.08
     /// A true black-and-white picture measures 0 to 1 after JPEG; the palest colour document 21.
     static let greyChroma = 4.0
     /// Backgrounds of colour photos measure 15 and more even when they are grey tables under warm light.
@@ -36,8 +43,8 @@ public enum UsabilityRules {
     static let aspectRatios = 1.29...1.78
     /// A corner is outside the frame if it is farther out than this share of the document's width.
     static let cornerTolerance = 0.03
-    /// Share of the document under a hand; a thumb that holds a card at its edge covers up to 2 %.
-    static let hiddenShare = 0.03
+    /// Share of the document under a hand; fingers that hold a card at its edge cover up to 3 %.
+    static let hiddenShare = 0.038
     /// Share of a document's area under thin dark strokes: 0.014 and more where print is sharp.
     static let leastPrint = 0.008
     /// A portrait's face covers up to about 6 % of a document, that of a selfie 10 % and more of the frame.
@@ -47,9 +54,10 @@ public enum UsabilityRules {
 
     /// Judges one side of a document.
     ///
-    /// A picture whose text proves that it can be read is not rejected for glare, blur, hidden or missing parts: those
-    /// measure the risk that something cannot be read. It is rejected for being a copy, for darkness (the portrait and
-    /// the security print cannot be judged) and for being photographed from too far away.
+    /// A picture whose text proves that it can be read is not rejected for hidden or missing parts, and for glare and
+    /// blur only where they are massive: those measure the risk that something cannot be read. It is rejected for being
+    /// a copy, for darkness (the portrait and the security print cannot be judged) and for being photographed from too
+    /// far away.
     ///
     /// - Parameters:
     ///   - facts: What was measured.
@@ -83,17 +91,17 @@ public enum UsabilityRules {
         if dark || Self.isTooSmall(facts, reading: reading) {
             findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
         }
-        guard reading != .proven else { return findings }
-        if Self.nativeEdgeWidth(quality) > Self.blurredEdgeWidth {
+        let reads = reading == .proven
+        if Self.blur(quality) > (reads ? Self.hopelesslyBlurredEdgeWidth : Self.blurredEdgeWidth) {
             findings.append(Finding(label: "BLURRED", reason: .blurry))
         }
-        if Self.isCut(facts) {
+        if !reads, Self.isCut(facts) {
             findings.append(Finding(label: "PART_OF_DOCUMENT_MISSING", reason: .missingPartOfDocument))
         }
-        if let occlusion = quality.occlusion, occlusion > Self.hiddenShare {
+        if !reads, let occlusion = quality.occlusion, occlusion > Self.hiddenShare {
             findings.append(Finding(label: "PART_OF_DOCUMENT_HIDDEN", reason: .hiddenPartOfDocument))
         }
-        if quality.glareShare > Self.glareShare {
+        if quality.glareShare > (reads ? Self.hopelessGlareShare : Self.glareShare) {
             findings.append(Finding(label: "GLARE", reason: .glare))
         }
         return findings
@@ -135,17 +143,20 @@ public enum UsabilityRules {
         facts.barcodes.isEmpty || !facts.faces.isEmpty || facts.mrz != nil
     }
 
-    /// Width of edges in the picture's own pixels: a small sharp picture is not a blurred one.
-    static func nativeEdgeWidth(_ quality: QualityFacts) -> Double {
-        quality.edgeWidth * min(quality.documentWidth, Self.widestView) / 1000
+    /// How blurred the picture is. Edges are wide in relation to the document in every small picture, and wide in
+    /// pixels in every large one; blur makes them both.
+    static func blur(_ quality: QualityFacts) -> Double {
+        quality.edgeWidth * (min(quality.documentWidth, Self.widestView) / 1000).squareRoot()
     }
 
     /// Whether too few pixels show the document. A small crop that proves readable was made small by someone who could
     /// read it; a photo in which the document is small was taken from too far away to show more than its text.
     static func isTooSmall(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
-        guard facts.quality.documentWidth < Self.leastDocumentWidth else { return false }
-        if let outline = facts.outline, outline.cornersOutside == 0 { return true }
-        return reading != .proven
+        let small = facts.quality.documentWidth < Self.leastDocumentWidth
+        if small, let outline = facts.outline, outline.cornersOutside == 0 { return true }
+        if reading == .proven { return false }
+        if let mrz = facts.mrz { return mrz.pitch < Self.leastPitch }
+        return small
     }
 
     /// Whether the frame cuts the document: corners outside it, or on its border while the shape is no document's.

@@ -1,0 +1,103 @@
+import Foundation
+public import InspectCore
+import Vision
+
+/// The engine of a real analyzer: the stages of an inspection over the parts of one job.
+///
+/// Runs in the child process only. Images are decoded on first use and kept until the job ends, so that the stages of one
+/// job decode each part once.
+public final class StageEngine: AnalyzerEngine {
+    private let faces: FaceEngine
+    private let mrz = MRZReader()
+    private var images: [String: DecodedImage] = [:]
+
+    /// Loads the models; takes about a second, once, in the warm parent.
+    ///
+    /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
+    public init(models: String) throws(InspectError) {
+        self.faces = try FaceEngine(models: models)
+        // Libraries set themselves up at first use, and an analyzer can open no file for that: so the first use is here.
+        // What they allocate is then shared by every process, too.
+        _ = try self.document(DecodedImage.testCard(width: 720, height: 480))
+    }
+
+    public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
+        let start = ProcessorClock.now
+        switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
+        case .acquired:
+            var facts = AcquisitionFacts(images: [:])
+            for part in parts { facts.images[part.kind] = try self.image(part).facts }
+            facts.cpuMs = ProcessorClock.now - start
+            return try Self.encode(facts)
+        case .document:
+            var facts = DocumentStageFacts(sides: [:])
+            for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
+                facts.sides[part.kind] = try self.document(self.image(part))
+            }
+            facts.cpuMs = ProcessorClock.now - start
+            return try Self.encode(facts)
+        case .face:
+            var facts = FaceStageFacts(pictures: [:])
+            for part in parts where ![PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
+                let image = try self.image(part)
+                facts.pictures[part.kind] = FaceStageFacts.Picture(
+                    image: image.facts, faces: try self.faces.faces(in: image, features: 1))
+            }
+            facts.cpuMs = ProcessorClock.now - start
+            return try Self.encode(facts)
+        case .liveness:
+            var facts = LivenessStageFacts(passive: nil)
+            if let part = parts.first(where: { $0.kind == PartKind.face.rawValue }) {
+                let image = try self.image(part)
+                if let face = try self.faces.faces(in: image, features: 0).first {
+                    facts.passive = try self.faces.liveness(in: image, face: face)
+                }
+            }
+            facts.cpuMs = ProcessorClock.now - start
+            return try Self.encode(facts)
+        case .queued, .started, .decided, .finished, nil:
+            throw InspectError(.internalError, "the analyzer has no stage \(stage)")
+        }
+    }
+
+    public func endJob() {
+        self.images.removeAll()
+    }
+
+    private func document(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
+        let outline = try DocumentAnalyzer.outline(image)
+        return DocumentFacts(
+            image: image.facts, outline: outline, quality: try DocumentAnalyzer.quality(image, outline: outline),
+            mrz: try self.mrz.read(image), barcodes: try BarcodeReader.read(image, outline: outline),
+            faces: try self.faces.faces(in: image, features: 1))
+    }
+
+    private func image(_ part: PartView) throws(InspectError) -> DecodedImage {
+        if let image = self.images[part.kind] { return image }
+        do {
+            let image = try part.withBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
+            self.images[part.kind] = image
+            return image
+        } catch {
+            // Which part it was is what the client needs to know.
+            throw InspectError(error.code, error.detail.isEmpty ? part.kind : "\(part.kind): \(error.detail)")
+        }
+    }
+
+    private static func encode(_ facts: some Encodable) throws(InspectError) -> [UInt8] {
+        do {
+            return [UInt8](try JSONEncoder().encode(facts))
+        } catch {
+            throw InspectError(.internalError, "the stage's facts cannot be encoded")
+        }
+    }
+}
+
+/// Processor time of this process in milliseconds.
+enum ProcessorClock {
+    static var now: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
+    }
+}

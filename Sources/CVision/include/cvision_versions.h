@@ -1,0 +1,14 @@
+// The native libraries by version.
+#pragma once
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Writes `name=version` for each library, separated by blanks, into `text` of `size` bytes.
+void cv_versions(char *_Nonnull text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,147 @@
+extension InspectionDecider {
+    /// Whether each document side can be used; for workflows without a document, whether the picture of the person can.
+    func usability() -> (records: [CapabilityRecord<UsabilityData>], decisions: [CapabilityDecision]) {
+        var records: [CapabilityRecord<UsabilityData>] = []
+        var decisions: [CapabilityDecision] = []
+        for kind in self.documentParts {
+            guard let side = self.side(kind) else { continue }
+            let decision = self.usability(of: side, kind)
+            decisions.append(decision)
+            records.append(
+                CapabilityRecord(
+                    parts: [kind.rawValue], decision: Decision(decision),
+                    data: UsabilityData(image: side.image, quality: side.quality, outline: side.outline)))
+        }
+        if self.documentParts.isEmpty, let picture = self.selfie {
+            let decision = Self.usability(of: picture)
+            decisions.append(decision)
+            records.append(
+                CapabilityRecord(
+                    parts: [PartKind.face.rawValue], decision: Decision(decision),
+                    data: UsabilityData(image: picture.image)))
+        }
+        return (records, decisions)
+    }
+
+    private func usability(of side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision {
+        let decision = UsabilityRules.decide(side, reading: self.evidence(side), part: kind.rawValue)
+        guard decision.type == .passed else { return decision }
+        if let missing = self.missingSide(seenFrom: kind) {
+            return CapabilityDecision(type: .rejected, label: "MISSING_PAGE", reasons: [missing])
+        }
+        let format = self.facts.request.documentFormat
+        if kind == .front, format == .td3, side.mrz == nil, self.facts.request.workflow != .similarity {
+            // Every passport has a machine-readable zone (Doc 9303-4 §4.2).
+            return CapabilityDecision(
+                type: .rejected, label: "MISSING_MANDATORY_DATAPOINTS",
+                reasons: [RejectReason(.notReadable, part: kind.rawValue)])
+        }
+        return self.preselection(side, kind) ?? decision
+    }
+
+    /// Both pictures show one side, or a two-sided card came without the side that bears its data.
+    private func missingSide(seenFrom kind: PartKind) -> RejectReason? {
+        if let front = self.side(.front), let back = self.side(.back) {
+            return UsabilityRules.missingSide(front: front, back: back).flatMap {
+                $0.part == nil || $0.part == kind.rawValue ? $0 : nil
+            }
+        }
+        let isReadable = self.side(.front).map { self.evidence($0) != .none } ?? true
+        guard self.facts.request.documentFormat == .td1, !isReadable, self.facts.request.workflow != .similarity else {
+            return nil
+        }
+        return RejectReason(.missingBack, part: PartKind.back.rawValue)
+    }
+
+    /// The client's choice of countries, types and size against what was read.
+    private func preselection(_ side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision? {
+        let data = ExtractionRules(facts: self.facts, today: self.today).data
+        let request = self.facts.request
+        if let country = data.issuingCountry, !request.countries.isEmpty, !request.countries.contains(country) {
+            return CapabilityDecision(type: .warning, label: "UNSUPPORTED_COUNTRY")
+        }
+        if let type = data.type, !request.documentTypes.isEmpty, !request.documentTypes.contains(type) {
+            return CapabilityDecision(type: .warning, label: "UNSUPPORTED_DOCUMENT_TYPE")
+        }
+        if let chosen = request.documentFormat, let read = data.mrz?.format,
+            DocumentFormat(rawValue: read).map({ $0 != chosen }) == true
+        {
+            return CapabilityDecision(type: .warning, label: "UNSUPPORTED_DOCUMENT_TYPE")
+        }
+        return nil
+    }
+
+    private func evidence(_ side: DocumentFacts) -> ReadingEvidence {
+        if !side.barcodes.isEmpty { return .proven }
+        guard let zone = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: self.today) }) else { return .none }
+        return !zone.checks.isEmpty && zone.checksHold ? .proven : .unproven
+    }
+
+    private static func usability(of picture: FaceStageFacts.Picture) -> CapabilityDecision {
+        let faults = FaceConformity(faces: picture.faces).faults
+        if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: "BLURRED") }
+        let isPoor = faults.contains { [.tooDark, .tooBright, .tooSmall].contains($0) }
+        return isPoor ? CapabilityDecision(type: .warning, label: "BAD_QUALITY") : .passed
+    }
+
+    /// Whether each document side shows the document itself and not a copy of it.
+    func imageChecks(isOpen: Bool) -> (records: [CapabilityRecord<ImageCheckData>], decisions: [CapabilityDecision]) {
+        var records: [CapabilityRecord<ImageCheckData>] = []
+        var decisions: [CapabilityDecision] = []
+        for kind in self.documentParts {
+            guard let side = self.side(kind) else { continue }
+            let decision =
+                isOpen ? ImageCheckRules.decide(side, part: kind.rawValue) : .preconditionNotFulfilled
+            decisions.append(decision)
+            let data = ImageCheckData(
+                assessed: decision.type == .notExecuted ? [] : ["DIGITAL_COPY"],
+                notAssessed: ["MANIPULATED_DOCUMENT", "PUNCHED", "SAMPLE", "WATERMARK", "GHOST_IMAGE_DIFFERENT"])
+            records.append(
+                CapabilityRecord(parts: [kind.rawValue], decision: Decision(decision), data: isOpen ? data : nil))
+        }
+        return (records, decisions)
+    }
+
+    /// The document's portrait against the selfie.
+    func similarity(isOpen: Bool) -> (CapabilityRecord<SimilarityData>, CapabilityDecision) {
+        let parts = [PartKind.front.rawValue, PartKind.face.rawValue]
+        guard isOpen, let selfie = self.selfie else {
+            let decision = CapabilityDecision.preconditionNotFulfilled
+            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
+        }
+        let threshold = SimilarityScale.defaultThreshold
+        do {
+            let outcome = try SimilarityRules.decide(
+                portrait: self.side(.front)?.faces ?? [], selfie: selfie.faces, threshold: threshold)
+            let data = SimilarityData(
+                outcome: outcome.decision.label, similarity: outcome.match?.similarity,
+                distance: outcome.match?.distance, threshold: threshold,
+                fmrAtThreshold: outcome.match?.fmrAtThreshold, engine: outcome.match?.engine,
+                reason: outcome.obstacle?.rawValue)
+            return (CapabilityRecord(parts: parts, decision: Decision(outcome.decision), data: data), outcome.decision)
+        } catch {
+            let decision = CapabilityDecision.technicalError
+            let data = SimilarityData(
+                outcome: "NOT_POSSIBLE", similarity: nil, distance: nil, threshold: threshold, fmrAtThreshold: nil,
+                engine: nil, reason: error.code.rawValue)
+            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: data), decision)
+        }
+    }
+
+    /// What the selfie tells about a living person.
+    func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
+        let parts = [PartKind.face.rawValue]
+        guard isOpen, let selfie = self.selfie else {
+            let decision = CapabilityDecision.preconditionNotFulfilled
+            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
+        }
+        let passive = self.facts.liveness?.passive
+        let decision = LivenessRules.decide(faces: selfie.faces, passive: passive)
+        let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
+        let data = LivenessData(
+            method: "passive", assurance: LivenessRules.assurance, scores: passive?.cues ?? [:],
+            reason: faults.isEmpty
+                ? "one picture proves no living person; only a challenge can" : faults.joined(separator: ", "))
+        return (CapabilityRecord(parts: parts, decision: Decision(decision), data: data), decision)
+    }
+}

@@ -1,0 +1,158 @@
+/// Turns what the stages measured into decisions: which stages are still needed, and the result document.
+///
+/// The chains are Jumio's: usability → imageChecks → extraction → dataChecks, and usability → similarity, liveness. A
+/// rejection makes its successors NOT_EXECUTED with PRECONDITION_NOT_FULFILLED, unless the gate is open.
+public struct InspectionDecider {
+    let facts: InspectionFacts
+    let today: CalendarDate
+    let isGated: Bool
+
+    /// - Parameters:
+    ///   - today: The day of the decision: expiry and the century of birth dates depend on it.
+    ///   - isGated: Whether a rejection keeps the later capabilities from running.
+    public init(facts: InspectionFacts, today: CalendarDate, isGated: Bool = true) {
+        self.facts = facts
+        self.today = today
+        self.isGated = isGated
+    }
+
+    /// Whether this version can run a workflow.
+    public static func implements(_ workflow: Workflow) -> Bool {
+        switch workflow {
+        case .id, .idIdentity, .similarity, .liveness: true
+        case .authentication, .enrollment: false
+        }
+    }
+
+    /// Whether a stage can still change the outcome, given what the earlier ones found.
+    public func needs(_ stage: JobStatus) -> Bool {
+        switch stage {
+        case .acquired: true
+        case .document: self.documentParts.isEmpty == false
+        case .face: self.hasFacePicture && !(self.isGated && self.isUnusable)
+        case .liveness: self.needs(.face) && (self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false)
+        case .queued, .started, .decided, .finished: false
+        }
+    }
+
+    /// The result document; engine versions and timings are the caller's to add.
+    ///
+    /// - Parameter withFeatures: Whether the faces' features go into the result: biometric data, so only on demand.
+    public func decide(withFeatures: Bool = false) -> ResultDocument {
+        var capabilities = Capabilities()
+        var outcomes: [CapabilityDecision] = []
+        let wanted = self.facts.request.workflow.capabilities
+        let documents = self.documentParts
+
+        if wanted.contains(.usability) {
+            let (records, decisions) = self.usability()
+            capabilities.usability = records
+            outcomes += decisions
+        }
+        if wanted.contains(.imageChecks) {
+            let (records, decisions) = self.imageChecks(isOpen: self.isOpen(after: outcomes))
+            capabilities.imageChecks = records
+            outcomes += decisions
+        }
+        let extraction = ExtractionRules(facts: self.facts, today: self.today)
+        if wanted.contains(.extraction) {
+            let isOpen = self.isOpen(after: outcomes)
+            let decision = isOpen ? extraction.decision : .preconditionNotFulfilled
+            capabilities.extraction = [
+                CapabilityRecord(
+                    parts: documents.map(\.rawValue), decision: Decision(decision),
+                    data: isOpen ? extraction.data : nil)
+            ]
+            outcomes.append(decision)
+        }
+        if wanted.contains(.dataChecks) {
+            let isOpen = self.isOpen(after: outcomes) && extraction.hasData
+            let checks = DataCheckRules(extraction: extraction, today: self.today)
+            let decision = isOpen ? checks.decision : .preconditionNotFulfilled
+            capabilities.dataChecks = [
+                CapabilityRecord(
+                    parts: documents.map(\.rawValue), decision: Decision(decision), data: isOpen ? checks.data : nil)
+            ]
+            outcomes.append(decision)
+        }
+        let personIsOpen = !(self.isGated && self.isUnusable)
+        if wanted.contains(.similarity) {
+            let (record, decision) = self.similarity(isOpen: personIsOpen)
+            capabilities.similarity = [record]
+            outcomes.append(decision)
+        }
+        if wanted.contains(.liveness) {
+            let (record, decision) = self.livenessRecord(isOpen: personIsOpen)
+            capabilities.liveness = [record]
+            outcomes.append(decision)
+        }
+
+        let overall = Self.overall(outcomes, extractionMissing: wanted.contains(.extraction) && !extraction.hasData)
+        var seen: Set<RejectReason> = []
+        return ResultDocument(
+            decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
+            rejectReasons: outcomes.flatMap(\.reasons).filter { seen.insert($0).inserted },
+            faces: self.faceRecords(withFeatures: withFeatures), error: nil, engine: self.engine)
+    }
+
+    /// The whole is as bad as its worst capability; a document of which nothing could be read never passes.
+    private static func overall(_ outcomes: [CapabilityDecision], extractionMissing: Bool) -> DecisionType {
+        let types = outcomes.map(\.type)
+        if types.contains(.rejected) { return .rejected }
+        if types.allSatisfy({ $0 == .notExecuted }) { return .notExecuted }
+        return types.contains(.warning) || extractionMissing ? .warning : .passed
+    }
+
+    private func isOpen(after outcomes: [CapabilityDecision]) -> Bool {
+        !self.isGated || !outcomes.contains { $0.type == .rejected }
+    }
+
+    private func faceRecords(withFeatures: Bool) -> [FaceRecord] {
+        let documents = self.documentParts.flatMap { kind in
+            (self.side(kind)?.faces ?? []).map { (kind.rawValue, $0) }
+        }
+        let pictures = (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }.flatMap { name, picture in
+            picture.faces.map { (name, $0) }
+        }
+        return (documents + pictures).map { FaceRecord(part: $0, face: $1, withFeature: withFeatures) }
+    }
+
+    /// Models that had a part in the result, and the processor time of all stages.
+    private var engine: EngineRecord {
+        var engine = EngineRecord()
+        let faces =
+            self.documentParts.flatMap { self.side($0)?.faces ?? [] }
+            + (self.facts.faces?.pictures.values.flatMap(\.faces) ?? [])
+        for feature in faces.compactMap(\.feature) { engine.models[feature.engine] = feature.modelSHA256 }
+        return engine
+    }
+}
+
+extension InspectionDecider {
+    var documentParts: [PartKind] { self.facts.parts.filter { $0 == .front || $0 == .back } }
+
+    var hasFacePicture: Bool { self.facts.parts.contains { $0 == .face || $0 == .frames } }
+
+    func side(_ kind: PartKind) -> DocumentFacts? { self.facts.documents?.sides[kind.rawValue] }
+
+    var selfie: FaceStageFacts.Picture? { self.facts.faces?.pictures[PartKind.face.rawValue] }
+
+    /// Whether usability rejected the document: then nothing else is worth the time.
+    var isUnusable: Bool { self.usability().decisions.contains { $0.type == .rejected } }
+}
+
+extension Decision {
+    init(_ decision: CapabilityDecision) {
+        self.init(decision.type, decision.label)
+    }
+}
+
+extension ResultDocument {
+    /// The document of a job that could not be inspected.
+    public static func notExecuted(_ error: InspectError) -> ResultDocument {
+        ResultDocument(
+            decision: Decision(.notExecuted, "TECHNICAL_ERROR", risk: DecisionType.notExecuted.riskScore),
+            capabilities: Capabilities(), rejectReasons: [], faces: [], error: ErrorRecord(error),
+            engine: EngineRecord())
+    }
+}

@@ -1,0 +1,98 @@
+/// Cross-checks of what was extracted (Jumio's capability `dataChecks`).
+public struct DataCheckRules {
+    public let data: DataCheckData
+    public let decision: CapabilityDecision
+
+    /// - Parameter today: The day on which the document must not have expired.
+    public init(extraction: ExtractionRules, today: CalendarDate) {
+        var checks: [DataCheckData.Check] = []
+        checks.append(Self.checkDigits(extraction.zones.map(\.value)))
+        checks.append(Self.calendar(extraction.zones.map(\.value)))
+        checks.append(Self.sources(extraction))
+        checks.append(Self.expiry(extraction, today: today))
+        self.data = DataCheckData(checks: checks)
+
+        func failed(_ name: String) -> Bool { checks.contains { $0.name == name && $0.outcome == .fail } }
+        self.decision =
+            if failed("mrzCheckDigits") {
+                CapabilityDecision(type: .rejected, label: "MRZ_CHECKSUM")
+            } else if failed("calendar") || failed("sourcesAgree") {
+                CapabilityDecision(type: .rejected, label: "MISMATCHING_DATAPOINTS")
+            } else if failed("notExpired") {
+                CapabilityDecision(type: .warning, label: "DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT")
+            } else {
+                .passed
+            }
+    }
+
+    private static func checkDigits(_ zones: [MRZDocument]) -> DataCheckData.Check {
+        let name = "mrzCheckDigits"
+        let checked = zones.filter { !$0.checks.isEmpty }
+        guard !checked.isEmpty else {
+            return DataCheckData.Check(
+                name: name, outcome: .inconclusive, reason: "no machine-readable zone with check digits was read")
+        }
+        let failing = checked.flatMap { $0.checks.filter { !$0.value }.keys }.sorted().map(\.rawValue)
+        guard failing.isEmpty else {
+            return DataCheckData.Check(name: name, outcome: .fail, reason: failing.joined(separator: ", "))
+        }
+        return DataCheckData.Check(name: name, outcome: .pass)
+    }
+
+    /// A check digit holds for 29 February 1911, too.
+    private static func calendar(_ zones: [MRZDocument]) -> DataCheckData.Check {
+        let name = "calendar"
+        guard !zones.isEmpty else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no machine-readable zone was read")
+        }
+        let impossible = zones.flatMap { zone in
+            [("birthDate", zone.birthDate), ("expiryDate", zone.expiryDate)].filter { $0.1?.isImpossible == true }
+        }.map(\.0)
+        return impossible.isEmpty
+            ? DataCheckData.Check(name: name, outcome: .pass)
+            : DataCheckData.Check(name: name, outcome: .fail, reason: impossible.joined(separator: ", "))
+    }
+
+    /// What the same field says in different places must be the same.
+    private static func sources(_ extraction: ExtractionRules) -> DataCheckData.Check {
+        let name = "sourcesAgree"
+        let readings: [[String: String]] =
+            extraction.zones.map { source in
+                self.fields(
+                    number: source.value.documentNumber, birth: source.value.birthDate?.date,
+                    expiry: source.value.expiryDate?.date)
+            }
+            + extraction.cards.map { source in
+                self.fields(
+                    number: source.value.documentNumber, birth: source.value.birthDate, expiry: source.value.expiryDate)
+            }
+        guard readings.count > 1 else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "only one source was read")
+        }
+        let names = Set(readings.flatMap(\.keys)).sorted()
+        let differing = names.filter { field in Set(readings.compactMap { $0[field] }).count > 1 }
+        return differing.isEmpty
+            ? DataCheckData.Check(name: name, outcome: .pass)
+            : DataCheckData.Check(name: name, outcome: .fail, reason: differing.joined(separator: ", "))
+    }
+
+    private static func fields(number: String?, birth: CalendarDate?, expiry: CalendarDate?) -> [String: String] {
+        var fields: [String: String] = [:]
+        fields["documentNumber"] = number.flatMap { $0.isEmpty ? nil : $0 }
+        fields["dateOfBirth"] = birth?.iso8601
+        fields["expiryDate"] = expiry?.iso8601
+        return fields
+    }
+
+    private static func expiry(_ extraction: ExtractionRules, today: CalendarDate) -> DataCheckData.Check {
+        let name = "notExpired"
+        let dates =
+            extraction.zones.compactMap { $0.value.expiryDate?.date } + extraction.cards.compactMap(\.value.expiryDate)
+        guard let first = dates.min() else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of expiry was read")
+        }
+        return first >= today
+            ? DataCheckData.Check(name: name, outcome: .pass)
+            : DataCheckData.Check(name: name, outcome: .fail, reason: "the document has expired")
+    }
+}

@@ -1,0 +1,121 @@
+/// What was read from the document, merged from its sources: the machine-readable zone before the barcode, since its check
+/// digits prove it.
+public struct ExtractionRules {
+    /// A source together with the part that it was found on.
+    struct Source<Value> {
+        var value: Value
+        var part: String
+    }
+
+    let zones: [Source<MRZDocument>]
+    let cards: [Source<AAMVACard>]
+    public let data: ExtractionData
+
+    /// Whether any field was read.
+    public var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty }
+
+    /// Extraction never rejects (Jumio, "Extraction"): it either has something or could not run.
+    public var decision: CapabilityDecision { self.hasData ? .passed : .preconditionNotFulfilled }
+
+    /// - Parameter today: Decides the century of birth dates.
+    public init(facts: InspectionFacts, today: CalendarDate) {
+        let sides = [PartKind.front, .back].compactMap { kind in
+            facts.documents?.sides[kind.rawValue].map { (part: kind.rawValue, facts: $0) }
+        }
+        self.zones = sides.compactMap { side in
+            side.facts.mrz.flatMap { MRZDocument(lines: $0.lines, today: today) }.map {
+                Source(value: $0, part: side.part)
+            }
+        }
+        let barcodes = sides.flatMap { side in side.facts.barcodes.map { Source(value: $0, part: side.part) } }
+        self.cards = barcodes.compactMap { barcode in
+            AAMVACard(barcode.value.text).map { Source(value: $0, part: barcode.part) }
+        }
+
+        var data = ExtractionData(
+            extractionMethod: !self.zones.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
+        if let card = self.cards.first { Self.fill(&data, from: card.value) }
+        if let zone = self.zones.first { Self.fill(&data, from: zone) }
+        // The barcode that holds a card's data is worth more than a stock label beside it.
+        let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
+        data.barcode = card.map { barcode in
+            ExtractionData.BarcodeRecord(
+                format: barcode.value.format, text: barcode.value.text, bytesHex: barcode.value.bytesHex,
+                fields: AAMVACard(barcode.value.text)?.elements.fields ?? [:], part: barcode.part)
+        }
+        if facts.parts.contains(where: { [.dg1, .dg2, .sod].contains($0) }) {
+            data.chip = ExtractionData.ChipRecord(
+                passiveAuthentication: ExtractionData.ChipRecord.PassiveAuthentication(
+                    status: "inconclusive", reason: "NOT_ASSESSED: this version does not verify chip data"))
+        }
+        if self.zones.isEmpty && self.cards.isEmpty {
+            data.reason =
+                barcodes.isEmpty
+                ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
+                : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
+        }
+        self.data = data
+    }
+
+    private static func fill(_ data: inout ExtractionData, from source: Source<MRZDocument>) {
+        let zone = source.value
+        data.type = self.type(of: zone)
+        data.issuingCountry = self.country(zone.issuingState)
+        data.nationality = zone.nationality.isEmpty ? data.nationality : self.country(zone.nationality)
+        data.lastName = zone.surname.isEmpty ? data.lastName : self.cut(zone.surname, 100)
+        data.firstName = zone.givenNames.isEmpty ? data.firstName : self.cut(zone.givenNames, 100)
+        data.documentNumber = zone.documentNumber.isEmpty ? data.documentNumber : self.cut(zone.documentNumber, 100)
+        data.dateOfBirth = zone.birthDate?.date?.iso8601 ?? data.dateOfBirth
+        data.expiryDate = zone.expiryDate?.date?.iso8601 ?? data.expiryDate
+        data.personalNumber = zone.personalNumber.flatMap { $0.isEmpty ? nil : self.cut($0, 14) }
+        switch zone.sex {
+        case "M", "F": data.gender = zone.sex
+        // Doc 9303-3 §4: `<` stands for X, unspecified; some issuers print X itself.
+        case "X", "": data.gender = zone.format == .swissLicence || zone.format == .frenchLicence ? data.gender : "X"
+        default: break
+        }
+        data.mrz = ExtractionData.MRZRecord(
+            format: zone.format.rawValue, lines: zone.lines, checks: zone.checksByName, part: source.part)
+    }
+
+    private static func fill(_ data: inout ExtractionData, from card: AAMVACard) {
+        data.type = card.kind == .drivingLicence ? "DRIVING_LICENSE" : "ID_CARD"
+        data.issuingCountry = card.country
+        data.lastName = card.surname.map { self.cut($0, 100) }
+        data.firstName = card.givenNames.map { self.cut($0, 100) }
+        data.documentNumber = card.documentNumber.map { self.cut($0, 100) }
+        data.dateOfBirth = card.birthDate?.iso8601
+        data.issuingDate = card.issueDate?.iso8601
+        data.expiryDate = card.expiryDate?.iso8601
+        data.gender = card.sex?.rawValue
+        var address = ExtractionData.Address()
+        address.line1 = card.street.map { self.cut($0, 64) }
+        address.city = card.city.map { self.cut($0, 64) }
+        address.subdivision = card.jurisdiction.map { self.cut($0, 3) }
+        address.postalCode = card.postalCode.map { self.cut($0, 15) }
+        address.country = card.country
+        data.address = address
+    }
+
+    /// Maximum lengths are those of the contract (Jumio mobile SDK, class IDResult).
+    private static func cut(_ text: String, _ length: Int) -> String { String(text.prefix(length)) }
+
+    /// Germany prints `D` as state and nationality (Doc 9303-3 §5); everything else is passed on as printed.
+    private static func country(_ code: String) -> String { code == "D" ? "DEU" : code }
+
+    /// Doc 9303-4 to -7: P passports, V visas, A, C and I cards; national layouts by their format.
+    private static func type(of zone: MRZDocument) -> String {
+        switch zone.format {
+        case .frenchLicence, .swissLicence: return "DRIVING_LICENSE"
+        case .mrva, .mrvb: return "VISA"
+        case .td1, .td2, .td3, .frenchID: break
+        }
+        switch zone.documentCode.first {
+        case "P": return "PASSPORT"
+        case "V": return "VISA"
+        case "A", "C", "I": return "ID_CARD"
+        case "D": return "DRIVING_LICENSE"
+        default: return "UNSUPPORTED"
+        }
+    }
+}

@@ -1,0 +1,17 @@
+internal import CVision
+
+/// The native libraries that analysis runs with.
+public enum VisionLibraries {
+    /// Name to version, for example `OpenCV` to `4.6.0`.
+    public static var versions: [String: String] {
+        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            cv_versions(buffer.baseAddress!, buffer.count)
+            return String(cString: buffer.baseAddress!)
+        }
+        let pairs = text.split(separator: " ").compactMap { entry -> (String, String)? in
+            let sides = entry.split(separator: "=")
+            return sides.count == 2 ? (String(sides[0]), String(sides[1])) : nil
+        }
+        return Dictionary(pairs) { $1 }
+    }
+}

@@ -1,0 +1,50 @@
+import Analyzer
+import Foundation
+import InspectCore
+
+/// The hidden subcommand that a worker starts itself with: the warm parent of the analyzers.
+enum AnalyzerCommand {
+    static let name = "__analyzer"
+
+    /// Never returns: serves until the worker closes the control socket.
+    static func run(_ words: [String]) -> Never {
+        let models = words.first ?? ""
+        AnalyzerServer.run { () throws(InspectError) in try StageEngine(models: models) }
+    }
+}
+
+extension Configuration {
+    static let analyzerOptions: [Arguments.Option] = [
+        .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
+        .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1024]"),
+    ]
+
+    /// How analyzers are started.
+    func analyzerConfiguration(_ arguments: Arguments) throws(UsageError) -> AnalyzerConfiguration {
+        let slots = try arguments.integer("slots", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
+        var configuration = AnalyzerConfiguration(slots: slots)
+        configuration.executable = self.analyzer
+        configuration.arguments = [AnalyzerCommand.name, self.models]
+        if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
+            configuration.memoryLimit = UInt64(mebibytes) << 20
+        }
+        return configuration
+    }
+
+    /// Lends a started pool, and stops it however `body` ends.
+    func withAnalyzers<Result: Sendable>(
+        _ configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },
+        _ body: (AnalyzerPool) async throws -> Result
+    ) async throws -> Result {
+        let pool = AnalyzerPool(configuration: configuration, onEvent: onEvent)
+        do {
+            try await pool.start()
+            let result = try await body(pool)
+            await pool.stop()
+            return result
+        } catch {
+            await pool.stop()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/// A command line taken apart as GNU `getopt_long` does: options may stand anywhere, `--name value` and `--name=value`
+/// mean the same, an unambiguous prefix of a name is enough, and `--` ends the options.
+struct Arguments {
+    /// One option that a command knows.
+    struct Option {
+        var name: String
+        /// What the value is called in the help text; `nil` for a switch.
+        var value: String?
+        var help: String
+        var repeats = false
+
+        static func flag(_ name: String, _ help: String) -> Option { Option(name: name, value: nil, help: help) }
+        static func value(_ name: String, _ value: String, _ help: String) -> Option {
+            Option(name: name, value: value, help: help)
+        }
+        static func list(_ name: String, _ value: String, _ help: String) -> Option {
+            Option(name: name, value: value, help: help, repeats: true)
+        }
+    }
+
+    private var values: [String: [String]] = [:]
+    /// What is left when the options are taken out.
+    private(set) var operands: [String] = []
+
+    init(_ words: [String], options: [Option]) throws(UsageError) {
+        var words = words[...]
+        while let word = words.popFirst() {
+            if word == "--" {
+                self.operands += words
+                return
+            }
+            guard word.hasPrefix("--") else {
+                guard word == "-" || !word.hasPrefix("-") else { throw UsageError("unknown option \(word)") }
+                self.operands.append(word)
+                continue
+            }
+            let pieces = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let option = try Self.resolve(String(pieces[0]), in: options)
+            if option.value == nil {
+                guard pieces.count == 1 else { throw UsageError("--\(option.name) takes no value") }
+                self.values[option.name] = []
+            } else {
+                guard let value = pieces.count == 2 ? String(pieces[1]) : words.popFirst() else {
+                    throw UsageError("--\(option.name) needs a value")
+                }
+                guard option.repeats || self.values[option.name] == nil else {
+                    throw UsageError("--\(option.name) is given twice")
+                }
+                self.values[option.name, default: []].append(value)
+            }
+        }
+    }
+
+    private static func resolve(_ name: String, in options: [Option]) throws(UsageError) -> Option {
+        if let exact = options.first(where: { $0.name == name }) { return exact }
+        let matching = options.filter { !name.isEmpty && $0.name.hasPrefix(name) }
+        guard let only = matching.first else { throw UsageError("unknown option --\(name)") }
+        guard matching.count == 1 else {
+            throw UsageError("--\(name) could be \(matching.map { "--\($0.name)" }.joined(separator: ", "))")
+        }
+        return only
+    }
+
+    func has(_ name: String) -> Bool { self.values[name] != nil }
+    subscript(_ name: String) -> String? { self.values[name]?.first }
+    func all(_ name: String) -> [String] { self.values[name] ?? [] }
+
+    /// The value of a whole-number option within a range.
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
+        guard let text = self[name] else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw UsageError("--\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}
+
+/// The command line does not say what to do: exit status 2.
+struct UsageError: Error {
+    var message: String
+
+    init(_ message: String) { self.message = message }
+}

@@ -1,0 +1,128 @@
+import Analyzer
+import Foundation
+import InspectCore
+
+extension Command {
+    static let compare = Command(
+        name: "compare",
+        summary: "compares the largest faces of two pictures, 1:1",
+        synopsis: "A B\n       inspectd compare --batch LIST.jsonl",
+        options: [
+            .value("threshold", "S", "similarity from which two faces match, 0 to 1 [0.85]"),
+            .value("batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
+            .value("slots", "N", "analyzer processes; by default one per core"),
+        ] + Configuration.analyzerOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            let threshold = try Self.threshold(arguments)
+            guard arguments["batch"] != nil || arguments.operands.count == 2 else {
+                throw UsageError("compare needs two files, or --batch")
+            }
+            let analyzers = try configuration.analyzerConfiguration(arguments)
+            try await configuration.withAnalyzers(analyzers) { pool in
+                if let list = arguments["batch"] {
+                    try await Batch.run(list, slots: analyzers.slots) { line in
+                        guard let pair = try? JSONDecoder().decode(Pair.self, from: line) else {
+                            return ResultEnvelope.json(
+                                Answer(InspectError(.payloadInvalid, "the line is not a pair"), threshold: threshold))
+                        }
+                        return ResultEnvelope.json(await Self.answer(pair, pool: pool, threshold: threshold))
+                    }
+                    return
+                }
+                let pair = Pair(a: arguments.operands[0], b: arguments.operands[1])
+                let answer = await Self.answer(pair, pool: pool, threshold: threshold)
+                Output.line(ResultEnvelope.json(answer))
+                if answer.error != nil { throw Failure() }
+            }
+        }
+    )
+
+    private struct Pair: Codable {
+        var a: String
+        var b: String
+    }
+
+    /// The answer to one comparison; `similarity` is null with the reason where a face is missing.
+    private struct Answer: Encodable {
+        var similarity: Double?
+        var distance: Double?
+        var match: Bool?
+        var threshold: Double
+        var fmrAtThreshold: Double?
+        var engine: String?
+        var reason: String?
+        var error: ErrorRecord?
+
+        enum CodingKeys: String, CodingKey {
+            case similarity, distance, match, threshold, engine, reason, error
+            case fmrAtThreshold = "fmr_at_threshold"
+        }
+
+        init(_ match: FaceMatch) {
+            self.similarity = match.similarity
+            self.distance = match.distance
+            self.match = match.match
+            self.threshold = match.threshold
+            self.fmrAtThreshold = match.fmrAtThreshold
+            self.engine = match.engine
+        }
+
+        init(reason: String, threshold: Double) {
+            self.reason = reason
+            self.threshold = threshold
+        }
+
+        init(_ error: InspectError, threshold: Double) {
+            self.error = ErrorRecord(error)
+            self.reason = error.code.rawValue
+            self.threshold = threshold
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            // `similarity` and `match` are always there, null where they could not be told.
+            try container.encode(self.similarity, forKey: .similarity)
+            try container.encode(self.distance, forKey: .distance)
+            try container.encode(self.match, forKey: .match)
+            try container.encode(self.threshold, forKey: .threshold)
+            try container.encodeIfPresent(self.fmrAtThreshold, forKey: .fmrAtThreshold)
+            try container.encodeIfPresent(self.engine, forKey: .engine)
+            try container.encodeIfPresent(self.reason, forKey: .reason)
+            try container.encodeIfPresent(self.error, forKey: .error)
+        }
+    }
+
+    private static func threshold(_ arguments: Arguments) throws(UsageError) -> Double {
+        guard let text = arguments["threshold"] else { return SimilarityScale.defaultThreshold }
+        guard let value = Double(text), (0...1).contains(value) else {
+            throw UsageError("--threshold takes a number from 0 to 1")
+        }
+        return value
+    }
+
+    private static func answer(_ pair: Pair, pool: AnalyzerPool, threshold: Double) async -> Answer {
+        do {
+            let parts = [
+                (kind: "A", bytes: try PartFile.read(pair.a, as: .face)),
+                (kind: "B", bytes: try PartFile.read(pair.b, as: .face)),
+            ]
+            let reply = try await pool.withAnalyzer(parts: parts) { session in
+                try await session.perform(
+                    stage: JobStatus.face.stageName, request: Data(), deadline: .seconds(30))
+            }
+            let pictures = try JSONDecoder().decode(FaceStageFacts.self, from: reply).pictures
+            guard let first = pictures["A"]?.faces.first?.feature else {
+                return Answer(reason: "NO_FACE_IN_A", threshold: threshold)
+            }
+            guard let second = pictures["B"]?.faces.first?.feature else {
+                return Answer(reason: "NO_FACE_IN_B", threshold: threshold)
+            }
+            return Answer(try FaceMatch.compare(first, second, threshold: threshold))
+        } catch let error as InspectError {
+            return Answer(error, threshold: threshold)
+        } catch {
+            return Answer(InspectError(.internalError, "\(error)"), threshold: threshold)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+
+/// Settings from the environment, each with a flag that overrides it. The only place that reads the environment.
+struct Configuration: Sendable {
+    /// A libpq connection string or URL; empty means libpq's own `PG…` variables. Never logged: it may hold a password.
+    var databaseURL: String
+    /// Folder of the face models.
+    var models: String
+    /// Folder of the migrations.
+    var migrations: String
+    /// Analyzer executable; by default this program itself.
+    var analyzer: String
+    /// The region whose jobs a worker takes.
+    var region: String?
+    var log: Log
+
+    /// Options that every command with a database or an analyzer takes.
+    static let databaseOptions: [Arguments.Option] = [
+        .value("database-url", "URL", "connection string [INSPECTD_DATABASE_URL; libpq's PG… variables work too]")
+    ]
+    static let commonOptions: [Arguments.Option] = [
+        .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
+        .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]"),
+    ]
+
+    init(_ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment)
+        throws(UsageError)
+    {
+        func setting(_ flag: String, _ variable: String, default value: String) -> String {
+            arguments[flag] ?? environment[variable] ?? value
+        }
+        self.databaseURL = setting("database-url", "INSPECTD_DATABASE_URL", default: "")
+        self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
+        self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
+        self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        self.region = environment["INSPECTD_REGION"]
+        let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
+        guard let threshold = Log.Level(name: level) else {
+            throw UsageError("the log level is debug, info, warning or error, not \(level)")
+        }
+        self.log = Log(threshold: threshold)
+    }
+
+    /// `Migrations` of the checkout that the program was built in, else the installed copy.
+    private static func findMigrations() -> String {
+        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        var folder = URL(fileURLWithPath: program ?? "/").deletingLastPathComponent()
+        while folder.path != "/" {
+            let candidate = folder.appendingPathComponent("Migrations").path
+            if FileManager.default.fileExists(atPath: candidate) { return candidate }
+            folder.deleteLastPathComponent()
+        }
+        return "/usr/local/share/inspectd/Migrations"
+    }
+}

@@ -1,0 +1,116 @@
+import Analyzer
+import Foundation
+import InspectCore
+import Postgres
+
+extension Command {
+    static let doctor = Command(
+        name: "doctor",
+        summary: "checks models, BLAS, libraries, analyzer, database and migrations, and says how to mend each",
+        synopsis: "[OPTION...]",
+        options: Configuration.databaseOptions + [
+            .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
+            .flag("no-database", "leaves the database out"),
+        ] + Configuration.analyzerOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            var findings = [Self.blas(), Self.libraries()]
+            findings.append(await Self.analyzer(configuration, arguments))
+            if !arguments.has("no-database") { findings += await Self.database(configuration) }
+            for finding in findings { Output.line(ResultEnvelope.json(finding)) }
+            if findings.contains(where: { $0.outcome == .fail }) { throw Failure() }
+        }
+    )
+
+    /// One check: what was looked at, how it stands, and what to do about it.
+    private struct Finding: Encodable {
+        enum Outcome: String, Encodable { case pass, fail, inconclusive }
+
+        var check: String
+        var outcome: Outcome
+        var detail: String
+        /// The command or the step that mends it; absent when nothing needs mending.
+        var mend: String?
+    }
+
+    /// The reference BLAS computes the same faces fifteen times slower, and nothing else tells.
+    private static func blas() -> Finding {
+        let maps = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+        let files = Set(
+            maps.split(separator: "\n").compactMap { line in
+                line.split(separator: " ").last.map(String.init).flatMap { $0.contains("blas") ? $0 : nil }
+            }
+        ).sorted()
+        guard !files.isEmpty else {
+            return Finding(
+                check: "blas", outcome: .inconclusive, detail: "no BLAS library is loaded into this process",
+                mend: "run deploy/install-deps.sh")
+        }
+        let isOpenBLAS = files.contains { $0.contains("openblas") }
+        return Finding(
+            check: "blas", outcome: isOpenBLAS ? .pass : .fail, detail: files.joined(separator: ", "),
+            mend: isOpenBLAS
+                ? nil : "apt-get install libopenblas0-serial; update-alternatives --config libblas.so.3-x86_64-linux-gnu")
+    }
+
+    private static func libraries() -> Finding {
+        let versions = LibraryVersions.all.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        return Finding(check: "libraries", outcome: .pass, detail: versions.joined(separator: ", "))
+    }
+
+    /// Starts one analyzer and lets it look at a small picture: this covers models, fork, sandbox and shared memory.
+    private static func analyzer(_ configuration: Configuration, _ arguments: Arguments) async -> Finding {
+        do {
+            var settings = try configuration.analyzerConfiguration(arguments)
+            settings.slots = 1
+            let time = try await configuration.withAnalyzers(settings) { pool in
+                let start = ContinuousClock.now
+                _ = try await pool.withAnalyzer(parts: [(kind: "FACE", bytes: SamplePicture.png)]) { session in
+                    try await session.perform(
+                        stage: JobStatus.face.stageName, request: Data(), deadline: .seconds(30))
+                }
+                return start.duration(to: .now).milliseconds
+            }
+            return Finding(
+                check: "analyzer", outcome: .pass,
+                detail: "models in \(configuration.models) load; a picture without a face took \(time) ms", mend: nil)
+        } catch {
+            return Finding(
+                check: "analyzer", outcome: .fail, detail: "\(error)",
+                mend: "run deploy/install-models.sh, or name the folder with INSPECTD_MODELS")
+        }
+    }
+
+    private static func database(_ configuration: Configuration) async -> [Finding] {
+        do {
+            let connection = try await PostgresConnection.connect(configuration.databaseURL)
+            let rows = try await connection.query(
+                "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')")
+            let version = try rows[0].int(0)
+            let encoding = try rows[0].string(1)
+            var findings = [
+                Finding(
+                    check: "database", outcome: version >= 150_000 ? .pass : .fail,
+                    detail: "PostgreSQL \(version / 10_000).\(version % 10_000)",
+                    mend: version >= 150_000 ? nil : "PostgreSQL 15 or newer is needed"),
+                Finding(
+                    check: "encoding", outcome: encoding == "UTF8" ? .pass : .fail, detail: encoding,
+                    mend: encoding == "UTF8" ? nil : "create the database with ENCODING 'UTF8'"),
+            ]
+            // Closed by the end of the process.
+            let pending = try await Migrator(directory: configuration.migrations).pending(on: connection)
+            findings.append(
+                Finding(
+                    check: "migrations", outcome: pending.isEmpty ? .pass : .fail,
+                    detail: pending.isEmpty ? "all applied" : "not applied: \(pending.joined(separator: ", "))",
+                    mend: pending.isEmpty ? nil : "run inspectd migrate"))
+            return findings
+        } catch {
+            return [
+                Finding(
+                    check: "database", outcome: .fail, detail: "\(error)",
+                    mend: "set INSPECTD_DATABASE_URL or libpq's PG… variables, and see that the server runs")
+            ]
+        }
+    }
+}

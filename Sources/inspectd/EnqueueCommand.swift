@@ -1,0 +1,99 @@
+import Foundation
+import InspectCore
+import JobQueue
+
+extension Command {
+    static let enqueue = Command(
+        name: "enqueue",
+        summary: "puts files into the queue as a job and prints the job's id",
+        synopsis: "--partner NAME --front FILE [--back FILE] [--face FILE] [--workflow W] [--wait]",
+        options: [
+            .value("partner", "NAME", "the partner that owns the job"),
+            .value("front", "FILE", "front of the document, or a passport's data page"),
+            .value("back", "FILE", "back of a two-sided document"),
+            .value("face", "FILE", "picture of the person"),
+            .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
+            .value("dg1", "FILE", "chip data group 1"),
+            .value("dg2", "FILE", "chip data group 2"),
+            .value("sod", "FILE", "chip document security object"),
+            .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
+            .value("format", "F", "expected document format: TD1, TD2 or TD3"),
+            .list("country", "CODE", "accepted issuing country, ISO 3166-1 alpha-3; may be repeated"),
+            .list("type", "TYPE", "accepted document type: PASSPORT, VISA, DRIVING_LICENSE, ID_CARD; may be repeated"),
+            .value("customer-reference", "TEXT", "customerInternalReference, at most 100 characters"),
+            .value("user-reference", "TEXT", "userReference, at most 100 characters"),
+            .value("reporting-criteria", "TEXT", "reportingCriteria, at most 100 characters"),
+            .value("callback-url", "URL", "where the callback goes, instead of the partner's default"),
+            .value("idempotency-key", "KEY", "a repeated request with this key returns the first job's id"),
+            .value("lane", "LANE", "urgent, normal or bulk"),
+            .value("region", "REGION", "only workers of this region take the job"),
+            .flag("wait", "polls until status 128 and prints the result document"),
+            .value("timeout", "SECONDS", "gives up waiting after this time; the job goes on [600]"),
+        ] + Configuration.databaseOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            let timeout = try arguments.integer("timeout", in: 1...86_400) ?? 600
+            let parts = try Self.parts(arguments)
+            let payload = try Self.payload(arguments, parts: parts)
+            let client = JobClient(databaseURL: configuration.databaseURL)
+            let id = try await client.enqueue(payload: payload, parts: parts)
+            guard arguments.has("wait") else { return Output.line(id) }
+            let deadline = ContinuousClock.now + .seconds(timeout)
+            while true {
+                let result = try await client.result(of: id)
+                if StatusProbe(result).isFinished { return Output.line(result) }
+                guard ContinuousClock.now < deadline else {
+                    Output.line(result)
+                    throw Failure()
+                }
+                try await Task.sleep(for: .milliseconds(200))
+            }
+        }
+    )
+
+    private static func parts(_ arguments: Arguments) throws -> [PartKind: [Data]] {
+        let single: [(PartKind, String)] = [
+            (.front, "front"), (.back, "back"), (.face, "face"), (.dg1, "dg1"), (.dg2, "dg2"), (.sod, "sod"),
+        ]
+        var parts: [PartKind: [Data]] = [:]
+        for (kind, option) in single {
+            if let path = arguments[option] { parts[kind] = [try PartFile.read(path, as: kind, allowsEmpty: true)] }
+        }
+        if let folder = arguments["frames"] {
+            parts[.frames] = try PartFile.list(folder).map { try PartFile.read($0, as: .frames) }
+        }
+        guard !parts.isEmpty else { throw UsageError("enqueue needs --front, --face or --frames") }
+        return parts
+    }
+
+    private static func payload(_ arguments: Arguments, parts: [PartKind: [Data]]) throws -> Data {
+        guard let partner = arguments["partner"] else { throw UsageError("enqueue needs --partner") }
+        var payload: [String: Any] = ["partner": partner]
+        let workflow: Workflow =
+            parts[.front] == nil ? .liveness : parts[.face] == nil && parts[.frames] == nil ? .id : .idIdentity
+        payload["workflow"] = arguments["workflow"] ?? workflow.rawValue
+        let texts = [
+            "format": "documentFormat", "customer-reference": "customerInternalReference",
+            "user-reference": "userReference", "reporting-criteria": "reportingCriteria",
+            "callback-url": "callbackUrl", "idempotency-key": "idempotencyKey", "lane": "lane", "region": "region",
+        ]
+        for (option, key) in texts { payload[key] = arguments[option] }
+        if !arguments.all("country").isEmpty { payload["countries"] = arguments.all("country") }
+        if !arguments.all("type").isEmpty { payload["documentTypes"] = arguments.all("type") }
+        return try JSONSerialization.data(withJSONObject: payload)
+    }
+}
+
+/// The one member of a result document that a poller looks at.
+struct StatusProbe: Decodable {
+    var status: Int16?
+
+    init(_ document: Data) {
+        self = (try? JSONDecoder().decode(StatusProbe.self, from: document)) ?? StatusProbe(status: nil)
+    }
+
+    private init(status: Int16?) { self.status = status }
+
+    /// Results are valid only from status 128 on.
+    var isFinished: Bool { self.status == JobStatus.finished.rawValue }
+}

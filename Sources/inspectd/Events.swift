@@ -1,0 +1,104 @@
+import Analyzer
+import Callbacks
+import InspectCore
+import JobQueue
+
+/// What the parts report, as log lines.
+enum Events {
+    static func log(_ event: JobQueueEvent, to log: Log) {
+        switch event {
+        case .registered(let worker): log.info("worker registered", ["worker": .integer(worker)])
+        case .roundTrip(let written, let claimed, let seconds):
+            log.debug(
+                "queue round trip",
+                ["written": .integer(Int64(written)), "claimed": .integer(Int64(claimed)), "seconds": .double(seconds)])
+        case .started(let job, let attempt):
+            log.debug("job started", ["job": .string(job), "attempt": .integer(Int64(attempt))])
+        case .finished(let job, let attempt, let seconds):
+            log.info(
+                "job finished",
+                ["job": .string(job), "attempt": .integer(Int64(attempt)), "seconds": .double(seconds)])
+        case .retried(let job, let attempt, let error, let after):
+            log.warning(
+                "job will be retried",
+                Self.fields(of: error).merging(
+                    ["job": .string(job), "attempt": .integer(Int64(attempt)), "after": .double(after)]
+                ) { $1 })
+        case .givenUp(let job, let attempt, let error):
+            log.warning(
+                "job given up",
+                Self.fields(of: error).merging(
+                    ["job": .string(job), "attempt": .integer(Int64(attempt))]
+                ) { $1 })
+        case .handedBack(let job): log.info("job handed back", ["job": .string(job)])
+        case .leaseLost(let job): log.warning("lease lost", ["job": .string(job)])
+        case .overdue(let job): log.warning("job overdue", ["job": .string(job)])
+        case .databaseUnavailable(let role, let error, let after):
+            log.error(
+                "database unavailable",
+                ["connection": .string(role), "error": .string(error), "retryAfter": .double(after)])
+        case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence)])
+        case .resumed: log.info("worker resumed")
+        case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
+        case .promoted(let count): log.debug("delayed jobs promoted", ["count": .integer(Int64(count))])
+        case .rescued(let requeued, let givenUp, let workers):
+            log.warning(
+                "jobs rescued",
+                [
+                    "requeued": .integer(Int64(requeued)), "givenUp": .integer(Int64(givenUp)),
+                    "workers": .integer(Int64(workers)),
+                ])
+        case .swept(let count): log.info("stragglers swept", ["count": .integer(Int64(count))])
+        case .expired(let count): log.info("jobs expired", ["count": .integer(Int64(count))])
+        case .stopping(let running): log.info("worker stopping", ["running": .integer(Int64(running))])
+        case .stopped: log.info("queue worker stopped")
+        }
+    }
+
+    static func log(_ event: CallbackEvent, to log: Log) {
+        switch event {
+        case .attempted(let attempt):
+            var fields: [String: Log.Value] = [
+                "callback": .string(attempt.webhookID), "endpoint": .integer(attempt.endpoint),
+                "attempt": .integer(Int64(attempt.number)), "outcome": .string(attempt.outcome.rawValue),
+                "milliseconds": .integer(Int64(attempt.milliseconds)), "waited": .double(attempt.waitedMilliseconds),
+            ]
+            fields["status"] = attempt.status.map { .integer(Int64($0)) }
+            fields["error"] = attempt.error.map { .string($0) }
+            if attempt.outcome == .delivered {
+                log.info("callback delivered", fields)
+            } else {
+                log.warning("callback not delivered", fields)
+            }
+        case .databaseUnavailable(let reason):
+            log.error("database unavailable", ["connection": "callback", "error": .string(reason)])
+        case .databaseRestored: log.info("database restored", ["connection": "callback"])
+        }
+    }
+
+    static func log(_ event: AnalyzerEvent, to log: Log) {
+        switch event {
+        case .parentStarted(let pid, let time):
+            log.info(
+                "analyzer parent started", ["pid": .integer(Int64(pid)), "milliseconds": .double(time.milliseconds)])
+        case .parentFailed(let reason, let retry):
+            log.error(
+                "analyzer parent failed", ["error": .string(reason), "retryAfter": .double(retry.milliseconds / 1000)])
+        case .parentEnded(let pid, let cause):
+            log.error(
+                "analyzer parent ended", ["pid": .integer(Int64(pid)), "cause": .string(cause ?? "unknown")])
+        case .processStarted(let slot, let time):
+            log.debug(
+                "analyzer started", ["slot": .integer(Int64(slot)), "milliseconds": .double(time.milliseconds)])
+        case .processEnded(let slot, let end, let reason, let expected):
+            let fields: [String: Log.Value] = [
+                "slot": .integer(Int64(slot)), "reason": .string(reason), "cause": .string(end?.cause ?? "unknown"),
+            ]
+            if expected { log.debug("analyzer replaced", fields) } else { log.warning("analyzer lost", fields) }
+        }
+    }
+
+    private static func fields(of error: InspectError) -> [String: Log.Value] {
+        ["code": .string(error.code.rawValue), "detail": .string(error.detail)]
+    }
+}

@@ -1,0 +1,121 @@
+import Analyzer
+import Foundation
+import InspectCore
+
+extension Command {
+    static let inspect = Command(
+        name: "inspect",
+        summary: "analyses files without a database and prints the result document",
+        synopsis: "--front FILE [--back FILE] [--face FILE] [--workflow W]\n       inspectd inspect --batch LIST.jsonl",
+        options: [
+            .value("front", "FILE", "front of the document, or a passport's data page"),
+            .value("back", "FILE", "back of a two-sided document"),
+            .value("face", "FILE", "picture of the person"),
+            .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
+            .value("format", "F", "expected document format: TD1, TD2 or TD3"),
+            .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
+            .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
+            .flag("features", "puts the face features into the result"),
+            .value("slots", "N", "analyzer processes; by default one per core"),
+        ] + Configuration.analyzerOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            let hasFile = arguments["front"] != nil || arguments["face"] != nil
+            guard hasFile || arguments["batch"] != nil else {
+                throw UsageError("inspect needs --front, --face or --batch")
+            }
+            let analyzers = try configuration.analyzerConfiguration(arguments)
+            try await configuration.withAnalyzers(analyzers) { pool in
+                if let list = arguments["batch"] {
+                    try await Batch.run(list, slots: analyzers.slots) { line in
+                        await Self.answer(line, pool: pool, arguments: arguments)
+                    }
+                    return
+                }
+                var request = BatchRequest()
+                request.front = arguments["front"]
+                request.back = arguments["back"]
+                request.face = arguments["face"]
+                let (result, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
+                Output.line(result)
+                if failed { throw Failure() }
+            }
+        }
+    )
+
+    /// One line of a batch; the members of DESIGN's batch format.
+    struct BatchRequest: Codable {
+        var id: String?
+        var front: String?
+        var back: String?
+        var face: String?
+        var frames: String?
+        var dg1: String?
+        var dg2: String?
+        var sod: String?
+        var workflow: String?
+        var format: String?
+        var gate: Bool?
+    }
+
+    private static func answer(_ line: Data, pool: AnalyzerPool, arguments: Arguments) async -> Data {
+        do {
+            let request = try JSONDecoder().decode(BatchRequest.self, from: line)
+            return await self.inspect(request, pool: pool, arguments: arguments).result
+        } catch {
+            return ResultEnvelope.failed(id: nil, InspectError(.payloadInvalid, "the line is not a request object"))
+        }
+    }
+
+    /// Reads the files and runs the inspection; a failure is a result document too, with its error.
+    private static func inspect(
+        _ request: BatchRequest, pool: AnalyzerPool, arguments: Arguments
+    ) async -> (result: Data, failed: Bool) {
+        do {
+            let parts = try Self.parts(of: request)
+            let workflow = try Self.workflow(of: request, arguments: arguments)
+            let format = try (request.format ?? arguments["format"]).map { name throws(InspectError) in
+                guard let format = DocumentFormat(rawValue: name) else { throw InspectError(.documentFormatUnknown) }
+                return format
+            }
+            var runner = InspectionRunner(pool: pool)
+            runner.isGated = request.gate ?? !arguments.has("no-gate")
+            runner.withFeatures = arguments.has("features")
+            let document = try await runner.run(
+                InspectionRequest(workflow: workflow, documentFormat: format), parts: parts)
+            return (ResultEnvelope.encode(id: request.id, workflow: workflow, document), false)
+        } catch let error as InspectError {
+            return (ResultEnvelope.failed(id: request.id, error), true)
+        } catch {
+            return (ResultEnvelope.failed(id: request.id, InspectError(.internalError, "\(error)")), true)
+        }
+    }
+
+    private static func parts(of request: BatchRequest) throws(InspectError) -> [InspectionRunner.Part] {
+        let named: [(PartKind, String?)] = [
+            (.front, request.front), (.back, request.back), (.face, request.face), (.dg1, request.dg1),
+            (.dg2, request.dg2), (.sod, request.sod),
+        ]
+        var parts: [InspectionRunner.Part] = []
+        for (kind, path) in named {
+            guard let path else { continue }
+            parts.append(InspectionRunner.Part(kind: kind, bytes: try PartFile.read(path, as: kind)))
+        }
+        if let folder = request.frames {
+            for path in PartFile.list(folder) {
+                parts.append(InspectionRunner.Part(kind: .frames, bytes: try PartFile.read(path, as: .frames)))
+            }
+        }
+        guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is named") }
+        return parts
+    }
+
+    private static func workflow(of request: BatchRequest, arguments: Arguments) throws(InspectError) -> Workflow {
+        if let name = request.workflow ?? arguments["workflow"] {
+            guard let workflow = Workflow(name: name) else { throw InspectError(.workflowUnknown, name) }
+            return workflow
+        }
+        if request.front == nil { return .liveness }
+        return request.face == nil ? .id : .idIdentity
+    }
+}

@@ -1,0 +1,52 @@
+import Callbacks
+import Foundation
+import InspectCore
+import JobQueue
+
+/// What a worker does with a claimed job: fetch the parts, run the stages that are missing, decide.
+struct InspectionPipeline: JobHandler {
+    let runner: InspectionRunner
+    let fetcher: PartFetcher
+
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data {
+        let request: InspectionRequest
+        do {
+            request = try JSONDecoder().decode(InspectionRequest.self, from: job.payload)
+        } catch {
+            // `enqueue` validated the payload, so this is a schema newer than this worker: another one may know it.
+            throw InspectError(.internalError, "the payload is of a newer version")
+        }
+        let parts = try await self.fetch(context.parts())
+        let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output in
+            try await context.complete(stage, output: output)
+        }
+        let document = try await self.runner.run(request, parts: parts, ledger: ledger)
+        return ResultEnvelope.json(document)
+    }
+
+    /// The bytes of every part, verified against its digest: images are analysed exactly as they were received.
+    private func fetch(_ parts: [JobPart]) async throws -> [InspectionRunner.Part] {
+        var fetched: [InspectionRunner.Part] = []
+        for part in parts {
+            switch part.source {
+            case .bytes(let bytes):
+                guard PartFetcher.matches(bytes, sha256: part.sha256) else {
+                    throw InspectError(.digestMismatch, part.kind.rawValue)
+                }
+                fetched.append(InspectionRunner.Part(kind: part.kind, bytes: bytes))
+            case .url(let url, let allowHTTP, let allowPrivate):
+                do {
+                    let bytes = try await self.fetcher.fetch(
+                        url: url, expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(), limit: PartFile.limit, allowHTTP: allowHTTP,
+                        allowPrivate: allowPrivate)
+                    fetched.append(InspectionRunner.Part(kind: part.kind, bytes: bytes))
+                } catch let error as InspectError {
+                    // The part's name, never the URL: it may carry a signature that opens the object.
+                    throw InspectError(
+                        error.code, [part.kind.rawValue, error.detail].filter { !$0.isEmpty }.joined(separator: ": "))
+                }
+            }
+        }
+        return fetched
+    }
+}

@@ -1,0 +1,84 @@
+import Analyzer
+import Foundation
+import InspectCore
+
+/// Runs the stages of one inspection on an analyzer and decides: the same path for a job from the queue, a file on the
+/// command line, and a batch.
+struct InspectionRunner: Sendable {
+    /// One input, with the name that the analyzer knows it by.
+    struct Part: Sendable {
+        var kind: PartKind
+        var bytes: Data
+    }
+
+    let pool: AnalyzerPool
+    /// Whether a rejection by an earlier capability keeps the later ones from running.
+    var isGated = true
+    /// Whether the result carries the faces' features.
+    var withFeatures = false
+    /// The longest that one stage may take; an analyzer that takes longer is ended.
+    var stageDeadline: Duration = .seconds(30)
+
+    /// The outputs of stages that an earlier attempt stored, and where to store new ones.
+    struct Ledger: Sendable {
+        var stored: [JobStatus: Data] = [:]
+        var store: @Sendable (JobStatus, Data) async throws -> Void = { _, _ in }
+    }
+
+    /// Runs what is missing and decides.
+    ///
+    /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
+    func run(_ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger()) async throws -> ResultDocument {
+        guard InspectionDecider.implements(request.workflow) else {
+            throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
+        }
+        let today = CalendarDate(Date())
+        var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
+        var timings: [String: Double] = [:]
+        let images = Self.imageParts(parts)
+        facts = try await self.pool.withAnalyzer(parts: images.map { (kind: $0.name, bytes: $0.bytes) }) { session in
+            var facts = facts
+            for stage in request.workflow.stages {
+                let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
+                guard decider.needs(stage) else { continue }
+                var output = ledger.stored[stage]
+                if output == nil {
+                    let start = ContinuousClock.now
+                    let reply = try await session.perform(
+                        stage: stage.stageName, request: Data(), deadline: self.stageDeadline)
+                    timings[stage.stageName] = start.duration(to: .now).milliseconds
+                    try await ledger.store(stage, reply)
+                    output = reply
+                }
+                try facts.take(output ?? Data(), of: stage)
+            }
+            return facts
+        }
+        let start = ContinuousClock.now
+        var document = InspectionDecider(facts: facts, today: today, isGated: self.isGated).decide(
+            withFeatures: self.withFeatures)
+        timings["cpu"] = facts.cpuMs
+        timings["decide"] = start.duration(to: .now).milliseconds
+        document.engine.versions["inspectd"] = Version.current
+        document.engine.timingsMs = timings
+        return document
+    }
+
+    /// The parts that the analyzer decodes. Of a liveness capture's frames the first stands for the face where no
+    /// picture of its own was given.
+    private static func imageParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
+        var images = parts.filter { $0.kind.isImage && $0.kind != .frames }.map { ($0.kind.rawValue, $0.bytes) }
+        if !parts.contains(where: { $0.kind == .face }), let frame = parts.first(where: { $0.kind == .frames }) {
+            images.append((PartKind.face.rawValue, frame.bytes))
+        }
+        return images
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds, to a tenth.
+    var milliseconds: Double {
+        let (seconds, attoseconds) = self.components
+        return (Double(seconds) * 10_000 + (Double(attoseconds) / 1e14)).rounded() / 10
+    }
+}

@@ -1,0 +1,8 @@
+import Foundation
+
+/// A 1 × 1 grey PNG: the smallest picture that the whole path can be tried with.
+enum SamplePicture {
+    static let png = Data(
+        base64Encoded:
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==")!
+}

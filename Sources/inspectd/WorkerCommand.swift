@@ -1,0 +1,155 @@
+import Analyzer
+import Callbacks
+import Dispatch
+import Foundation
+import InspectCore
+import JobQueue
+
+extension Command {
+    static let worker = Command(
+        name: "worker",
+        summary: "pulls jobs, inspects them and posts callbacks until it is told to stop",
+        synopsis: "[--slots N] [--lanes urgent,normal,bulk] [--region R] [--roles inspect,callback,maintain] [--drain]",
+        options: [
+            .value("slots", "N", "jobs at once, each on an analyzer process; by default one per core"),
+            .value("lanes", "LIST", "lanes to serve, most urgent first [urgent,normal,bulk]"),
+            .value("region", "REGION", "takes this region's jobs beside those of no region [INSPECTD_REGION]"),
+            .value("roles", "LIST", "inspect, callback, maintain [all three]"),
+            .flag("drain", "exits when the queue is empty and no callback is due"),
+            .value("stop-after", "SECONDS", "on SIGTERM, jobs that take longer are handed back [20]"),
+            .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is ended [30]"),
+            .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
+        ] + Configuration.databaseOptions + Configuration.analyzerOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            let roles = try Roles(arguments["roles"] ?? "inspect,callback,maintain")
+            try await WorkerService(configuration, arguments, roles: roles).run()
+        }
+    )
+
+    /// What a worker process does.
+    struct Roles: OptionSet, Sendable {
+        let rawValue: Int
+        static let inspect = Roles(rawValue: 1)
+        static let callback = Roles(rawValue: 2)
+        static let maintain = Roles(rawValue: 4)
+
+        init(rawValue: Int) { self.rawValue = rawValue }
+
+        init(_ list: String) throws(UsageError) {
+            self = []
+            for name in list.split(separator: ",") {
+                switch name {
+                case "inspect": self.insert(.inspect)
+                case "callback": self.insert(.callback)
+                case "maintain": self.insert(.maintain)
+                default: throw UsageError("--roles takes inspect, callback and maintain, not \(name)")
+                }
+            }
+            guard !self.isDisjoint(with: [.inspect, .callback]) else {
+                throw UsageError("--roles needs inspect or callback")
+            }
+        }
+    }
+}
+
+/// A worker's parts, wired together: analyzers, queue and dispatcher, and the order in which they stop.
+private struct WorkerService {
+    let log: Log
+    let roles: Command.Roles
+    let drains: Bool
+    let configuration: Configuration
+    let analyzers: AnalyzerConfiguration
+    let queue: JobWorkerConfiguration
+    let callbacks: CallbackConfiguration
+    let stageDeadline: Int
+
+    init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws(UsageError) {
+        self.configuration = configuration
+        self.log = configuration.log
+        self.roles = roles
+        self.drains = arguments.has("drain")
+        self.analyzers = try configuration.analyzerConfiguration(arguments)
+        self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
+
+        let host = ProcessInfo.processInfo.hostName
+        let listenURL = arguments["listen-url"]
+        var queue = JobWorkerConfiguration(
+            databaseURL: configuration.databaseURL, host: host, version: Version.current, slots: self.analyzers.slots)
+        queue.listenURL = listenURL
+        queue.region = arguments["region"] ?? configuration.region
+        queue.maintains = roles.contains(.maintain)
+        queue.drains = self.drains
+        if let seconds = try arguments.integer("stop-after", in: 0...3600) { queue.shutdownDeadline = Double(seconds) }
+        if let lanes = arguments["lanes"] {
+            let names = ["urgent": 0, "normal": 1, "bulk": 2]
+            var chosen: [Int] = []
+            for name in lanes.split(separator: ",") {
+                guard let lane = names[String(name)] else {
+                    throw UsageError("--lanes takes urgent, normal and bulk, not \(name)")
+                }
+                chosen.append(lane)
+            }
+            queue.lanes = chosen
+        }
+        self.queue = queue
+        self.callbacks = CallbackConfiguration(
+            databaseURL: configuration.databaseURL, listenURL: listenURL,
+            worker: "\(host):\(ProcessInfo.processInfo.processIdentifier)")
+    }
+
+    func run() async throws {
+        let log = self.log
+        let dispatcher = CallbackDispatcher(configuration: self.callbacks) { Events.log($0, to: log) }
+        // The dispatcher outlives the queue's worker: what the last jobs put into the outbox should still go out.
+        let dispatching = self.roles.contains(.callback) ? Task { await dispatcher.run() } : nil
+        defer { dispatching?.cancel() }
+
+        if self.roles.contains(.inspect) {
+            try await self.configuration.withAnalyzers(self.analyzers, onEvent: { Events.log($0, to: log) }) { pool in
+                var runner = InspectionRunner(pool: pool)
+                runner.stageDeadline = .seconds(self.stageDeadline)
+                let worker = JobWorker(
+                    self.queue, handler: InspectionPipeline(runner: runner, fetcher: PartFetcher()),
+                    report: { Events.log($0, to: log) })
+                let signals = StopSignals { worker.stop() }
+                defer { signals.cancel() }
+                try await worker.run()
+            }
+            if self.drains {
+                dispatcher.drain()
+                await dispatching?.value
+            }
+        } else if let dispatching {
+            let signals = StopSignals { dispatching.cancel() }
+            defer { signals.cancel() }
+            if self.drains { dispatcher.drain() }
+            await dispatching.value
+        }
+        dispatching?.cancel()
+        await dispatching?.value
+        log.info("worker stopped")
+    }
+}
+
+/// Calls back on SIGTERM and SIGINT; a second signal ends the process at once.
+private struct StopSignals {
+    private let sources: [any DispatchSourceSignal]
+
+    init(_ stop: @escaping @Sendable () -> Void) {
+        self.sources = [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                signal(number, SIG_DFL)
+                stop()
+            }
+            source.activate()
+            return source
+        }
+    }
+
+    func cancel() {
+        self.sources.forEach { $0.cancel() }
+    }
+}

@@ -1,0 +1,216 @@
+import Testing
+
+@testable import InspectCore
+
+@Suite struct UsabilityRulesTests {
+    /// A good photo of a card: 1,400 px wide, whole, on a coloured background.
+    private func goodPhoto() -> DocumentFacts {
+        DocumentFacts(
+            image: ImageFacts(format: .jpeg, width: 1800, height: 1350, orientation: 1),
+            outline: OutlineFacts(
+                quad: self.quad(200, 200, 1600, 1080), aspectRatio: 1.586, cornersOutside: 0, support: 1),
+            quality: QualityFacts(
+                laplacianVariance: 300, edgeWidth: 2.5, brightness: 190, contrast: 40, glareShare: 0, chroma: 40,
+                backgroundChroma: 30, documentWidth: 1400, printShare: 0.05, midtoneShare: 0.8, moire: 2.2,
+                occlusion: 0),
+            mrz: nil, barcodes: [], faces: [])
+    }
+
+    private func quad(_ left: Double, _ top: Double, _ right: Double, _ bottom: Double) -> Quad {
+        Quad(
+            topLeft: Point(x: left, y: top), topRight: Point(x: right, y: top),
+            bottomRight: Point(x: right, y: bottom), bottomLeft: Point(x: left, y: bottom))
+    }
+
+    private func label(_ facts: DocumentFacts, _ reading: ReadingEvidence = .unproven) -> String {
+        UsabilityRules.decide(facts, reading: reading, part: "FRONT").label
+    }
+
+    private func changed(_ change: (inout DocumentFacts) -> Void) -> DocumentFacts {
+        var facts = self.goodPhoto()
+        change(&facts)
+        return facts
+    }
+
+    @Test(arguments: [ReadingEvidence.none, .unproven, .proven])
+    func aGoodPhotoPasses(reading: ReadingEvidence) {
+        #expect(UsabilityRules.decide(self.goodPhoto(), reading: reading, part: "FRONT") == .passed)
+    }
+
+    @Test func eachDefectHasItsLabelAndCode() {
+        let defects: [(String, Int, (inout DocumentFacts) -> Void)] = [
+            ("BLURRED", 2001, { $0.quality.edgeWidth = 6.5 }),
+            ("GLARE", 2006, { $0.quality.glareShare = 0.05 }),
+            ("PART_OF_DOCUMENT_HIDDEN", 2004, { $0.quality.occlusion = 0.05 }),
+            (
+                "PHOTOCOPY", 102,
+                { facts in
+                    facts.quality.chroma = 1
+                    facts.mrz = self.reading
+                }
+            ),
+            (
+                "BLACK_WHITE", 102,
+                { facts in
+                    facts.quality.chroma = 0
+                    facts.quality.backgroundChroma = 1
+                    facts.mrz = self.reading
+                }
+            ),
+            (
+                "BAD_QUALITY_IMAGE", 200,
+                { facts in
+                    facts.quality.brightness = 40
+                    facts.quality.contrast = 8
+                }
+            ),
+            ("BAD_QUALITY_IMAGE", 200, { facts in facts.quality.documentWidth = 300 }),
+            (
+                "PART_OF_DOCUMENT_MISSING", 2003,
+                { facts in
+                    facts.outline?.cornersOutside = 2
+                    facts.outline?.aspectRatio = 1.1
+                }
+            ),
+            (
+                "PART_OF_DOCUMENT_MISSING", 2003,
+                { facts in
+                    facts.outline?.cornersOutside = 1
+                    facts.outline?.quad.topLeft = Point(x: -100, y: 200)
+                }
+            ),
+        ]
+        for (label, code, change) in defects {
+            var facts = self.goodPhoto()
+            facts.faces = []
+            change(&facts)
+            let decision = UsabilityRules.decide(facts, reading: .unproven, part: "FRONT")
+            #expect(decision.type == .rejected)
+            #expect(decision.label == label)
+            #expect(decision.reasons.first?.code == code)
+            #expect(decision.reasons.first?.part == "FRONT")
+        }
+    }
+
+    private var reading: MRZReading {
+        MRZReading(
+            lines: ["A", "B"], confidences: [[1], [1]], quad: self.quad(0, 0, 1, 1), pitch: 20, corrections: 0)
+    }
+
+    @Test func proofThatItReadsOutweighsWhatMeasuresReadability() {
+        let facts = self.changed {
+            $0.quality.edgeWidth = 6
+            $0.quality.glareShare = 0.05
+            $0.quality.occlusion = 0.1
+            $0.outline?.cornersOutside = 2
+            $0.outline?.aspectRatio = 1.1
+        }
+        #expect(self.label(facts, .proven) == "OK")
+        #expect(
+            UsabilityRules.decide(facts, reading: .unproven, part: "FRONT").reasons.map(\.code) == [
+                2001, 2003, 2004, 2006,
+            ])
+    }
+
+    @Test func proofThatItReadsDoesNotOutweighMassiveDefects() {
+        #expect(self.label(self.changed { $0.quality.edgeWidth = 9 }, .proven) == "BLURRED")
+        #expect(self.label(self.changed { $0.quality.glareShare = 0.15 }, .proven) == "GLARE")
+    }
+
+    @Test func proofThatItReadsDoesNotOutweighACopyOrDarkness() {
+        let copy = self.changed {
+            $0.quality.chroma = 0
+            $0.mrz = self.reading
+        }
+        #expect(self.label(copy, .proven) == "PHOTOCOPY")
+        let dark = self.changed {
+            $0.quality.brightness = 40
+            $0.quality.contrast = 8
+        }
+        #expect(self.label(dark, .proven) == "BAD_QUALITY_IMAGE")
+    }
+
+    @Test func aSmallSharpCropIsNotBlurredAndPassesIfItReads() {
+        let crop = self.changed {
+            $0.image = ImageFacts(format: .jpeg, width: 272, height: 185, orientation: 1)
+            $0.outline = nil
+            $0.quality.edgeWidth = 8.6
+            $0.quality.documentWidth = 272
+        }
+        #expect(self.label(crop, .proven) == "OK")
+        #expect(self.label(crop, .unproven) == "BAD_QUALITY_IMAGE")
+    }
+
+    @Test func aDrawingOnWhitePaperIsNoBlackAndWhiteCopy() {
+        let drawing = self.changed {
+            $0.outline = nil
+            $0.quality.chroma = 0
+            $0.quality.backgroundChroma = nil
+            $0.quality.midtoneShare = 0.14
+            $0.mrz = self.reading
+        }
+        #expect(self.label(drawing) == "OK")
+    }
+
+    @Test func theGreyBackOfALicenceIsNoCopy() {
+        let back = self.changed {
+            $0.quality.chroma = 2
+            $0.barcodes = [BarcodeFacts(format: "PDF417", text: "", bytesHex: "", quad: self.quad(0, 0, 9, 9))]
+        }
+        #expect(self.label(back, .proven) == "OK")
+    }
+
+    @Test func whatShowsNoDocumentSaysSo() {
+        let landscape = self.changed {
+            $0.outline = nil
+            $0.quality.printShare = 0.001
+        }
+        let page = self.changed {
+            $0.outline = nil
+            $0.quality.chroma = 0
+            $0.quality.printShare = 0.1
+        }
+        let selfie = self.changed {
+            $0.outline = nil
+            $0.faces = [self.face(width: 700)]
+        }
+        for facts in [landscape, page, selfie] {
+            let decision = UsabilityRules.decide(facts, reading: .none, part: "FRONT")
+            #expect(decision.label == "NOT_A_DOCUMENT")
+            #expect(decision.reasons == [RejectReason(code: 201, message: "NO_DOC", part: "FRONT")])
+        }
+        let crop = self.changed {
+            $0.outline = nil
+            $0.faces = [self.face(width: 200)]
+        }
+        #expect(self.label(crop, .none) == "OK")
+    }
+
+    private func face(width: Double) -> FaceFacts {
+        FaceFacts(
+            box: Box(x: 0, y: 0, width: width, height: width), landmarks: [], detectionScore: 1,
+            quality: FaceQuality(
+                interEyeDistance: 60, roll: 0, yawOffset: 0, luminanceMean: 0.4, luminanceVariance: 0.1, overExposed: 0,
+                underExposed: 0, illuminationUniformity: 1, dynamicRange: 7, chroma: 30, sharpness: 100, centreX: 0.5,
+                eyeLineY: 0.6, headWidth: 0.5, visible: 1), feature: nil)
+    }
+
+    @Test func twoPicturesOfTheSameSideAreNoticed() {
+        let front = self.changed { $0.faces = [self.face(width: 200)] }
+        var reading = self.reading
+        reading.lines = ["A", "B", "C"]
+        let back = self.changed { $0.mrz = reading }
+        #expect(UsabilityRules.missingSide(front: front, back: back) == nil)
+        #expect(UsabilityRules.missingSide(front: back, back: back)?.code == 214)
+        #expect(UsabilityRules.missingSide(front: front, back: front)?.code == 206)
+        #expect(UsabilityRules.missingSide(front: self.goodPhoto(), back: self.goodPhoto()) == nil)
+    }
+
+    @Test func screensAreRejectedAndSmallPicturesAreNotAssessed() {
+        #expect(ImageCheckRules.decide(self.goodPhoto(), part: "FRONT") == .passed)
+        let screen = ImageCheckRules.decide(self.changed { $0.quality.moire = 6.4 }, part: "FRONT")
+        #expect(screen.type == .rejected && screen.label == "DIGITAL_COPY")
+        #expect(screen.reasons == [RejectReason(code: 104, message: "DIGITAL_COPY", part: "FRONT")])
+        #expect(ImageCheckRules.decide(self.changed { $0.quality.moire = nil }, part: "FRONT").type == .notExecuted)
+    }
+}

@@ -1,0 +1,293 @@
+import Foundation
+import InspectCore
+import JobQueue
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct FaultTests {
+    private struct Claimed { var worker: Int64, incarnation: String, rows: [(job: Int64, fence: Int64)] }
+
+    /// Claims by hand, as a worker that then does nothing.
+    private func claim(_ fixture: QueueFixture, limit: Int) async throws -> Claimed {
+        let incarnation = UUID().uuidString
+        let worker = try await fixture.admin.query(
+            "SELECT worker_id FROM insp.worker_start($1, 'zombie', 1, '0', NULL, '{0,1,2}', 1)", [.text(incarnation)])[
+                0
+            ]
+            .int(0)
+        return Claimed(
+            worker: worker, incarnation: incarnation,
+            rows: try await self.claim(fixture.admin, worker, incarnation, limit: limit))
+    }
+
+    private func claim(
+        _ connection: PostgresConnection, _ worker: Int64, _ incarnation: String, limit: Int, floor: Int64 = 0
+    ) async throws -> [(job: Int64, fence: Int64)] {
+        try await connection.query(
+            """
+            SELECT job_id, fence FROM insp.claim($1, $2, '5 min', $3::int, '{0}', '{1}',
+                ARRAY(SELECT (id % 64)::smallint FROM insp.partner WHERE name = 'acme'), ARRAY[$4::bigint], ARRAY[$3::int])
+            WHERE job_id IS NOT NULL
+            """, [.int(worker), .text(incarnation), .int(Int64(limit)), .int(floor)]
+        ).map { (try $0.int(0), try $0.int(1)) }
+    }
+
+    @Test func `No job is claimed twice by many claimers at once`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(400)
+        let jobs = try await withThrowingTaskGroup(of: [Int64].self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let connection = try await fixture.database.connect()
+                    let incarnation = UUID().uuidString
+                    let worker = try await connection.query(
+                        "SELECT worker_id FROM insp.worker_start($1, 'h', 1, '0', NULL, '{1}', 1)", [.text(incarnation)]
+                    )[0]
+                    .int(0)
+                    var jobs: [Int64] = []
+                    while true {
+                        let rows = try await self.claim(connection, worker, incarnation, limit: 7)
+                        if rows.isEmpty { break }
+                        jobs += rows.map(\.job)
+                    }
+                    await connection.close()
+                    return jobs
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        // A claimer may see the end while another's rows are locked, never a row twice.
+        #expect(jobs.count == 400)
+        #expect(Set(jobs).count == 400)
+        #expect(try await fixture.count("(SELECT DISTINCT fence FROM insp.lease) f") == 400)
+    }
+
+    @Test func `A stale worker can store nothing, settle nothing and hand nothing back`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let zombie = try await self.claim(fixture, limit: 1)
+        let (job, stale) = zombie.rows[0]
+        _ = try await fixture.admin.query(
+            "SELECT insp.hand_back(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
+        let fresh = try await self.claim(fixture, limit: 1)
+        #expect(fresh.rows[0].fence > stale)
+        let arrays: [PostgresValue] = [.intArray([job]), .intArray([stale])]
+        let calls: [(String, [PostgresValue])] = [
+            ("insp.store_steps($1, $2, '{4}', '{\"{}\"}')", arrays),
+            ("insp.settle($1, $2, '{\"{}\"}', $1, $2, '{8}', '{\"{}\"}')", arrays),
+            ("insp.give_up($1, $2, '{CANCELLED}', '{x}', '{f}')", arrays),
+            ("insp.retry_later($1, $2, '{1}', '{PART_UNREACHABLE}', '{f}')", arrays),
+            ("insp.hand_back($1, $2)", arrays),
+        ]
+        for (call, parameters) in calls {
+            #expect(try await fixture.admin.query("SELECT * FROM \(call)", parameters).isEmpty, "\(call)")
+        }
+        #expect(try await fixture.count("insp.step") == 0)
+        #expect(try await fixture.count("insp.job WHERE status = 2") == 1)
+        #expect(try await fixture.count("insp.lease WHERE fence = \(fresh.rows[0].fence)") == 1)
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query("SELECT insp.parts($1, $2)", [.int(job), .int(stale)])
+        }
+        #expect(error?.sqlState == "IN100")
+        // The same calls under the right fence do work, so it is the fence that was refused.
+        _ = try await fixture.admin.query(
+            "SELECT * FROM insp.settle($1, $2, '{\"{}\"}', '{}', '{}', '{}', '{}')",
+            [.intArray([job]), .intArray([fresh.rows[0].fence])])
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `The status never falls, whatever is stored later`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let (job, fence) = try await self.claim(fixture, limit: 1).rows[0]
+        for status in [16, 4, 8] {
+            _ = try await fixture.admin.query(
+                "SELECT insp.store_steps($1, $2, $3, '{\"{}\"}')",
+                [.intArray([job]), .intArray([fence]), .intArray([Int64(status)])])
+            #expect(try await fixture.count("insp.job WHERE status = 16") == 1)
+        }
+    }
+
+    @Test func `A worker that falls silent is found dead and its jobs are run by another`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(3)
+        _ = try await self.claim(fixture, limit: 2)
+        var configuration = fixture.configuration()
+        configuration.deadAfter = 1
+        let log = EventLog()
+        let crashes = Mutex<[Int]>([])
+        let handler = ClosureHandler { job, _ in
+            crashes.withLock { $0.append(job.crashes) }
+            return ClosureHandler.passed
+        }
+        try await withWorker(configuration, handler, log: log) { _ in
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
+            try await fixture.wait(for: "(SELECT count(*) FROM insp.worker) = 1")
+        }
+        #expect(crashes.withLock { $0.sorted() } == [0, 1, 1])
+        #expect(try await fixture.count("insp.event WHERE kind = 'rescued'") == 2)
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `A job whose workers die three times is given up as WORKER_LOST`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        for _ in 0..<3 {
+            _ = try await self.claim(fixture, limit: 1)
+            try await fixture.admin.execute(
+                "UPDATE insp.worker SET heartbeat_at = '-infinity', suspect_at = '-infinity'")
+            // The database must have been up for a while, or silence proves nothing.
+            try await fixture.wait(for: "(SELECT r.requeued + r.given_up > 0 FROM insp.rescue('1 s') r)")
+        }
+        #expect(try await fixture.errorCode(of: id) == "WORKER_LOST")
+        #expect(try await fixture.count("insp.dead WHERE crashes = 3") == 1)
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `Silence that is seen for the first time kills nobody`() async throws {
+        let fixture = try await QueueFixture()
+        let claimed = try await self.claim(fixture, limit: 1)
+        try await fixture.admin.execute("UPDATE insp.worker SET heartbeat_at = now() - interval '1 hour'")
+        _ = try await fixture.admin.query("SELECT insp.rescue()")
+        #expect(try await fixture.count("insp.worker") == 1)
+        let row = try await fixture.admin.query(
+            "SELECT alive FROM insp.heartbeat($1, $2, 0, '{}', '{}')",
+            [.int(claimed.worker), .text(claimed.incarnation)])
+        #expect(try row[0].bool(0))
+        #expect(try await fixture.count("insp.worker WHERE suspect_at IS NULL") == 1)
+    }
+
+    @Test func `A worker that was declared dead drops its work and starts anew`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let runs = Mutex(0)
+        let handler = ClosureHandler { _, _ in
+            if runs.withLock({ value in
+                value += 1; return value
+            }) == 1 {
+                try await Task.sleep(for: .seconds(60))
+            }
+            return ClosureHandler.passed
+        }
+        let log = EventLog()
+        try await withWorker(fixture.configuration(), handler, log: log) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
+            try await fixture.admin.execute("DELETE FROM insp.worker")
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
+        }
+        #expect(log.count { if case .declaredDead = $0 { true } else { false } } == 1)
+        #expect(log.count { if case .registered = $0 { true } else { false } } == 2)
+        #expect(runs.withLock { $0 } == 2)
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `A job of a producer that commits very late is swept up, not lost`() async throws {
+        let fixture = try await QueueFixture()
+        let late = try await fixture.database.connect()
+        try await late.execute("BEGIN")
+        let id = try await late.query("SELECT insp.enqueue_many(ARRAY[$1::jsonb])", [.text(QueueFixture.byURL)])[0]
+            .string(0)
+        // As if a great many jobs had been enqueued and claimed since.
+        try await fixture.admin.execute("SELECT setval('insp.ready_seq', 100000)")
+        try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
+            try await fixture.wait(
+                for: "(SELECT count(*) FROM insp.worker WHERE 0 < ALL (floor_seqs) AND floor_seqs <> '{}') = 1")
+            try await late.execute("COMMIT")
+            #expect(try await fixture.count("insp.ready WHERE seq < 100000") == 1)
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
+        }
+        #expect(try await fixture.result(of: id)["status"] as? Int == 128)
+    }
+
+    @Test func `Terminated connections in the middle of everything lose and repeat nothing`() async throws {
+        let fixture = try await QueueFixture()
+        let count = 600
+        _ = try await fixture.enqueue(count)
+        let handler = ClosureHandler { _, context in
+            try await context.complete(.acquired, output: Data("{}".utf8))
+            try await Task.sleep(for: .milliseconds(Int.random(in: 1...20)))
+            try await context.complete(.document, output: Data("{}".utf8))
+            return ClosureHandler.passed
+        }
+        var configuration = fixture.configuration(slots: 8)
+        configuration.deadAfter = 3
+        let settings = configuration
+        try await withWorker(settings, handler) { _ in
+            try await withWorker(settings, handler) { _ in
+                let killer = Task {
+                    var killed = 0
+                    while !Task.isCancelled {
+                        killed += try await fixture.admin.query(
+                            """
+                            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                            WHERE datname = current_database() AND application_name LIKE 'inspectd %'
+                            ORDER BY random() LIMIT 2
+                            """
+                        ).count
+                        try? await Task.sleep(for: .milliseconds(80))
+                    }
+                    return killed
+                }
+                let watch = try await fixture.database.connect()
+                for _ in 0..<1500
+                where try await watch.query("SELECT EXISTS (SELECT FROM insp.job WHERE status < 128)")[0].bool(0) {
+                    try await Task.sleep(for: .milliseconds(40))
+                }
+                killer.cancel()
+                #expect(try await killer.value > 10)
+                try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 60)
+                try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.lease)")
+            }
+        }
+        #expect(try await fixture.violations() == [])
+        #expect(try await fixture.count("insp.step WHERE status IN (4, 8)") == 2 * count)
+        #expect(try await fixture.count("insp.dead") == 0)
+    }
+
+    @Test func `A worker waits for a database that is away, and then goes on`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let name = try await fixture.admin.query("SELECT current_database()")[0].string(0)
+        let other = try await ScratchDatabase.empty().connect()
+        try await other.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
+        let log = EventLog()
+        try await withWorker(fixture.configuration(), ClosureHandler(), log: log) { _ in
+            for _ in 0..<200 where log.count(where: { if case .databaseUnavailable = $0 { true } else { false } }) == 0
+            {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(log.count { if case .registered = $0 { true } else { false } } == 0)
+            try await other.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
+        }
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `A lane is announced at most once in 50 ms`() async throws {
+        let fixture = try await QueueFixture()
+        let listener = try await fixture.database.connect()
+        let stream = try await listener.listen("insp_ready")
+        let received = Mutex(0)
+        let reading = Task { for await _ in stream { received.withLock { $0 += 1 } } }
+        let start = ContinuousClock.now
+        for _ in 0..<100 { _ = try await fixture.enqueue(1) }
+        let ticks = Int((ContinuousClock.now - start) / .milliseconds(50)) + 2
+        try await Task.sleep(for: .milliseconds(200))
+        await listener.close()
+        await reading.value
+        let count = received.withLock { $0 }
+        #expect(count >= 1)
+        #expect(count <= ticks)
+    }
+
+    @Test func `Small benchmark runs end with every job whole`() async throws {
+        let database = try await ScratchDatabase.migrated()
+        let report = try await QueueBenchmark.run(
+            databaseURL: database.url, jobs: 300, slots: 32, producers: 2, batch: 50, workflow: .id)
+        #expect(report.violations == 0)
+        #expect(report.endToEndRate > 0)
+        #expect(report.stepsPerJob == 3)
+    }
+}

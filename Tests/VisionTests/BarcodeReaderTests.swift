@@ -1,0 +1,49 @@
+import InspectCore
+import Testing
+
+@testable import Vision
+
+@Suite struct BarcodeReaderTests {
+    private func read(_ picture: TestPicture) throws -> [BarcodeFacts] {
+        let image = try picture.png().withUnsafeBytes { try DecodedImage.decode($0) }
+        return try BarcodeReader.read(image, outline: try DocumentAnalyzer.outline(image), extraMilliseconds: 2000)
+    }
+
+    @Test func aSymbolIsReadToTheByte() throws {
+        let barcodes = try self.read(SymbolPicture.draw())
+        let barcode = try #require(barcodes.first)
+        #expect(barcodes.count == 1)
+        #expect(barcode.format == "PDF417")
+        #expect(barcode.text == SymbolPicture.text)
+        let hex = SymbolPicture.text.utf8.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }
+        #expect(barcode.bytesHex == hex.joined())
+        #expect(abs(barcode.quad.topLeft.x - 30) < 10 && abs(barcode.quad.topLeft.y - 30) < 10)
+        #expect(AAMVACard(barcode.text)?.surname == "MUSTER")
+    }
+
+    @Test(arguments: [7.0, -15, 41, 90, 180])
+    func aTurnedSymbolIsRead(degrees: Double) throws {
+        let turned = SymbolPicture.draw().turned(
+            by: degrees, width: 900, height: 800, background: Colour(120, 110, 90))
+        #expect(try self.read(turned).map(\.text) == [SymbolPicture.text])
+    }
+
+    @Test func aDimSymbolIsRead() throws {
+        var dim = SymbolPicture.draw()
+        dim.map { _, _, colour in Colour(30 + colour.red / 8, 28 + colour.green / 8, 25 + colour.blue / 8) }
+        #expect(try self.read(dim).map(\.text) == [SymbolPicture.text])
+    }
+
+    @Test func aPictureWithoutASymbolGivesNone() throws {
+        #expect(try self.read(TestPicture(width: 400, height: 300)).isEmpty)
+        #expect(try self.read(DocumentPicture.photo()).isEmpty)
+        #expect(try self.read(TestPicture(width: 1, height: 1)).isEmpty)
+    }
+
+    @Test func twoSymbolsAreBothReported() throws {
+        let one = SymbolPicture.draw()
+        var both = TestPicture(width: one.width, height: 2 * one.height)
+        both.map { x, y, _ in one[x, y % one.height] }
+        #expect(try self.read(both).count == 2)
+    }
+}

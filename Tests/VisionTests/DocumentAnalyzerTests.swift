@@ -1,0 +1,138 @@
+import Foundation
+import InspectCore
+import Testing
+
+@testable import Vision
+
+@Suite struct DocumentAnalyzerTests {
+    private func decode(_ picture: TestPicture) throws -> DecodedImage {
+        try picture.png().withUnsafeBytes { try DecodedImage.decode($0) }
+    }
+
+    private func facts(_ picture: TestPicture) throws -> DocumentFacts {
+        let image = try self.decode(picture)
+        let outline = try DocumentAnalyzer.outline(image)
+        return DocumentFacts(
+            image: image.facts, outline: outline, quality: try DocumentAnalyzer.quality(image, outline: outline),
+            mrz: nil, barcodes: [], faces: [])
+    }
+
+    private func label(_ picture: TestPicture) throws -> String {
+        UsabilityRules.decide(try self.facts(picture), reading: .unproven, part: "FRONT").label
+    }
+
+    @Test(arguments: [0.0, 8, -17, 30])
+    func theOutlineIsFoundAtAnyAngle(degrees: Double) throws {
+        let card = DocumentPicture.card()
+        let photo = DocumentPicture.photo(of: card, degrees: degrees)
+        let outline = try #require(try DocumentAnalyzer.outline(try self.decode(photo)))
+        #expect(abs(outline.aspectRatio - 1.586) < 0.04)
+        #expect(outline.cornersOutside == 0)
+        #expect(outline.support > 0.8)
+        let (sine, cosine) = (sin(degrees * .pi / 180), cos(degrees * .pi / 180))
+        let (x, y) = (-Double(card.width) / 2, -Double(card.height) / 2)
+        let corner = outline.quad.topLeft
+        #expect(abs(corner.x - (450 + x * cosine - y * sine)) < 5)
+        #expect(abs(corner.y - (340 + x * sine + y * cosine)) < 5)
+    }
+
+    @Test func aCropHasNoOutline() throws {
+        #expect(try DocumentAnalyzer.outline(try self.decode(DocumentPicture.card())) == nil)
+    }
+
+    @Test func anEmptyTableHasNoOutlineAndIsNoDocument() throws {
+        let facts = try self.facts(TestPicture(width: 600, height: 400, DocumentPicture.table))
+        #expect(facts.outline == nil)
+        #expect(UsabilityRules.decide(facts, reading: .none, part: "FRONT").label == "NOT_A_DOCUMENT")
+    }
+
+    @Test func tinyPicturesAreMeasuredWithoutFailing() throws {
+        for (width, height) in [(1, 1), (1, 400), (400, 1), (7, 5), (33, 33)] {
+            let facts = try self.facts(TestPicture(width: width, height: height))
+            #expect(facts.outline == nil)
+            #expect(facts.quality.brightness == 255)
+        }
+    }
+
+    @Test func aGoodPhotoIsUsable() throws {
+        let facts = try self.facts(DocumentPicture.photo(degrees: 4))
+        #expect(UsabilityRules.decide(facts, reading: .none, part: "FRONT") == .passed)
+        #expect(ImageCheckRules.decide(facts, part: "FRONT") == .passed)
+        #expect(abs(facts.quality.documentWidth - 600) < 10)
+    }
+
+    @Test func blurIsNoticedInEveryDirection() throws {
+        let photo = DocumentPicture.photo()
+        #expect(try self.label(photo.blurred(horizontally: 8, vertically: 8)) == "BLURRED")
+        #expect(try self.label(photo.blurred(horizontally: 11, vertically: 0)) == "BLURRED")
+        #expect(try self.label(photo.blurred(horizontally: 0, vertically: 11)) == "BLURRED")
+        #expect(try self.label(photo.blurred(horizontally: 1, vertically: 1)) == "OK")
+    }
+
+    @Test func glareIsNoticedButWhitePaperIsNot() throws {
+        func glare(_ picture: TestPicture) -> TestPicture {
+            var result = picture
+            result.map { x, y, colour in
+                let distance = hypot(Double(x) - 480, Double(y) - 360)
+                let light = 2.2 * exp(-distance * distance / (2 * 70 * 70))
+                func lit(_ value: UInt8) -> UInt8 { UInt8(min(255, Double(value) + light * 255)) }
+                return Colour(lit(colour.red), lit(colour.green), lit(colour.blue))
+            }
+            return result
+        }
+        #expect(try self.label(glare(DocumentPicture.photo())) == "GLARE")
+        var white = DocumentPicture.card()
+        white.map { _, _, colour in colour == DocumentPicture.paper ? Colour(255, 255, 255) : colour }
+        #expect(try self.facts(DocumentPicture.photo(of: white)).quality.glareShare == 0)
+    }
+
+    @Test func greyCopiesAreNoticed() throws {
+        func gray(_ picture: TestPicture) -> TestPicture {
+            var result = picture
+            result.map { _, _, colour in
+                let level = UInt8((Int(colour.red) + Int(colour.green) + Int(colour.blue)) / 3)
+                return Colour(level, level, level)
+            }
+            return result
+        }
+        #expect(try self.label(DocumentPicture.photo(of: gray(DocumentPicture.card()))) == "PHOTOCOPY")
+        #expect(try self.label(gray(DocumentPicture.photo())) == "BLACK_WHITE")
+    }
+
+    @Test func darknessIsNoticed() throws {
+        var photo = DocumentPicture.photo()
+        photo.map { _, _, colour in Colour(colour.red / 6, colour.green / 6, colour.blue / 6) }
+        #expect(try self.label(photo) == "BAD_QUALITY_IMAGE")
+    }
+
+    @Test func aDocumentThatLeavesTheFrameIsNoticed() throws {
+        var cut = TestPicture(width: 600, height: 680, DocumentPicture.table)
+        let photo = DocumentPicture.photo()
+        cut.map { x, y, _ in photo[x, y] }
+        let facts = try self.facts(cut)
+        #expect(facts.outline?.cornersOutside == 2)
+        #expect(UsabilityRules.decide(facts, reading: .unproven, part: "FRONT").label == "PART_OF_DOCUMENT_MISSING")
+    }
+
+    @Test func aThumbOverTheDocumentIsNoticed() throws {
+        var photo = DocumentPicture.photo(table: Colour(60, 70, 80))
+        photo.map { x, y, colour in
+            let (dx, dy) = ((Double(x) - 170) / 115, (Double(y) - 450) / 70)
+            return dx * dx + dy * dy < 1 ? Colour(205, 145, 115) : colour
+        }
+        #expect(try self.label(photo) == "PART_OF_DOCUMENT_HIDDEN")
+    }
+
+    @Test func aScreenIsNoticedByItsPixelGrid() throws {
+        var screen = DocumentPicture.photo(degrees: 3)
+        screen.map { x, y, colour in
+            // Sub-pixels of a display, 3.3 px apart, seen at a small angle.
+            let phase = (Double(x) + 0.05 * Double(y)) * 2 * .pi / 3.3
+            let down = (Double(y) - 0.05 * Double(x)) * 2 * .pi / 3.3
+            let gain = 0.85 + 0.12 * sin(phase) + 0.12 * sin(down)
+            func dimmed(_ value: UInt8) -> UInt8 { UInt8(min(255, Double(value) * gain)) }
+            return Colour(dimmed(colour.red), dimmed(colour.green), dimmed(colour.blue))
+        }
+        #expect(ImageCheckRules.decide(try self.facts(screen), part: "FRONT").label == "DIGITAL_COPY")
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import InspectCore
+import TestSupport
+import Testing
+
+@testable import Vision
+
+/// Rendered documents of every format, photographed from different sides (`deploy/specimens.py`).
+struct MRZReaderTests {
+    private func read(_ name: String) async throws -> MRZReading? {
+        let bytes = try await TestInputs.specimen(name)
+        return try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)) }
+    }
+
+    private func truth(_ name: String) async throws -> [String] {
+        let specimen = try await TestInputs.manifest.first { $0.file == name }
+        return try #require(specimen?.mrzLines)
+    }
+
+    @Test(arguments: [
+        "passport.jpg", "passport_icao.jpg", "id_back.jpg", "td2.jpg", "dark.jpg", "small.jpg", "black_white.jpg",
+        "photocopy.jpg", "passport.webp",
+    ])
+    func everyLineOfALegibleZoneIsExact(name: String) async throws {
+        let reading = try #require(try await self.read(name))
+        #expect(reading.lines == (try await self.truth(name)))
+        #expect(reading.confidences.map(\.count) == reading.lines.map(\.utf8.count))
+        #expect(reading.edgeWidths.count == reading.lines.count)
+        #expect(reading.edgeWidths.allSatisfy { $0 > 0 && $0 < 0.6 })
+    }
+
+    @Test(arguments: [("passport_sideways.jpg", 90.0), ("passport_upside_down.jpg", 180.0)])
+    func theZoneIsReadHoweverItIsTurned(name: String, turn: Double) async throws {
+        let reading = try #require(try await self.read(name))
+        #expect(reading.lines == (try await self.truth(name)))
+        #expect(abs(abs(reading.turn) - turn) < 15)
+    }
+
+    @Test func theQuadIsTheZonesAsItIsRead() async throws {
+        let reading = try #require(try await self.read("passport_upside_down.jpg"))
+        let quad = reading.quad
+        // Upside down, the reader's left is the picture's right and its top the picture's bottom.
+        #expect(quad.topLeft.x > quad.topRight.x && quad.bottomLeft.x > quad.bottomRight.x)
+        #expect(quad.topLeft.y > quad.bottomLeft.y && quad.topRight.y > quad.bottomRight.y)
+        let width = hypot(quad.topLeft.x - quad.topRight.x, quad.topLeft.y - quad.topRight.y)
+        #expect(abs(width / 44 - reading.pitch) < 0.05 * reading.pitch)
+    }
+
+    @Test(arguments: ["landscape.jpg", "bare_desk.jpg", "licence_front.jpg", "licence_back.jpg", "id_front.jpg"])
+    func aPictureWithoutAZoneHasNone(name: String) async throws {
+        #expect(try await self.read(name) == nil)
+    }
+
+    @Test(arguments: ["cut_off.jpg", "glare.jpg"])
+    func aZoneOfWhichAPartIsMissingIsNotMadeUp(name: String) async throws {
+        #expect(try await self.read(name) == nil)
+    }
+
+    @Test func readingIsRepeatable() async throws {
+        #expect(try await self.read("passport.jpg") == self.read("passport.jpg"))
+    }
+}

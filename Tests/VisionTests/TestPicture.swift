@@ -1,0 +1,194 @@
+import Foundation
+import InspectCore
+
+struct Colour: Equatable {
+    var red: UInt8
+    var green: UInt8
+    var blue: UInt8
+
+    init(_ red: UInt8, _ green: UInt8, _ blue: UInt8) {
+        self.red = red
+        self.green = green
+        self.blue = blue
+    }
+}
+
+/// Pixels that a test draws, and the PNG file that they become.
+struct TestPicture {
+    let width: Int
+    let height: Int
+    /// Red, green, blue, row by row.
+    private(set) var pixels: [UInt8]
+
+    init(width: Int, height: Int, _ colour: Colour = Colour(255, 255, 255)) {
+        self.width = width
+        self.height = height
+        self.pixels = [UInt8](repeating: 0, count: width * height * 3)
+        self.fill(x: 0, y: 0, width: width, height: height, colour)
+    }
+
+    subscript(x: Int, y: Int) -> Colour {
+        get {
+            let at = (y * self.width + x) * 3
+            return Colour(self.pixels[at], self.pixels[at + 1], self.pixels[at + 2])
+        }
+        set {
+            let at = (y * self.width + x) * 3
+            self.pixels[at] = newValue.red
+            self.pixels[at + 1] = newValue.green
+            self.pixels[at + 2] = newValue.blue
+        }
+    }
+
+    mutating func fill(x: Int, y: Int, width: Int, height: Int, _ colour: Colour) {
+        let (left, right) = (max(0, x), min(self.width, x + width))
+        guard left < right else { return }
+        let row = (0..<(right - left) * 3).map { index in
+            index % 3 == 0 ? colour.red : index % 3 == 1 ? colour.green : colour.blue
+        }
+        for y in max(0, y)..<max(0, y, min(self.height, y + height)) {
+            let start = (y * self.width + left) * 3
+            self.pixels.replaceSubrange(start..<start + row.count, with: row)
+        }
+    }
+
+    /// Changes every pixel.
+    mutating func map(_ change: (_ x: Int, _ y: Int, Colour) -> Colour) {
+        for y in 0..<self.height {
+            for x in 0..<self.width { self[x, y] = change(x, y, self[x, y]) }
+        }
+    }
+
+    /// The picture turned by `degrees` around its centre and moved into a larger one, bilinearly sampled.
+    func turned(by degrees: Double, width: Int, height: Int, background: Colour) -> TestPicture {
+        var result = TestPicture(width: width, height: height, background)
+        let (sine, cosine) = (sin(degrees * .pi / 180), cos(degrees * .pi / 180))
+        let stride = self.width * 3
+        // Unsafe buffers: these loops run unoptimised in every test run.
+        self.pixels.withUnsafeBufferPointer { source in
+            result.pixels.withUnsafeMutableBufferPointer { target in
+                for y in 0..<height {
+                    let dy = Double(y) - Double(height) / 2
+                    for x in 0..<width {
+                        let dx = Double(x) - Double(width) / 2
+                        let u = dx * cosine + dy * sine + Double(self.width) / 2
+                        let v = -dx * sine + dy * cosine + Double(self.height) / 2
+                        if u < 0 || v < 0 || u >= Double(self.width - 1) || v >= Double(self.height - 1) { continue }
+                        let right = u - Double(Int(u))
+                        let bottom = v - Double(Int(v))
+                        let at = Int(v) * stride + Int(u) * 3
+                        let to = (y * width + x) * 3
+                        var channel = 0
+                        while channel < 3 {
+                            let p = at + channel
+                            let above = Double(source[p]) * (1 - right) + Double(source[p + 3]) * right
+                            let below =
+                                Double(source[p + stride]) * (1 - right) + Double(source[p + stride + 3]) * right
+                            target[to + channel] = UInt8(above * (1 - bottom) + below * bottom)
+                            channel += 1
+                        }
+                    }
+                }
+            }
+        }
+        return result
+    }
+
+    /// The mean of each pixel's neighbourhood of `2 × radius + 1` pixels, along rows and then along columns.
+    func blurred(horizontally: Int, vertically: Int) -> TestPicture {
+        self.averaged(radius: horizontally, step: 3, count: self.width, lines: self.height, lineStep: self.width * 3)
+            .averaged(radius: vertically, step: self.width * 3, count: self.height, lines: self.width, lineStep: 3)
+    }
+
+    /// A running mean over `count` pixels that are `step` bytes apart, for each of the parallel lines.
+    private func averaged(radius: Int, step: Int, count: Int, lines: Int, lineStep: Int) -> TestPicture {
+        guard radius > 0 else { return self }
+        var result = self
+        self.pixels.withUnsafeBufferPointer { source in
+            result.pixels.withUnsafeMutableBufferPointer { target in
+                for line in 0..<lines {
+                    for channel in 0..<3 {
+                        let start = line * lineStep + channel
+                        func value(_ index: Int) -> Int { Int(source[start + min(max(index, 0), count - 1) * step]) }
+                        var sum = (-radius...radius).reduce(0) { $0 + value($1) }
+                        for index in 0..<count {
+                            target[start + index * step] = UInt8(sum / (2 * radius + 1))
+                            sum += value(index + radius + 1) - value(index - radius)
+                        }
+                    }
+                }
+            }
+        }
+        return result
+    }
+
+    func png() -> [UInt8] {
+        var rows: [UInt8] = []
+        rows.reserveCapacity((self.width * 3 + 1) * self.height)
+        for y in 0..<self.height {
+            rows.append(0)
+            rows += self.pixels[y * self.width * 3..<(y + 1) * self.width * 3]
+        }
+        return PNG.file(width: self.width, height: self.height, depth: 8, colourType: 2, rows: rows)
+    }
+}
+
+/// Writes PNG files chunk by chunk, so that a test can also write wrong ones.
+enum PNG {
+    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+    /// A whole file; `rows` are the filtered rows, each with its filter byte.
+    static func file(
+        width: Int, height: Int, depth: UInt8, colourType: UInt8, rows: [UInt8], extra: [UInt8] = []
+    ) -> [UInt8] {
+        Self.signature + Self.header(width: width, height: height, depth: depth, colourType: colourType) + extra
+            + Self.chunk("IDAT", Self.stored(rows)) + Self.chunk("IEND", [])
+    }
+
+    static func header(width: Int, height: Int, depth: UInt8, colourType: UInt8) -> [UInt8] {
+        Self.chunk("IHDR", Self.bigEndian(width) + Self.bigEndian(height) + [depth, colourType, 0, 0, 0])
+    }
+
+    static func chunk(_ type: String, _ body: [UInt8]) -> [UInt8] {
+        let typed = Array(type.utf8) + body
+        return Self.bigEndian(body.count) + typed + Self.bigEndian(Int(Self.crc(typed)))
+    }
+
+    /// A zlib stream of stored blocks (RFC 1950, RFC 1951 §3.2.4).
+    static func stored(_ bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = [0x78, 0x01]
+        var (low, high): (UInt32, UInt32) = (1, 0)
+        // At most 5,552 sums fit into 32 bits before the remainder is due (zlib).
+        for start in stride(from: 0, to: bytes.count, by: 5552) {
+            for byte in bytes[start..<min(bytes.count, start + 5552)] {
+                low &+= UInt32(byte)
+                high &+= low
+            }
+            low %= 65521
+            high %= 65521
+        }
+        var start = 0
+        repeat {
+            let count = min(65535, bytes.count - start)
+            let last: UInt8 = start + count == bytes.count ? 1 : 0
+            result += [last, UInt8(count & 255), UInt8(count >> 8), UInt8(~count & 255), UInt8((~count >> 8) & 255)]
+            result += bytes[start..<start + count]
+            start += count
+        } while start < bytes.count
+        return result + Self.bigEndian(Int(high << 16 | low))
+    }
+
+    static func bigEndian(_ value: Int) -> [UInt8] { (0..<4).map { UInt8((value >> (24 - 8 * $0)) & 255) } }
+
+    private static let table: [UInt32] = (0..<256).map { index in
+        (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ (value >> 1) : value >> 1 }
+    }
+
+    private static func crc(_ bytes: [UInt8]) -> UInt32 {
+        var value = ~UInt32(0)
+        Self.table.withUnsafeBufferPointer { table in
+            for byte in bytes { value = table[Int((value ^ UInt32(byte)) & 255)] ^ (value >> 8) }
+        }
+        return ~value
+    }
+}

@@ -7,8 +7,8 @@ ALTER TABLE insp.endpoint ADD COLUMN gone_at timestamptz;
 COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no more callbacks there';
 GRANT SELECT (gone_at) ON insp.endpoint TO insp_operator, insp_auditor;
 
--- Counting what is under way must not read the backlog.
-CREATE INDEX callback_claimed ON insp.callback (endpoint_id) WHERE claim_id IS NOT NULL;
+-- Counting what is under way must read neither the backlog nor, while an old transaction keeps the dead rows, the past.
+CREATE INDEX callback_claimed ON insp.callback (endpoint_id, lease_until) WHERE claim_id IS NOT NULL;
 
 -- The hint ---------------------------------------------------------------------------------------------------------------
 
@@ -36,10 +36,13 @@ CREATE TRIGGER callback_announce AFTER INSERT ON insp.callback
 
 -- Dispatchers ------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval)
+CREATE FUNCTION insp.callback_claim(
+    p_limit integer, p_lease interval, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
+    p_floors bigint[] DEFAULT '{}'
+)
 RETURNS TABLE (
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
-    secret text, previous_secret text, allow_http boolean, allow_private boolean, waited_ms double precision
+    secret text, previous_secret text, allow_http boolean, allow_private boolean, waited_ms double precision, floor bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -48,69 +51,79 @@ DECLARE
     -- Not now(): a row committed after this transaction began is due too.
     moment constant timestamptz := clock_timestamp();
     endpoints bigint[];
+    starts timestamptz[];
+    waiting bigint[];
+    heads bigint[];
     claim bigint;
 BEGIN
-    -- Endpoints with something due and room for it, the longest-waiting first. One step of the recursion is one look into
-    -- the index, so a partner with a million waiting callbacks costs no more than one with a single callback.
-    WITH RECURSIVE waiting AS (
-        (SELECT c.endpoint_id FROM insp.callback c WHERE c.state = 'pending' ORDER BY c.endpoint_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT c.endpoint_id FROM insp.callback c WHERE c.state = 'pending' AND c.endpoint_id > w.endpoint_id
-            ORDER BY c.endpoint_id LIMIT 1)
-        FROM waiting w WHERE w.endpoint_id IS NOT NULL
+    -- Endpoints with something due. Settled rows leave dead entries in the index in front of the
+    -- live ones, and while any old transaction runs nothing can remove them; the floors skip them. Two seconds of slack
+    -- cover rows that were committed late; a call without floors finds whatever else is older (lapsed claims above all).
+    WITH place AS MATERIALIZED (
+        SELECT e.id, coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
+            - interval '2 seconds', '-infinity') AS start
+        FROM insp.endpoint e WHERE e.enabled
     ), due AS MATERIALIZED (
-        SELECT e.id AS endpoint_id
-        FROM waiting w JOIN insp.endpoint e ON e.id = w.endpoint_id
-        CROSS JOIN LATERAL (
+        SELECT p.id, p.start, head.due_at
+        FROM place p CROSS JOIN LATERAL (
             SELECT c.due_at FROM insp.callback c
-            WHERE c.endpoint_id = e.id AND c.state = 'pending' AND c.due_at <= moment
+            WHERE c.endpoint_id = p.id AND c.state = 'pending' AND c.due_at >= p.start AND c.due_at <= moment
                 AND (c.lease_until IS NULL OR c.lease_until <= moment)
             ORDER BY c.due_at, c.id LIMIT 1) AS head
-        WHERE e.enabled AND e.max_inflight > (
-            SELECT count(*) FROM insp.callback l
-            WHERE l.endpoint_id = e.id AND l.claim_id IS NOT NULL AND l.lease_until > moment)
-        ORDER BY head.due_at
-    )
-    SELECT array_agg(x.endpoint_id) INTO endpoints FROM (
+        -- By lot: those whose places are all taken must not stand before the others for ever.
+        ORDER BY random()
+    ), taken AS MATERIALIZED (
         -- Two dispatchers must not both take an endpoint's last free place. Whoever holds this lock counts alone; the other
         -- turns to the next endpoint.
-        SELECT d.endpoint_id FROM due d
-        WHERE pg_try_advisory_xact_lock(hashtext('insp.callback_claim'), (d.endpoint_id & 2147483647)::integer)
-        LIMIT p_limit) AS x;
-    IF endpoints IS NULL THEN RETURN; END IF;
-    claim := nextval('insp.callback_claim');
-
-    -- A new statement, so that its snapshot shows what the last holder of the lock committed.
-    RETURN QUERY
-    WITH room AS MATERIALIZED (
-        SELECT e.id, e.max_inflight - (
-            SELECT count(*) FROM insp.callback l
-            WHERE l.endpoint_id = e.id AND l.claim_id IS NOT NULL AND l.lease_until > moment)::integer AS places
-        FROM insp.endpoint e WHERE e.id = ANY (endpoints) AND e.enabled
-    ), candidate AS MATERIALIZED (
-        -- In turn: every endpoint's first, then every endpoint's second …
-        SELECT c.id FROM room r CROSS JOIN LATERAL (
-            SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS turn FROM insp.callback x
-            WHERE x.endpoint_id = r.id AND x.state = 'pending' AND x.due_at <= moment
-                AND (x.lease_until IS NULL OR x.lease_until <= moment)
-            ORDER BY x.due_at, x.id LIMIT least(greatest(r.places, 0), p_limit)) AS c
-        ORDER BY c.turn, c.due_at LIMIT p_limit
-    ), free AS MATERIALIZED (
-        -- An operator's open transaction must not stop the dispatch.
-        SELECT c.id FROM insp.callback c JOIN candidate k ON k.id = c.id
-        WHERE c.state = 'pending' AND (c.lease_until IS NULL OR c.lease_until <= moment)
-        FOR UPDATE OF c SKIP LOCKED
+        SELECT d.id, d.start FROM due d
+        WHERE pg_try_advisory_xact_lock(hashtext('insp.callback_claim'), (d.id & 2147483647)::integer)
+        LIMIT greatest(p_limit, 256)
     )
-    UPDATE insp.callback c SET claim_id = claim, lease_until = moment + p_lease
-    FROM free f JOIN insp.callback o ON o.id = f.id JOIN insp.endpoint e ON e.id = o.endpoint_id
-    WHERE c.id = f.id
-    RETURNING c.id, c.claim_id, c.webhook_id, c.endpoint_id, c.url, c.body, c.attempts, c.released, e.secret,
-        CASE WHEN e.previous_secret_until > moment THEN e.previous_secret END, e.allow_http, e.allow_private,
-        (extract(epoch FROM moment - c.due_at) * 1000)::double precision;
+    SELECT (SELECT array_agg(t.id) FROM taken t), (SELECT array_agg(t.start) FROM taken t),
+        array_agg(d.id), array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
+    INTO endpoints, starts, waiting, heads FROM due d;
+
+    IF endpoints IS NOT NULL THEN
+        claim := nextval('insp.callback_claim');
+        -- A new statement, so that its snapshot shows what the last holder of the lock committed.
+        RETURN QUERY
+        WITH room AS MATERIALIZED (
+            SELECT e.id, t.start, e.max_inflight - (
+                SELECT count(*) FROM insp.callback l
+                WHERE l.endpoint_id = e.id AND l.claim_id IS NOT NULL AND l.lease_until > moment)::integer AS places
+            FROM unnest(endpoints, starts) AS t (endpoint, start) JOIN insp.endpoint e ON e.id = t.endpoint
+            WHERE e.enabled
+        ), candidate AS MATERIALIZED (
+            -- In turn: every endpoint's first, then every endpoint's second …
+            SELECT c.id FROM room r CROSS JOIN LATERAL (
+                SELECT x.id, x.due_at, row_number() OVER (ORDER BY x.due_at, x.id) AS turn FROM insp.callback x
+                WHERE x.endpoint_id = r.id AND x.state = 'pending' AND x.due_at >= r.start AND x.due_at <= moment
+                    AND (x.lease_until IS NULL OR x.lease_until <= moment)
+                ORDER BY x.due_at, x.id LIMIT least(greatest(r.places, 0), p_limit)) AS c
+            ORDER BY c.turn, c.due_at LIMIT p_limit
+        ), free AS MATERIALIZED (
+            -- An operator's open transaction must not stop the dispatch.
+            SELECT c.id FROM insp.callback c JOIN candidate k ON k.id = c.id
+            WHERE c.state = 'pending' AND (c.lease_until IS NULL OR c.lease_until <= moment)
+            FOR UPDATE OF c SKIP LOCKED
+        )
+        UPDATE insp.callback c SET claim_id = claim, lease_until = moment + p_lease
+        FROM free f JOIN insp.callback o ON o.id = f.id JOIN insp.endpoint e ON e.id = o.endpoint_id
+        WHERE c.id = f.id
+        RETURNING c.id, c.claim_id, c.webhook_id, c.endpoint_id, c.url, c.body, c.attempts, c.released, e.secret,
+            CASE WHEN e.previous_secret_until > moment THEN e.previous_secret END, e.allow_http, e.allow_private,
+            (extract(epoch FROM moment - c.due_at) * 1000)::double precision, NULL::bigint;
+    END IF;
+
+    -- The floors for the next call: where something was due, its age; everywhere else, this moment.
+    RETURN QUERY
+    SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer, NULL, NULL,
+        NULL::boolean, NULL::boolean, NULL::double precision, w.floor
+    FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor);
 END
 $$;
-COMMENT ON FUNCTION insp.callback_claim(integer, interval) IS
-    'Takes due callbacks to be sent, fairly over the endpoints and within each one''s max_inflight. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again';
+COMMENT ON FUNCTION insp.callback_claim(integer, interval, bigint, bigint[], bigint[]) IS
+    'Takes due callbacks to be sent, fairly over the endpoints and within each one''s max_inflight. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id carry floors (microseconds since 1970) for the next call: one for each endpoint with something due, and without endpoint_id the one for all others; without floors everything is searched';
 
 CREATE FUNCTION insp.callback_settle(
     p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays double precision[], p_started double precision[],
@@ -279,7 +292,7 @@ COMMENT ON COLUMN insp.v_callback_dead.last_error IS 'What was wrong with the la
 COMMENT ON COLUMN insp.v_callback_dead.last_attempt_at IS 'When the last attempt began';
 
 GRANT SELECT ON insp.v_callback_dead TO insp_operator, insp_auditor;
-GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, bigint, bigint[], bigint[]) TO insp_worker;
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], text[], double precision[], double precision[], integer[],
     integer[], text[], text) TO insp_worker;
 GRANT EXECUTE ON FUNCTION insp.callback_replay(text) TO insp_operator;

@@ -16,7 +16,7 @@ enum AnalyzerCommand {
 extension Configuration {
     static let analyzerOptions: [Arguments.Option] = [
         .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
-        .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1024]"),
+        .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
     ]
 
     /// How analyzers are started.
@@ -36,6 +36,8 @@ extension Configuration {
         _ configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },
         _ body: (AnalyzerPool) async throws -> Result
     ) async throws -> Result {
+        // This process will hold the bytes of people's passports.
+        try CoreDumps.disable()
         let pool = AnalyzerPool(configuration: configuration, onEvent: onEvent)
         do {
             try await pool.start()

@@ -9,7 +9,8 @@ extension Command {
         synopsis: "A B\n       inspectd compare --batch LIST.jsonl",
         options: [
             .value("threshold", "S", "similarity from which two faces match, 0 to 1 [0.85]"),
-            .value("batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
+            .value(
+                "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in

@@ -50,7 +50,8 @@ extension Command {
         return Finding(
             check: "blas", outcome: isOpenBLAS ? .pass : .fail, detail: files.joined(separator: ", "),
             mend: isOpenBLAS
-                ? nil : "apt-get install libopenblas0-serial; update-alternatives --config libblas.so.3-x86_64-linux-gnu")
+                ? nil
+                : "apt-get install libopenblas0-serial; update-alternatives --config libblas.so.3-x86_64-linux-gnu")
     }
 
     private static func libraries() -> Finding {

@@ -37,7 +37,8 @@ struct InspectionPipeline: JobHandler {
             case .url(let url, let allowHTTP, let allowPrivate):
                 do {
                     let bytes = try await self.fetcher.fetch(
-                        url: url, expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(), limit: PartFile.limit, allowHTTP: allowHTTP,
+                        url: url, expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
+                        limit: PartFile.limit, allowHTTP: allowHTTP,
                         allowPrivate: allowPrivate)
                     fetched.append(InspectionRunner.Part(kind: part.kind, bytes: bytes))
                 } catch let error as InspectError {

@@ -293,6 +293,37 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().count == 2)
     }
 
+    @Test func floorsHideNothingThatIsDue() async throws {
+        let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
+        let busy = try await self.endpoint(inFlight: 2)
+        let first = try await self.outbox.add(5, endpoint: busy, url: "https://partner.example/")
+        var floors = CallbackFloors()
+        func claim() async throws -> [String] {
+            let exchange = try await store.exchange(settling: [], claiming: 10, above: floors)
+            floors = exchange.floors
+            return exchange.claimed.map(\.webhookID)
+        }
+        // The endpoint has room for two, and the floor must stay below the other three.
+        let claimed = try await claim()
+        #expect(claimed.count == 2)
+        #expect(try await claim().isEmpty)
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.callback SET state = 'delivered', claim_id = NULL, lease_until = NULL WHERE claim_id IS NOT NULL"
+        )
+        let rest = try await claim()
+        #expect(rest.count == 2 && Set(claimed + rest).isSubset(of: Set(first)))
+        // New ones of any endpoint lie above every floor.
+        let other = try await self.outbox.add(1, endpoint: self.endpoint(), url: "https://partner.example/")
+        #expect(try await claim() == other)
+        // A claim that lapsed long after its time lies below: only a search of everything finds it.
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.callback SET due_at = now() - interval '1 hour', lease_until = now() WHERE webhook_id = $1",
+            [.text(other[0])])
+        #expect(try await claim().isEmpty)
+        floors = CallbackFloors()
+        #expect(try await claim() == other)
+    }
+
     @Test func operatorsHoldEnableReplayAndBury() async throws {
         let endpoint = try await self.endpoint()
         let url = self.receiver.url("/ok")

@@ -134,7 +134,8 @@ import Testing
         options.preparesStatements = false
         let connection = try await ScratchDatabase.empty().connect(options)
         for number in 0..<3 {
-            #expect(try await connection.query("SELECT $1::int + 1", [.int(Int64(number))])[0].int(0) == Int64(number) + 1)
+            #expect(
+                try await connection.query("SELECT $1::int + 1", [.int(Int64(number))])[0].int(0) == Int64(number) + 1)
         }
     }
 }

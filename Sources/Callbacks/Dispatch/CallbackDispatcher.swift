@@ -88,6 +88,8 @@ public final class CallbackDispatcher: Sendable {
         var hasMore = false
         var failures = 0
         var nextConnect = ContinuousClock.now
+        var floors = CallbackFloors()
+        var nextSweep = ContinuousClock.now
     }
 
     /// One round: takes what is finished, settles it, claims, and starts what was claimed.
@@ -110,17 +112,22 @@ public final class CallbackDispatcher: Sendable {
         do {
             guard let store = try await self.store(&state) else { return self.isOver(graceEnd, state) }
             let settlements = state.unsettled
-            let (settled, claimed) = try await store.exchange(settling: settlements, claiming: limit)
+            let isSweep = now >= state.nextSweep
+            let exchange = try await store.exchange(
+                settling: settlements, claiming: limit, above: isSweep ? CallbackFloors() : state.floors)
             state.unsettled = []
+            state.floors = exchange.floors
+            // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
+            if isSweep { state.nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
             self.restored(&state)
             for settlement in settlements {
-                let isRecorded = settled.contains(settlement.callback.id)
+                let isRecorded = exchange.settled.contains(settlement.callback.id)
                 self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
             }
             let deadline = now + self.configuration.lease
-            for callback in claimed { self.start(callback, deadline, &state) }
-            state.hasMore = limit > 0 && claimed.count == limit
-            isIdle = claimed.isEmpty && limit > 0
+            for callback in exchange.claimed { self.start(callback, deadline, &state) }
+            state.hasMore = limit > 0 && exchange.claimed.count == limit
+            isIdle = exchange.claimed.isEmpty && limit > 0
         } catch {
             await self.failed(error, &state)
         }
@@ -162,6 +169,7 @@ public final class CallbackDispatcher: Sendable {
     private func failed(_ error: any Error, _ state: inout LoopState) async {
         await state.connection?.close()
         state.connection = nil
+        state.nextSweep = .now
         if state.failures == 0 { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
         state.failures += 1
         let delay = min(5, 0.1 * Double(1 << min(state.failures, 6))) * Double.random(in: 0.8...1.2)

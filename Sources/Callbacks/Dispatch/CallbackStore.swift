@@ -43,6 +43,23 @@ struct CallbackSettlement: Sendable {
     let deadline: ContinuousClock.Instant
 }
 
+/// From which `due_at` on a claim searches, in microseconds since 1970: what lies before was settled, and its dead index
+/// entries stay as long as any old transaction runs.
+struct CallbackFloors: Sendable {
+    /// For every endpoint that is not in ``endpoints``; `nil`: search everything.
+    var base: Int64?
+    var endpoints: [Int64: Int64] = [:]
+}
+
+/// What one round trip brought.
+struct CallbackExchange: Sendable {
+    /// Settled callbacks whose claim still held.
+    var settled: Set<Int64> = []
+    var claimed: [ClaimedCallback] = []
+    /// For the next claim; as given, if nothing was to be claimed.
+    var floors = CallbackFloors()
+}
+
 /// The outbox's SQL: a settlement and a claim in one round trip and one transaction.
 struct CallbackStore: Sendable {
     let connection: PostgresConnection
@@ -52,27 +69,42 @@ struct CallbackStore: Sendable {
     /// - Parameters:
     ///   - settlements: Attempts to record.
     ///   - limit: How many callbacks to claim at most; 0 claims nothing.
-    /// - Returns: The ids whose claim still held, and the claimed callbacks.
+    ///   - floors: Those of the exchange before; without a base everything is searched.
     func exchange(
-        settling settlements: [CallbackSettlement], claiming limit: Int
-    ) async throws -> (settled: Set<Int64>, claimed: [ClaimedCallback]) {
+        settling settlements: [CallbackSettlement], claiming limit: Int, above floors: CallbackFloors = CallbackFloors()
+    ) async throws -> CallbackExchange {
+        var exchange = CallbackExchange(floors: floors)
         var statements: [PostgresStatement] = []
         if !settlements.isEmpty { statements.append(self.settle(settlements)) }
-        if limit > 0 {
-            statements.append(
-                PostgresStatement(
-                    "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second')",
-                    [.int(Int64(limit)), .double(self.lease / .seconds(1))]))
-        }
-        guard !statements.isEmpty else { return ([], []) }
+        if limit > 0 { statements.append(self.claim(limit, floors)) }
+        guard !statements.isEmpty else { return exchange }
         var results = try await self.connection.pipeline(statements)[...]
-        var settled: Set<Int64> = []
         if !settlements.isEmpty, let rows = results.popFirst() {
-            for row in rows { settled.insert(try row.int(0)) }
+            for row in rows { exchange.settled.insert(try row.int(0)) }
         }
-        var claimed: [ClaimedCallback] = []
-        if limit > 0, let rows = results.popFirst() { claimed = try rows.map(Self.callback) }
-        return (settled, claimed)
+        if limit > 0, let rows = results.popFirst() {
+            exchange.floors = CallbackFloors()
+            for row in rows {
+                if try !row.isNull(0) {
+                    exchange.claimed.append(try Self.callback(row))
+                } else if let endpoint = try row.optionalInt(3) {
+                    exchange.floors.endpoints[endpoint] = try row.int(13)
+                } else {
+                    exchange.floors.base = try row.int(13)
+                }
+            }
+        }
+        return exchange
+    }
+
+    private func claim(_ limit: Int, _ floors: CallbackFloors) -> PostgresStatement {
+        let endpoints = Array(floors.endpoints)
+        return PostgresStatement(
+            "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5)",
+            [
+                .int(Int64(limit)), .double(self.lease / .seconds(1)), .optional(floors.base),
+                .intArray(endpoints.map(\.key)), .intArray(endpoints.map(\.value)),
+            ])
     }
 
     private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {

@@ -1,0 +1,103 @@
+import Foundation
+import InspectCore
+import TestSupport
+import Testing
+
+/// Whatever comes in, the job reaches 128 with a code, or is refused with one.
+@Suite struct BadInputTests {
+    @Test(.timeLimit(.minutes(5)))
+    func `Torn, foreign and bomb pictures end at 128 with a code each, and their callbacks go out`() async throws {
+        let service = try await Service.start()
+        let good = try await TestInputs.specimen("id_front.jpg")
+        let url = service.receiver.url("/huge")
+        let digest = String(repeating: "ab", count: 32)
+        let worker = try service.worker()
+        defer { worker.send(SIGKILL) }
+
+        var expected: [(String, String)] = []
+        let pictures = [
+            ("torn.jpg", "CORRUPT_IMAGE"), ("bomb.png", "TOO_MANY_PIXELS"), ("text.jpg", "UNSUPPORTED_FORMAT"),
+        ]
+        for (file, code) in pictures {
+            expected.append(
+                (try await service.enqueue(["workflow": "id"], front: TestInputs.specimen(file)), code))
+        }
+        // A part whose server announces 2 GB; one that is not there; one that is not what its digest says.
+        expected.append(
+            (
+                try await service.enqueue(
+                    ["workflow": "id", "parts": ["BACK": ["url": url, "sha256": digest]]], front: good),
+                "PART_TOO_LARGE"
+            ))
+        expected.append(
+            (
+                try await service.enqueue(
+                    [
+                        "workflow": "id",
+                        "parts": ["BACK": ["url": service.receiver.url("/status/404"), "sha256": digest]],
+                    ], front: good),
+                "PART_NOT_FOUND"
+            ))
+        try good.write(to: service.files.appendingPathComponent("other.jpg"))
+        expected.append(
+            (
+                try await service.enqueue(
+                    [
+                        "workflow": "id",
+                        "parts": ["BACK": ["url": service.receiver.url("/image?file=other.jpg"), "sha256": digest]],
+                    ], front: good),
+                "DIGEST_MISMATCH"
+            ))
+        expected.append((try await service.enqueue(["workflow": "enrollment"], face: good), "WORKFLOW_NOT_IMPLEMENTED"))
+
+        for (id, code) in expected {
+            let result = try await service.result(of: id)
+            #expect(result["status"] as? Int == 128, "\(code)")
+            #expect(result.at("error.code") as? String == code)
+            #expect(result.at("decision.type") as? String == "NOT_EXECUTED")
+        }
+        let count = expected.count
+        let received = try await service.receiver.received(within: 30) { $0.count >= count }
+        #expect(Set(received.map(\.webhookId)).count == count)
+        #expect(!received.contains { !$0.verified })
+    }
+
+    @Test func `What no job can be made of is refused with its code`() async throws {
+        let service = try await Service.start()
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let empty = folder.appendingPathComponent("empty.jpg")
+        try Data().write(to: empty)
+        let picture = folder.appendingPathComponent("picture.jpg")
+        try await TestInputs.specimen("id_front.jpg").write(to: picture)
+        let large = folder.appendingPathComponent("large.jpg")
+        try Data(count: 20_000_001).write(to: large)
+
+        let attempts: [([String], String)] = [
+            (["--front", empty.path], "PART_EMPTY"),
+            (["--front", large.path], "PART_TOO_LARGE"),
+            (["--front", "\(folder.path)/absent.jpg"], "PART_NOT_FOUND"),
+            (["--front", picture.path, "--workflow", "unheard-of"], "WORKFLOW_UNKNOWN"),
+            (["--front", picture.path, "--user-reference", String(repeating: "x", count: 101)], "IDENTIFIER_TOO_LONG"),
+            (["--front", picture.path, "--callback-url", "ftp://example.com/"], "CALLBACK_URL_INVALID"),
+        ]
+        for (arguments, code) in attempts {
+            let done = try await Program.run(
+                ["enqueue", "--partner", "bank"] + arguments, environment: service.environment)
+            #expect(done.status == 1, "\(arguments)")
+            #expect(done.errors.contains(code), "\(done.errors)")
+        }
+        #expect(try await service.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 0)
+    }
+
+    @Test func `A zero in JSON is refused before it reaches the database`() async throws {
+        let service = try await Service.start()
+        let client = try await service.database.connect()
+        await #expect(throws: (any Error).self) {
+            try await client.query(
+                "SELECT insp.enqueue($1)",
+                [.text(#"{"partner": "bank", "workflow": "id", "userReference": "a\u0000b"}"#)])
+        }
+        #expect(try await service.connection.query("SELECT count(*) FROM insp.job")[0].int(0) == 0)
+    }
+}

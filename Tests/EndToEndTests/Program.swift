@@ -1,0 +1,100 @@
+import Foundation
+import Glibc
+
+/// The built program as a process, the way its users run it.
+struct Program {
+    let pid: pid_t
+    let output: URL
+    let errors: URL
+
+    /// The folder of built products, next to the test bundle.
+    static let products = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        .deletingLastPathComponent()
+    static var inspectd: String { Self.products.appendingPathComponent("inspectd").path }
+    static var faultyAnalyzer: String { Self.products.appendingPathComponent("faulty-analyzer").path }
+
+    struct Failed: Error {
+        var message: String
+    }
+
+    /// Starts `inspectd` with an environment of its own: nothing of the test's leaks in but what is given.
+    init(_ arguments: [String], environment: [String: String] = [:], input: Data? = nil) throws {
+        let folder = FileManager.default.temporaryDirectory
+        let name = UUID().uuidString
+        self.output = folder.appendingPathComponent("\(name).out")
+        self.errors = folder.appendingPathComponent("\(name).err")
+        let source = folder.appendingPathComponent("\(name).in")
+        try (input ?? Data()).write(to: source)
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, source.path, O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, self.output.path, O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, self.errors.path, O_WRONLY | O_CREAT, 0o600)
+        var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
+        for name in ["INSPECTD_MODELS", "LD_LIBRARY_PATH"] {
+            variables[name] = ProcessInfo.processInfo.environment[name]
+        }
+        variables.merge(environment) { $1 }
+        var words = ([Self.inspectd] + arguments).map { strdup($0) } + [nil]
+        var settings = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { (words + settings).forEach { free($0) } }
+        var pid: pid_t = 0
+        let status = posix_spawn(&pid, Self.inspectd, &actions, nil, &words, &settings)
+        guard status == 0 else { throw Failed(message: "posix_spawn: \(String(cString: strerror(status)))") }
+        self.pid = pid
+    }
+
+    /// Sends a signal; only to the process that this value started.
+    func send(_ signal: Int32) { kill(self.pid, signal) }
+
+    /// Waits for the end.
+    ///
+    /// - Returns: The exit status, or minus the signal's number.
+    func wait() async throws -> Int32 {
+        while true {
+            var status: Int32 = 0
+            let ended = waitpid(self.pid, &status, WNOHANG)
+            if ended == self.pid { return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f) }
+            if ended < 0 { throw Failed(message: "waitpid: errno \(errno)") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    var standardOutput: Data { (try? Data(contentsOf: self.output)) ?? Data() }
+    var standardError: String { (try? String(contentsOf: self.errors, encoding: .utf8)) ?? "" }
+
+    /// Runs a command to its end.
+    static func run(
+        _ arguments: [String], environment: [String: String] = [:], input: Data? = nil
+    ) async throws -> (status: Int32, output: Data, errors: String) {
+        let program = try Program(arguments, environment: environment, input: input)
+        let status = try await program.wait()
+        return (status, program.standardOutput, program.standardError)
+    }
+
+    /// Whether a process of that number runs.
+    static func isAlive(_ pid: pid_t) -> Bool { kill(pid, 0) == 0 }
+}
+
+/// JSON as untyped members, for looking at documents as a client would.
+func members(_ data: Data) throws -> [String: Any] {
+    guard let object = try JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+        throw Program.Failed(message: "no JSON object: \(String(decoding: data.prefix(200), as: UTF8.self))")
+    }
+    return object
+}
+
+extension [String: Any] {
+    /// The member at a path of names and positions, for example `capabilities.usability.0.decision.type`.
+    func at(_ path: String) -> Any? {
+        path.split(separator: ".").reduce(self as Any?) { value, step in
+            if let index = Int(step) {
+                guard let list = value as? [Any], list.indices.contains(index) else { return nil }
+                return list[index]
+            }
+            return (value as? [String: Any])?[String(step)]
+        }
+    }
+}

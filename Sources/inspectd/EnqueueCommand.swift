@@ -32,9 +32,10 @@ extension Command {
         ] + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
+            guard let partner = arguments["partner"] else { throw UsageError("enqueue needs --partner") }
             let timeout = try arguments.integer("timeout", in: 1...86_400) ?? 600
             let parts = try Self.parts(arguments)
-            let payload = try Self.payload(arguments, parts: parts)
+            let payload = try Self.payload(arguments, partner: partner, parts: parts)
             let client = JobClient(databaseURL: configuration.databaseURL)
             let id = try await client.enqueue(payload: payload, parts: parts)
             guard arguments.has("wait") else { return Output.line(id) }
@@ -66,8 +67,9 @@ extension Command {
         return parts
     }
 
-    private static func payload(_ arguments: Arguments, parts: [PartKind: [Data]]) throws -> Data {
-        guard let partner = arguments["partner"] else { throw UsageError("enqueue needs --partner") }
+    private static func payload(
+        _ arguments: Arguments, partner: String, parts: [PartKind: [Data]]
+    ) throws -> Data {
         var payload: [String: Any] = ["partner": partner]
         let workflow: Workflow =
             parts[.front] == nil ? .liveness : parts[.face] == nil && parts[.frames] == nil ? .id : .idIdentity

@@ -73,7 +73,7 @@ private struct WorkerService {
         self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
 
         let host = ProcessInfo.processInfo.hostName
-        let listenURL = arguments["listen-url"]
+        let listenURL = arguments["listen-url"] ?? configuration.databaseURL
         var queue = JobWorkerConfiguration(
             databaseURL: configuration.databaseURL, host: host, version: Version.current, slots: self.analyzers.slots)
         queue.listenURL = listenURL

@@ -11,7 +11,7 @@ import Testing
         let arguments = ["--slots", "1", "--log-level", "warning"]
         var workers = try (0..<4).map { _ in try service.worker(arguments) }
         defer { workers.forEach { $0.send(SIGKILL) } }
-        let picture = SmallPNG.noise(width: 96, height: 96)
+        let picture = SmallPNG.noise(width: 240, height: 240)
 
         for second in 0..<20 {
             let tick = ContinuousClock.now + .seconds(1)

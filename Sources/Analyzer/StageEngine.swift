@@ -66,10 +66,13 @@ public final class StageEngine: AnalyzerEngine {
 
     private func document(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
         let outline = try DocumentAnalyzer.outline(image)
+        let zone = try self.mrz.read(image)
+        let barcodes = try BarcodeReader.read(image, outline: outline)
+        // Print tells which way up the side is; a side with a barcode and no zone is a back, and taken as it lies.
+        let turn = zone?.turn ?? (barcodes.isEmpty ? nil : 0)
         return DocumentFacts(
             image: image.facts, outline: outline, quality: try DocumentAnalyzer.quality(image, outline: outline),
-            mrz: try self.mrz.read(image), barcodes: try BarcodeReader.read(image, outline: outline),
-            faces: try self.faces.faces(in: image, features: 1))
+            mrz: zone, barcodes: barcodes, faces: try self.faces.faces(in: image, features: 1, turn: turn))
     }
 
     private func image(_ part: PartView) throws(InspectError) -> DecodedImage {

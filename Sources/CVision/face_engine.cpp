@@ -118,13 +118,18 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
     return face;
 }
 
-std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image) {
+/// `known_turns` (0–3) leaves out the looks for other ways up; −1 looks for all of them.
+std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, int known_turns) {
     double reduction;
     const cv::Mat workspace = scaled_to(image.gray, workspace_side, 1, reduction);
     std::vector<FaceBox> best;
     int turns = 0;
     double best_score = 0;
-    for (const Look &look : looks) {
+    for (Look look : looks) {
+        if (known_turns >= 0) {
+            if (look.quarter_turns != 0) break;
+            look.quarter_turns = known_turns;
+        }
         const std::vector<FaceBox> found = find(engine.detector, workspace, look);
         for (const FaceBox &box : found) {
             if (box.score <= best_score && !best.empty()) continue;
@@ -169,10 +174,10 @@ void cv_face_engine_free(cv_face_engine *engine) { delete engine; }
 
 const char *cv_face_engine_model_sha256(const cv_face_engine *) { return cvision::descriptor_model.sha256; }
 
-cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, cv_face *faces, size_t capacity, size_t *count,
-                         cv_error *error) {
+cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, cv_face *faces,
+                         size_t capacity, size_t *count, cv_error *error) {
     return cvision::guard(error, [&] {
-        const std::vector<cv_face> found = search(*engine, *image);
+        const std::vector<cv_face> found = search(*engine, *image, known_turns);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
         return CV_OK;

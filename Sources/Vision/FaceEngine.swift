@@ -35,9 +35,16 @@ public final class FaceEngine {
     /// An upright face of an eighth of the picture's longer side or more costs one look at 640 px (25 ms). Smaller faces,
     /// tight crops and pictures taken sideways cost further looks, a picture without a face about 0.5 s.
     ///
-    /// - Parameter features: How many of the largest faces get a feature (29 ms each).
-    public func faces(in image: DecodedImage, features: Int) throws(InspectError) -> [FaceFacts] {
-        let found = try self.detect(image)
+    /// - Parameters:
+    ///   - features: How many of the largest faces get a feature (29 ms each).
+    ///   - turn: Degrees by which the content is turned clockwise, where something else in the picture told; the other
+    ///     ways up are then left out.
+    public func faces(
+        in image: DecodedImage, features: Int, turn: Double? = nil
+    ) throws(InspectError) -> [FaceFacts] {
+        // Turned back to the nearest quarter.
+        let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
+        let found = try self.detect(image, knownTurns: quarters ?? -1)
         let described = found.prefix(max(0, features))
         var numbers = [Float](repeating: 0, count: described.count * FaceFeature.length)
         if !described.isEmpty {
@@ -70,11 +77,12 @@ public final class FaceEngine {
         return LivenessFacts(cues)
     }
 
-    private func detect(_ image: DecodedImage) throws(InspectError) -> [cv_face] {
+    private func detect(_ image: DecodedImage, knownTurns: Int) throws(InspectError) -> [cv_face] {
         var faces = [cv_face](repeating: cv_face(), count: Self.capacity)
         var count = 0
         try callVision { error in
-            cv_face_detect(self.pointer, image.pointer, &faces, faces.count, &count, &error)
+            cv_face_detect(
+                self.pointer, image.pointer, Int32(knownTurns), &faces, faces.count, &count, &error)
         }
         return Array(faces.prefix(count))
     }

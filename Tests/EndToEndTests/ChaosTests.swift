@@ -8,10 +8,13 @@ import Testing
     @Test(.timeLimit(.minutes(8)))
     func `A thousand jobs survive twenty killed workers`() async throws {
         let service = try await Service.start()
-        let arguments = ["--slots", "1", "--log-level", "warning"]
+        // Analysis that takes time but no processor, and starts at once: what is tried here is everything around it.
+        let arguments = [
+            "--slots", "2", "--log-level", "warning", "--analyzer", try FaultyAnalyzer.script("--delay 60"),
+        ]
         var workers = try (0..<4).map { _ in try service.worker(arguments) }
         defer { workers.forEach { $0.send(SIGKILL) } }
-        let picture = SmallPNG.noise(width: 240, height: 240)
+        let picture = SmallPNG.noise(width: 96, height: 96)
 
         for second in 0..<20 {
             let tick = ContinuousClock.now + .seconds(1)

@@ -50,6 +50,8 @@ enum Fault: String {
 struct FaultyEngine: AnalyzerEngine {
     var faults: [String: Fault] = [:]
     var every = 1
+    /// How long an answer without a fault takes, in milliseconds.
+    var delay: UInt32 = 0
     /// Only requests that contain this meet a named fault.
     var marker = ""
     var replies: [String: String] = [:]
@@ -65,6 +67,7 @@ struct FaultyEngine: AnalyzerEngine {
         } else if let fault = Fault(rawValue: stage) {
             return try self.commit(fault, request, parts)
         }
+        if self.delay > 0 { usleep(self.delay * 1000) }
         return (self.replies[stage] ?? self.reply).map { Array($0.utf8) } ?? request
     }
 

@@ -5,7 +5,8 @@
 //      life of one process (default 1: every call), `--when TEXT` to requests that contain the text; `--fault` may be
 //      given several times;
 //   2. a stage whose name is that of a fault (see Fault) commits it;
-//   3. any other stage answers with `--reply STAGE=TEXT`, else with `--reply TEXT`, else with the request's bytes.
+//   3. any other stage answers with `--reply STAGE=TEXT`, else with `--reply TEXT`, else with the request's bytes, after
+//      `--delay MILLISECONDS`.
 // Arguments that are no options are ignored, so that it can stand in for `inspectd analyzer`:
 //   faulty-analyzer analyzer --fault document=segfault --every 3 --reply '{}'
 //
@@ -35,6 +36,9 @@ while !arguments.isEmpty {
     case "--every":
         guard let number = Int(value), number > 0 else { usage("not a number: \(value)") }
         engine.every = number
+    case "--delay":
+        guard let milliseconds = UInt32(value) else { usage("not a number: \(value)") }
+        engine.delay = milliseconds
     case "--when": engine.marker = value
     case "--reply":
         if pair.count == 2, !value.hasPrefix("{") {

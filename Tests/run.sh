@@ -9,10 +9,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 source deploy/lib.sh
 
-filter=()
+filter=
 case "${1-}" in
 "") ;;
---filter) filter=(--filter "${2:?--filter needs a regular expression}") ;;
+--filter) filter=${2:?--filter needs a regular expression} ;;
 *) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 
@@ -46,7 +46,7 @@ start_postgres
 export INSPECTD_TEST_DATABASE_URL=$INSPECTD_DATABASE_URL
 unset INSPECTD_DATABASE_URL
 
-if [ "${#filter[@]}" -eq 0 ]; then
+if [ -z "$filter" ]; then
     check "formatting" swift format lint --strict -r Sources Tests Package.swift
     check "specimens" /usr/bin/python3 Tests/specimens.py
 fi
@@ -63,23 +63,43 @@ if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
 fi
 passed=$((passed + 1))
 
-say "tests"
-status=0
-# A test that hangs fails the run instead of holding it up.
-timeout --kill-after=10 900 swift test --skip-build "${flags[@]}" ${filter[@]+"${filter[@]}"} 2>&1 |
-    tee "$scratch/tests.log" || status=$?
-# Swift Testing writes one line when a test ends (and one for each case of a test with arguments, which does not count); a crash
-# leaves no summary, and bytes of its own in the log.
+# Swift Testing writes one line when a test begins and one when it ends, and so for each case of a test with arguments, which do
+# not count; a crash leaves tests that only began, and bytes of its own in the log.
 count() {
     LC_ALL=C grep -aE "^[^ ]+ $1" "$scratch/tests.log" | LC_ALL=C grep -avcE '^[^ ]+ Test (run|case) ' || true
 }
-good=$(count 'Test .* passed after ')
-bad=$(count 'Test .* failed after ')
-LC_ALL=C grep -aqE 'Test run with .* (passed|failed) after ' "$scratch/tests.log" || status=1
-if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
-passed=$((passed + good))
-failed=$((failed + bad))
-if [ "$good" -eq 0 ]; then
+
+# One target after another: tests that kill workers or wait for deadlines do not take the processor from those of another
+# target, and a crash ends one target's tests only. Those of the whole service also take turns among themselves.
+total=0
+for target in Tests/*Tests; do
+    target=${target#Tests/}
+    turns=()
+    if [ "$target" = EndToEndTests ]; then turns=(--no-parallel); fi
+    say "tests of $target"
+    # In the background, so that a signal to this script is dealt with at once. A test that hangs fails the run.
+    : >"$scratch/tests.log"
+    timeout --kill-after=10 600 swift test --skip-build "${flags[@]}" --filter "^$target\\.${filter:+.*($filter)}" \
+        ${turns[@]+"${turns[@]}"} >"$scratch/tests.log" 2>&1 &
+    run=$!
+    remember "$run"
+    tail -n +1 -f -s 0.2 --pid="$run" "$scratch/tests.log" &
+    status=0
+    wait "$run" || status=$?
+    wait
+    forget "$run"
+    began=$(count 'Test .* started\.$')
+    good=$(count 'Test .* passed after ')
+    bad=$((began - good))
+    if [ "$status" -ne 0 ] && [ "$bad" -le 0 ]; then
+        echo "failed: the tests of $target ended with status $status"
+        bad=1
+    fi
+    total=$((total + began))
+    passed=$((passed + good))
+    failed=$((failed + bad))
+done
+if [ "$total" -eq 0 ]; then
     echo "failed: no test ran"
     failed=$((failed + 1))
 fi

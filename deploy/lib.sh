@@ -40,6 +40,15 @@ remember() {
     started+=("$1")
 }
 
+# A process that has been waited for: its number may belong to another one soon.
+forget() {
+    local pid rest=()
+    for pid in "${started[@]}"; do
+        if [ "$pid" != "$1" ]; then rest+=("$pid"); fi
+    done
+    started=(${rest[@]+"${rest[@]}"})
+}
+
 # Every living process among the given ones and their descendants.
 family() {
     local pid all=("$@") queue=("$@") child

@@ -10,6 +10,8 @@ public final class StageEngine: AnalyzerEngine {
     private let faces: FaceEngine
     private let mrz = MRZReader()
     private var images: [String: DecodedImage] = [:]
+    /// Faces of pictures of persons, so that liveness does not look for them again.
+    private var found: [String: [FaceFacts]] = [:]
 
     /// Loads the models; takes about a second, once, in the warm parent.
     ///
@@ -40,8 +42,9 @@ public final class StageEngine: AnalyzerEngine {
             var facts = FaceStageFacts(pictures: [:])
             for part in parts where ![PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
                 let image = try self.image(part)
-                facts.pictures[part.kind] = FaceStageFacts.Picture(
-                    image: image.facts, faces: try self.faces.faces(in: image, features: 1))
+                let faces = try self.faces.faces(in: image, features: 1)
+                self.found[part.kind] = faces
+                facts.pictures[part.kind] = FaceStageFacts.Picture(image: image.facts, faces: faces)
             }
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
@@ -49,7 +52,9 @@ public final class StageEngine: AnalyzerEngine {
             var facts = LivenessStageFacts(passive: nil)
             if let part = parts.first(where: { $0.kind == PartKind.face.rawValue }) {
                 let image = try self.image(part)
-                if let face = try self.faces.faces(in: image, features: 0).first {
+                var faces = self.found[part.kind]
+                if faces == nil { faces = try self.faces.faces(in: image, features: 0) }
+                if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
                 }
             }
@@ -62,6 +67,7 @@ public final class StageEngine: AnalyzerEngine {
 
     public func endJob() {
         self.images.removeAll()
+        self.found.removeAll()
     }
 
     private func document(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {

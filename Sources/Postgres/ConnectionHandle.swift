@@ -47,6 +47,13 @@ final class ConnectionHandle {
         return descriptor >= 0 ? descriptor : nil
     }
 
+    /// Whether there is something to read now, the end of the connection included.
+    var isReadable: Bool {
+        guard let socket = self.socket else { return false }
+        var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) > 0
+    }
+
     /// The server process that serves the connection.
     var backend: Int32 { self.connection.map { PQbackendPID($0) } ?? 0 }
 

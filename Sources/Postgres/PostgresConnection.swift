@@ -1,5 +1,6 @@
 internal import CPostgres
 internal import Dispatch
+internal import Glibc
 
 /// A statement with its parameters, for ``PostgresConnection/pipeline(_:timeout:)``.
 public struct PostgresStatement: Sendable {
@@ -79,16 +80,9 @@ public actor PostgresConnection {
     public func close() {
         self.listeners.forEach { $0.finish() }
         self.listeners = []
-        guard let watcher = self.watcher else {
-            self.handle?.close()
-            self.handle = nil
-            return
-        }
-        // The descriptor may be closed only when the source has let go of it.
-        nonisolated(unsafe) let handle = self.handle
-        watcher.setCancelHandler { handle?.close() }
-        watcher.cancel()
+        self.watcher?.cancel()
         self.watcher = nil
+        self.handle?.close()
         self.handle = nil
     }
 
@@ -262,18 +256,27 @@ public actor PostgresConnection {
             of: PostgresNotification.self, bufferingPolicy: .bufferingNewest(64))
         self.listeners.append(continuation)
         if self.watcher == nil, let socket = self.handle?.socket {
-            let watcher = DispatchSource.makeReadSource(fileDescriptor: socket, queue: self.executor.queue)
+            // A descriptor of its own: libpq closes the socket as it pleases, but what a source watches may be closed only
+            // after the source has let go of it.
+            let watched = dup(socket)
+            guard watched >= 0 else { throw PostgresError(.connectionLost, "dup failed with errno \(errno)") }
+            let watcher = DispatchSource.makeReadSource(fileDescriptor: watched, queue: self.executor.queue)
             watcher.setEventHandler { [weak self] in self?.assumeIsolated { $0.readable() } }
+            watcher.setCancelHandler { Glibc.close(watched) }
             watcher.activate()
             self.watcher = watcher
         }
         return stream
     }
 
+    /// Takes in everything that has arrived. The end of the connection may come in the same event as the last message, and
+    /// no further event after it, so this goes on until nothing is left.
     private func readable() {
         do {
-            try self.usable().consume()
-            self.deliverNotifications()
+            repeat {
+                try self.usable().consume()
+                self.deliverNotifications()
+            } while try self.usable().isReadable
         } catch {
             self.close()
         }

@@ -88,7 +88,7 @@ for target in Tests/*Tests; do
     wait "$run" || status=$?
     wait
     forget "$run"
-    began=$(($(count 'Test .* started\.$') - $(count 'Test run started\.$')))
+    began=$(($(count 'Test .* started\.$') - $(count 'Test (run|case passing .*) started\.$')))
     good=$(($(count 'Test .* passed after ') - $(count 'Test run with .* passed after ')))
     bad=$((began - good))
     if [ "$status" -ne 0 ] && [ "$bad" -le 0 ]; then

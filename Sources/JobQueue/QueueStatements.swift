@@ -2,7 +2,7 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// All SQL that the queue speaks: calls of the functions of `Migrations/0006_queue.sql`.
+/// All SQL that the queue speaks: calls of the functions of `Migrations/0006_queue.sql` and `0007_maintenance.sql`.
 enum QueueStatements {
     static func register(
         _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32

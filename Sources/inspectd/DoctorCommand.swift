@@ -35,7 +35,9 @@ extension Command {
 
     /// The reference BLAS computes the same faces fifteen times slower, and nothing else tells.
     private static func blas() -> Finding {
-        let maps = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+        // A file of /proc has no size, so it is read to its end and not by its size.
+        let bytes = (try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd()) ?? Data()
+        let maps = String(decoding: bytes, as: UTF8.self)
         let files = Set(
             maps.split(separator: "\n").compactMap { line in
                 line.split(separator: " ").last.map(String.init).flatMap { $0.contains("blas") ? $0 : nil }
@@ -46,7 +48,9 @@ extension Command {
                 check: "blas", outcome: .inconclusive, detail: "no BLAS library is loaded into this process",
                 mend: "run deploy/install-deps.sh")
         }
-        let isOpenBLAS = files.contains { $0.contains("openblas") }
+        // What dlib calls is whatever libblas.so.3 leads to; that OpenBLAS is loaded for somebody else is no help.
+        let chosen = files.filter { $0.contains("/libblas.so") }
+        let isOpenBLAS = !chosen.isEmpty && !chosen.contains { !$0.contains("openblas") }
         return Finding(
             check: "blas", outcome: isOpenBLAS ? .pass : .fail, detail: files.joined(separator: ", "),
             mend: isOpenBLAS

@@ -11,6 +11,10 @@ extension Command {
             .value("front", "FILE", "front of the document, or a passport's data page"),
             .value("back", "FILE", "back of a two-sided document"),
             .value("face", "FILE", "picture of the person"),
+            .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
+            .value("dg1", "FILE", "chip data group 1 (reported as not assessed in this version)"),
+            .value("dg2", "FILE", "chip data group 2"),
+            .value("sod", "FILE", "chip document security object"),
             .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
@@ -20,9 +24,9 @@ extension Command {
         ] + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
-            let hasFile = arguments["front"] != nil || arguments["face"] != nil
+            let hasFile = ["front", "face", "frames"].contains { arguments[$0] != nil }
             guard hasFile || arguments["batch"] != nil else {
-                throw UsageError("inspect needs --front, --face or --batch")
+                throw UsageError("inspect needs --front, --face, --frames or --batch")
             }
             let analyzers = try configuration.analyzerConfiguration(arguments)
             try await configuration.withAnalyzers(analyzers) { pool in
@@ -32,10 +36,9 @@ extension Command {
                     }
                     return
                 }
-                var request = BatchRequest()
-                request.front = arguments["front"]
-                request.back = arguments["back"]
-                request.face = arguments["face"]
+                let request = BatchRequest(
+                    front: arguments["front"], back: arguments["back"], face: arguments["face"],
+                    frames: arguments["frames"], dg1: arguments["dg1"], dg2: arguments["dg2"], sod: arguments["sod"])
                 let (result, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
                 Output.line(result)
                 if failed { throw Failure() }

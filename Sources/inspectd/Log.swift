@@ -45,7 +45,7 @@ struct Log: Sendable {
     private func write(_ level: Level, _ message: StaticString, _ fields: [String: Value]) {
         guard level >= self.threshold else { return }
         var object: [String: Any] = fields.mapValues(\.json)
-        object["time"] = Date().ISO8601Format(.iso8601(timeZone: .gmt, includingFractionalSeconds: true))
+        object["time"] = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         object["level"] = level.name
         object["message"] = "\(message)"
         guard var line = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]) else { return }

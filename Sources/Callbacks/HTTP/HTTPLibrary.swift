@@ -2,6 +2,9 @@ internal import CCurl
 
 /// The libcurl that this program runs with.
 public enum HTTPLibrary {
-    /// `libcurl/x.y.z` and what it was built with.
-    public static var version: String { String(cString: curl_version()) }
+    /// For example `7.88.1 OpenSSL/3.0.19`: libcurl's own version and the TLS library under it.
+    public static var version: String {
+        String(cString: curl_version()).split(separator: " ").prefix(2).joined(separator: " ")
+            .replacing("libcurl/", with: "")
+    }
 }

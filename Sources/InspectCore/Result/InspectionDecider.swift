@@ -87,7 +87,7 @@ public struct InspectionDecider {
             outcomes.append(decision)
         }
 
-        let overall = Self.overall(outcomes, extractionMissing: wanted.contains(.extraction) && !extraction.hasData)
+        let overall = Self.overall(outcomes)
         var seen: Set<RejectReason> = []
         return ResultDocument(
             decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
@@ -95,12 +95,13 @@ public struct InspectionDecider {
             faces: self.faceRecords(withFeatures: withFeatures), error: nil, engine: self.engine)
     }
 
-    /// The whole is as bad as its worst capability; a document of which nothing could be read never passes.
-    private static func overall(_ outcomes: [CapabilityDecision], extractionMissing: Bool) -> DecisionType {
-        let types = outcomes.map(\.type)
+    /// The whole is as bad as its worst capability, and passes only if every one that was asked for ran and passed: a
+    /// document of which nothing could be read, or an identity whose face never came, is at best a warning.
+    private static func overall(_ outcomes: [CapabilityDecision]) -> DecisionType {
+        let types = Set(outcomes.map(\.type))
         if types.contains(.rejected) { return .rejected }
-        if types.allSatisfy({ $0 == .notExecuted }) { return .notExecuted }
-        return types.contains(.warning) || extractionMissing ? .warning : .passed
+        if types.isSubset(of: [.notExecuted]) { return .notExecuted }
+        return types == [.passed] ? .passed : .warning
     }
 
     private func isOpen(after outcomes: [CapabilityDecision]) -> Bool {

@@ -1,0 +1,150 @@
+import InspectCore
+import Testing
+
+@Suite struct InspectionDeciderTests {
+    private let today = CalendarDate(year: 2026, month: 6, day: 1)
+    /// ICAO Doc 9303-4's specimen with a date of expiry in the future; its check digits hold.
+    private let passport = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
+    ]
+
+    private func side(_ lines: [String]? = nil, barcode: String? = nil, brightness: Double = 150) -> DocumentFacts {
+        let quad = Quad(
+            topLeft: Point(x: 100, y: 100), topRight: Point(x: 1350, y: 100), bottomRight: Point(x: 1350, y: 980),
+            bottomLeft: Point(x: 100, y: 980))
+        return DocumentFacts(
+            image: ImageFacts(format: .jpeg, width: 1500, height: 1100, orientation: 1),
+            outline: OutlineFacts(quad: quad, aspectRatio: 1.42, cornersOutside: 0, support: 0.9),
+            quality: QualityFacts(
+                laplacianVariance: 300, edgeWidth: 2.5, brightness: brightness, contrast: brightness < 50 ? 10 : 50,
+                glareShare: 0, chroma: 60, backgroundChroma: 40, documentWidth: 1250, printShare: 0.05,
+                midtoneShare: 0.8, moire: 1.5),
+            mrz: lines.map {
+                MRZReading(lines: $0, confidences: [], quad: quad, pitch: 20, corrections: 0)
+            },
+            barcodes: barcode.map { [BarcodeFacts(format: "PDF417", text: $0, bytesHex: "", quad: quad)] } ?? [],
+            faces: [])
+    }
+
+    private func decide(
+        _ sides: [PartKind: DocumentFacts], workflow: Workflow = .id, isGated: Bool = true,
+        change: (inout InspectionRequest) -> Void = { _ in }
+    ) -> ResultDocument {
+        var request = InspectionRequest(workflow: workflow)
+        change(&request)
+        var facts = InspectionFacts(request: request, parts: Array(sides.keys))
+        facts.documents = DocumentStageFacts(
+            sides: Dictionary(uniqueKeysWithValues: sides.map { ($0.key.rawValue, $0.value) }))
+        return InspectionDecider(facts: facts, today: self.today, isGated: isGated).decide()
+    }
+
+    @Test func `A good passport passes every capability`() throws {
+        let result = self.decide([.front: self.side(self.passport)])
+        #expect(result.decision == Decision(.passed, "PASSED", risk: 0))
+        let data = try #require(result.capabilities.extraction?.first?.data)
+        #expect(data.type == "PASSPORT")
+        #expect(data.lastName == "ERIKSSON")
+        #expect(data.firstName == "ANNA MARIA")
+        #expect(data.documentNumber == "L898902C3")
+        #expect(data.dateOfBirth == "1974-08-12")
+        #expect(data.expiryDate == "2034-04-15")
+        #expect(data.mrz?.checks.values.contains(false) == false)
+        #expect(result.capabilities.similarity == nil)
+    }
+
+    @Test func `An identity whose face never came is not verified`() {
+        let result = self.decide([.front: self.side(self.passport)], workflow: .idIdentity)
+        #expect(result.capabilities.similarity?.first?.decision.details.label == "PRECONDITION_NOT_FULFILLED")
+        #expect(result.capabilities.liveness?.first?.decision.type == .notExecuted)
+        #expect(result.decision.type == .warning)
+    }
+
+    @Test func `A document of which nothing was read does not pass`() {
+        let result = self.decide([.front: self.side()])
+        #expect(result.capabilities.extraction?.first?.decision.type == .notExecuted)
+        #expect(result.capabilities.extraction?.first?.data?.reason?.hasPrefix("NO_MACHINE_READABLE_DATA") == true)
+        #expect(result.decision.type == .warning)
+    }
+
+    @Test func `A rejection closes the gate, and only the gate`() {
+        let dark = [PartKind.front: self.side(self.passport, brightness: 30)]
+        let shut = self.decide(dark)
+        #expect(shut.decision.type == .rejected)
+        #expect(shut.rejectReasons == [RejectReason(.notReadable, part: "FRONT")])
+        #expect(shut.capabilities.extraction?.first?.decision.details.label == "PRECONDITION_NOT_FULFILLED")
+        #expect(shut.capabilities.extraction?.first?.data == nil)
+        let open = self.decide(dark, isGated: false)
+        #expect(open.decision.type == .rejected)
+        #expect(open.capabilities.extraction?.first?.data?.documentNumber == "L898902C3")
+    }
+
+    @Test func `A wrong check digit is rejected with the characters as printed`() {
+        var lines = self.passport
+        lines[1].replaceSubrange(lines[1].startIndex...lines[1].startIndex, with: "M")
+        let result = self.decide([.front: self.side(lines)])
+        #expect(result.capabilities.dataChecks?.first?.decision.details.label == "MRZ_CHECKSUM")
+        #expect(result.capabilities.extraction?.first?.data?.mrz?.lines == lines)
+        #expect(result.capabilities.extraction?.first?.data?.mrz?.checks["documentNumber"] == false)
+    }
+
+    @Test func `An expired document warns`() {
+        let expired = [self.passport[0], "L898902C36UTO7408122F1204159ZE184226B<<<<<10"]
+        let result = self.decide([.front: self.side(expired)])
+        #expect(
+            result.capabilities.dataChecks?.first?.decision.details.label == "DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT")
+        #expect(result.decision.type == .warning)
+    }
+
+    @Test func `The client's choice of country, type and size is checked against what was read`() {
+        let sides = [PartKind.front: self.side(self.passport)]
+        func label(_ change: (inout InspectionRequest) -> Void) -> String? {
+            self.decide(sides, change: change).capabilities.usability?.first?.decision.details.label
+        }
+        #expect(label { $0.countries = ["DEU"] } == "UNSUPPORTED_COUNTRY")
+        #expect(label { $0.documentTypes = ["ID_CARD"] } == "UNSUPPORTED_DOCUMENT_TYPE")
+        #expect(label { $0.documentFormat = .td1 } == "UNSUPPORTED_DOCUMENT_TYPE")
+        #expect(
+            label {
+                $0.countries = ["UTO"]
+                $0.documentTypes = ["PASSPORT"]
+                $0.documentFormat = .td3
+            } == "OK")
+    }
+
+    @Test func `A passport without its zone is unreadable, a card without its back lacks it`() {
+        let passport = self.decide([.front: self.side()]) { $0.documentFormat = .td3 }
+        #expect(passport.rejectReasons.map(\.code) == [200])
+        let card = self.decide([.front: self.side()]) { $0.documentFormat = .td1 }
+        #expect(card.rejectReasons.map(\.code) == [206])
+    }
+
+    @Test func `Sources that contradict each other are rejected`() {
+        let other = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQD12345678\nDBB08121974\nDBA04152034\n\r"
+        let result = self.decide([.front: self.side(self.passport), .back: self.side(barcode: other)])
+        #expect(result.capabilities.dataChecks?.first?.decision.details.label == "MISMATCHING_DATAPOINTS")
+        #expect(
+            result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "sourcesAgree" }?.reason
+                == "documentNumber")
+    }
+
+    @Test func `Chip files are reported as not assessed`() {
+        var facts = InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.front, .sod, .dg1])
+        facts.documents = DocumentStageFacts(sides: ["FRONT": self.side(self.passport)])
+        let result = InspectionDecider(facts: facts, today: self.today).decide()
+        #expect(
+            result.capabilities.extraction?.first?.data?.chip?.passiveAuthentication.status == "inconclusive")
+    }
+
+    @Test func `Stages that cannot change the outcome are left out`() {
+        var facts = InspectionFacts(
+            request: InspectionRequest(workflow: .idIdentity), parts: [.front, .face])
+        facts.documents = DocumentStageFacts(sides: ["FRONT": self.side(self.passport, brightness: 30)])
+        #expect(!InspectionDecider(facts: facts, today: self.today).needs(.face))
+        #expect(InspectionDecider(facts: facts, today: self.today, isGated: false).needs(.face))
+        facts.documents = DocumentStageFacts(sides: ["FRONT": self.side(self.passport)])
+        let decider = InspectionDecider(facts: facts, today: self.today)
+        #expect(decider.needs(.face))
+        // Liveness runs only where a conforming face was found.
+        #expect(!decider.needs(.liveness))
+    }
+}

@@ -63,8 +63,8 @@ if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
 fi
 passed=$((passed + 1))
 
-# Swift Testing writes one line when a test begins and one when it ends, and so for each case of a test with arguments, which do
-# not count; a crash leaves tests that only began, and bytes of its own in the log.
+# Swift Testing writes one line when a test begins and one when it ends, and so for each case of a test with arguments,
+# which do not count; a crash leaves tests that only began, and bytes of its own in the log.
 count() {
     LC_ALL=C grep -aE "^[^ ]+ $1" "$scratch/tests.log" | LC_ALL=C grep -avcE '^[^ ]+ Test (run|case) ' || true
 }

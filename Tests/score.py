@@ -113,7 +113,9 @@ def score_documents(program, data, tally, figures):
         wanted = entry.get("quality_labels")
         if wanted is None and entry.get("mrz_valid"):
             wanted = ["OK"]
-            tally.add("usability passes clean specimens", label == "OK", name, f"{label}")
+            copy = first(answer, "imageChecks").get("decision", {})
+            good = label == "OK" and copy.get("type") != "REJECTED"
+            tally.add("clean specimens are not rejected", good, name, f"{label}, {copy}")
         elif wanted:
             accepted = set().union(*(ACCEPTABLE.get(w, {w}) for w in wanted))
             copy = first(answer, "imageChecks").get("decision", {}).get("details", {}).get("label")

@@ -50,9 +50,4 @@ public final class JobContext: Sendable {
         precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
         try self.worker.store(stage, output, of: self.job)
     }
-
-    /// Fails if the job is known to be no longer this worker's; for long loops.
-    public func checkLease() throws {
-        guard self.worker.holds(self.job) else { throw LeaseLost() }
-    }
 }

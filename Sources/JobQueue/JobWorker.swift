@@ -132,13 +132,6 @@ public final class JobWorker: Sendable {
 
     // MARK: For handlers
 
-    func holds(_ job: ClaimedJob) -> Bool {
-        self.state.withLock { state in
-            guard let running = state.running[job.id], running.job.fence == job.fence else { return false }
-            return running.disposition != .lost
-        }
-    }
-
     func store(_ stage: JobStatus, _ output: Data, of job: ClaimedJob) throws {
         let text = StorableJSON.text(output)
         let isHeld = self.state.withLock { state -> Bool in

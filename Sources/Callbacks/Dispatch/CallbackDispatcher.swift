@@ -59,9 +59,6 @@ public final class CallbackDispatcher: Sendable {
         self.signal.yield()
     }
 
-    /// Looks for due callbacks now: a hint that the caller got by other means.
-    public func wake() { self.signal.yield() }
-
     // MARK: - The loop
 
     private func dispatch() async {

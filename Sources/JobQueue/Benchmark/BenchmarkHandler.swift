@@ -11,7 +11,7 @@ struct BenchmarkHandler: JobHandler {
     var onStart: (@Sendable (ClaimedJob) -> Void)?
 
     private static let output = Data(#"{"timingsMs":{"total":0}}"#.utf8)
-    private static let result = Data(
+    static let result = Data(
         #"{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"capabilities":{},"rejectReasons":[]}"#
             .utf8)
 

@@ -146,7 +146,7 @@ public actor PostgresConnection {
     }
 
     private func send(
-        _ statements: [PostgresStatement], _ encoded: [[(bytes: [UInt8], isBinary: Bool)?]],
+        _ statements: [PostgresStatement], _ encoded: [EncodedParameters],
         on handle: ConnectionHandle, _ deadline: ContinuousClock.Instant
     ) throws -> [[PostgresRow]] {
         try handle.check(PQenterPipelineMode(try handle.open()))

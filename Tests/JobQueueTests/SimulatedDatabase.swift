@@ -103,7 +103,10 @@ final class SimulatedDatabase: Sendable {
     /// Of these jobs, those that no claim may take at present.
     func paused(among jobs: [Int64]) async throws -> [Int64] {
         try await self.control.query(
-            "SELECT j.id FROM insp.job j JOIN insp.control c ON c.lane = j.lane WHERE c.paused AND j.id = ANY ($1)",
+            """
+            SELECT j.id FROM insp.job j JOIN insp.control c ON c.lane = j.lane JOIN insp.partner p ON p.id = j.partner_id
+            WHERE (c.paused OR p.paused) AND j.id = ANY ($1)
+            """,
             [.intArray(jobs)]
         ).map { try $0.int(0) }
     }
@@ -116,6 +119,19 @@ final class SimulatedDatabase: Sendable {
                 SELECT (SELECT count(*) FROM insp.job WHERE status < 128) + (SELECT count(*) FROM insp.ready)
                     + (SELECT count(*) FROM insp.lease) + (SELECT count(*) FROM insp.delayed)
                 """)[0].int(0))
+    }
+
+    /// Where jobs are that are not finished, or not gone.
+    func whereabouts() async throws -> String {
+        try await self.control.query(
+            """
+            SELECT concat_ws(' ', x.place, x.job_id, 'at', j.status, x.detail) FROM (
+                SELECT 'ready' AS place, job_id, format('queue %s seq %s', queue, seq) AS detail FROM insp.ready
+                UNION ALL SELECT 'lease', job_id, format('fence %s worker %s', fence, worker_id) FROM insp.lease
+                UNION ALL SELECT 'delayed', job_id, format('until %s', run_at) FROM insp.delayed) x
+                LEFT JOIN insp.job j ON j.id = x.job_id ORDER BY 1
+            """
+        ).map { try $0.string(0) }.joined(separator: ", ")
     }
 
     /// A rule broken on purpose, to see that the simulation notices.
@@ -195,8 +211,12 @@ extension SimulatedDatabase {
                 EXECUTE 'DELETE FROM ' || name;
             END LOOP;
             UPDATE insp.control SET paused = false WHERE paused;
+            UPDATE insp.partner SET paused = false, max_running = NULL, rate_per_second = NULL, rate_burst = NULL
+            WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
+            DELETE FROM insp.partner_tokens;
+            DELETE FROM insp.queue;
             PERFORM setval('fake.clock', 1800000000000000), setval('fake.started', 1700000000000000),
-                setval('insp.job_id', 1000), setval('insp.ready_seq', 1000), setval('insp.fence', 1000);
+                setval('insp.queue_id_seq', 1, false), setval('insp.job_id', 1000), setval('insp.ready_seq', 1000), setval('insp.fence', 1000);
         END $$;
 
         CREATE FUNCTION fake.violations() RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -255,6 +275,14 @@ extension SimulatedDatabase {
             WHERE NOT EXISTS (SELECT FROM fake.seen_step k WHERE k.job_id = n.job_id AND k.status = n.status)
                 AND (n.fence <> 0 AND n.fence IS DISTINCT FROM s.lease_fence OR n.fence = 0 AND n.status < 128
                     OR n.output ? 'by' AND n.output ->> 'by' <> n.fence::text)
+            UNION ALL
+            -- A limit may be set while more are running already, so only a growing number is wrong.
+            SELECT format('partner %s runs %s jobs, more than its limit', p.name, r.count)
+            FROM insp.partner p JOIN (
+                SELECT j.partner_id, count(*) AS count, bool_or(l.fence IS DISTINCT FROM s.lease_fence) AS grows
+                FROM insp.lease l JOIN insp.job j ON j.id = l.job_id LEFT JOIN fake.seen s ON s.job_id = l.job_id
+                GROUP BY j.partner_id) r ON r.partner_id = p.id
+            WHERE r.count > p.max_running AND r.grows
             UNION ALL
             SELECT format('job %s was taken from worker %s, which lives', e.job_id, e.worker_id)
             FROM insp.event e JOIN insp.worker w ON w.id = e.worker_id LEFT JOIN fake.seen s ON s.job_id = e.job_id

@@ -79,6 +79,9 @@ struct SimulatedWorker {
     /// Leases that the last heartbeat found and nobody here knew.
     var unknown: [Int64: Int64] = [:]
     var isDraining = false
+    /// As in `WorkerState`.
+    var fenceFloor: Int64 = 0
+    var lastFence: Int64 = 0
     /// What becomes true when the open transaction is committed.
     var pending: Pending?
 
@@ -109,13 +112,17 @@ struct SimulatedWorker {
 
 /// Duties of maintenance, as the worker calls them.
 enum Duty: CaseIterable {
-    case promote, rescue, sweep, expire
+    case promote, rescue, orphans, sweep, expire
 
     var statement: PostgresStatement {
         switch self {
         case .promote: PostgresStatement("SELECT insp.promote()")
         case .rescue:
-            PostgresStatement("SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3)", [15.0, 8, 3])
+            PostgresStatement(
+                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => false)", [15.0, 8, 3])
+        case .orphans:
+            PostgresStatement(
+                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => true)", [15.0, 8, 3])
         case .sweep: PostgresStatement("SELECT insp.sweep()")
         case .expire: PostgresStatement("SELECT insp.expire()")
         }

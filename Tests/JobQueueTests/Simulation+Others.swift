@@ -103,11 +103,15 @@ extension Simulation {
 
     mutating func pause() async throws {
         guard !self.operators.isOpen else { return }
-        let call = [
-            "pause_lane('normal')", "pause_lane('bulk')", "resume_lane('normal')", "resume_lane('bulk')",
-        ][self.random.below(4)]
-        self.note(call)
-        _ = try await self.operators.run(self.world, PostgresStatement("SELECT insp.\(call)"))
+        let partner = SimulatedDatabase.partners[self.random.below(3)]
+        let statement = [
+            "SELECT insp.pause_lane('normal')", "SELECT insp.pause_lane('bulk')", "SELECT insp.resume_lane('normal')",
+            "SELECT insp.resume_lane('bulk')", "UPDATE insp.partner SET paused = NOT paused WHERE name = '\(partner)'",
+            "UPDATE insp.partner SET max_running = 1 WHERE name = 'cat'",
+            "UPDATE insp.partner SET rate_per_second = 0.5, rate_burst = 2 WHERE name = 'bee'",
+        ][self.random.below(7)]
+        self.note(statement)
+        _ = try await self.operators.run(self.world, PostgresStatement(statement))
     }
 
     mutating func drain(_ index: Int) async throws {
@@ -120,18 +124,16 @@ extension Simulation {
 
     // MARK: Floors
 
-    func floors(from row: PostgresRow) throws -> QueueFloors {
-        let numbers = try row.isNull("floor_queues") ? [] : row.intArray("floor_queues")
-        let seqs = try row.isNull("floor_seqs") ? [] : row.intArray("floor_seqs")
-        return QueueFloors(regions: [0], lanes: [0, 1, 2], floors: Array(zip(numbers, seqs)))
-    }
-
     mutating func learn(
-        _ index: Int, from answer: (high: Int64, paused: Set<Int>, claims: [QueueStatements.Claim]),
-        _ looks: [QueueFloors.Look], limit: Int
+        _ index: Int, from answer: QueueStatements.Claims, _ looks: [QueueFloors.Look], limit: Int
     ) {
+        var looks = looks
+        if let caps = answer.caps, caps.count == looks.count {
+            for (place, cap) in caps.enumerated() { looks[place].cap = cap }
+            looks.removeAll { $0.cap == 0 }
+        }
         self.workers[index].floors.learn(
-            looks.filter { !answer.paused.contains($0.queue.lane) }, limit: limit,
-            claimed: answer.claims.map { ($0.queue, $0.seq) }, high: answer.high)
+            looks, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+        _ = self.workers[index].floors.add(answer.queues)
     }
 }

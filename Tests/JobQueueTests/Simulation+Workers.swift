@@ -14,16 +14,17 @@ extension Simulation {
         let limit = plainly ? 50 : 1 + self.random.below(4)
         let leaveOpen = !plainly && self.random.chance(15)
         let looks = self.workers[index].floors.plan(limit: limit, onlyActive: false)
-        let statement = QueueStatements.claim(identity, leaseTime: 330, limit: limit, looks)
+        let statement = QueueStatements.claim(
+            identity, leaseTime: 330, limit: limit, looks, known: self.workers[index].floors.newest)
         let outcome = try await self.workers[index].queue.run(self.world, [statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("worker \(index): the claim waits for a lock") }
         guard let answer = try QueueStatements.claims(from: rows[0]) else {
             return self.note("worker \(index) is not known, or drains")
         }
-        self.claimed += answer.claims.map(\.job)
-        let names = answer.claims.map { "\($0.job.id)/\($0.job.fence)" }.joined(separator: " ")
+        self.claimed += answer.jobs.map(\.job)
+        let names = answer.jobs.map { "\($0.job.id)/\($0.job.fence)" }.joined(separator: " ")
         self.note("worker \(index) claims [\(names)]\(leaveOpen ? ", not committed yet" : "")")
-        let paused = try await self.world.paused(among: answer.claims.map(\.job.id))
+        let paused = try await self.world.paused(among: answer.jobs.map(\.job.id))
         if !paused.isEmpty { self.violations.append("jobs \(paused) were claimed although paused") }
         if !plainly && !leaveOpen && self.random.chance(8) {
             self.note("  and never hears the answer")
@@ -31,9 +32,9 @@ extension Simulation {
         }
         self.learn(index, from: answer, looks, limit: limit)
         if leaveOpen {
-            self.workers[index].pending = .claim(answer.claims)
+            self.workers[index].pending = .claim(answer.jobs)
         } else {
-            self.take(index, answer.claims)
+            self.take(index, answer.jobs)
         }
     }
 
@@ -65,7 +66,12 @@ extension Simulation {
         }
         let identity = WorkerIdentity(id: try rows[0][0].int("worker_id"), incarnation: name, region: 0)
         self.workers[index].identity = identity
-        self.workers[index].floors = try self.floors(from: rows[0][0])
+        self.workers[index].floors = QueueFloors(
+            regions: [0], lanes: [0, 1, 2],
+            floors: Array(zip(try rows[0][0].intArray("floor_queues"), try rows[0][0].intArray("floor_seqs"))))
+        self.workers[index].fenceFloor = 0
+        self.workers[index].lastFence = 0
+        self.workers[index].unknown = [:]
         self.note("worker \(index) registers as \(identity.id)")
         return identity
     }
@@ -237,7 +243,7 @@ extension Simulation {
         guard let identity = try await self.identity(of: index) else { return }
         let worker = self.workers[index]
         let statement = QueueStatements.heartbeat(
-            identity, busy: worker.held.count, floors: worker.floors.reported)
+            identity, busy: worker.held.count, fenceFloor: worker.fenceFloor, floors: worker.floors.reported)
         guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, statement) else {
             return self.note("worker \(index): the heartbeat waits for a lock")
         }
@@ -251,6 +257,12 @@ extension Simulation {
         let leases = Dictionary(
             zip(try row.intArray("lease_jobs"), try row.intArray("lease_fences")), uniquingKeysWith: { $1 })
         self.note("worker \(index) beats, \(leases.count) leases")
+        self.workers[index].floors.set(weights: try row.intArray("weights"))
+        self.workers[index].floors.forgetNewest()
+        let running = worker.held.map(\.fence).min() ?? .max
+        self.workers[index].fenceFloor = max(
+            worker.fenceFloor, min(leases.values.min() ?? .max, running, worker.lastFence))
+        self.workers[index].lastFence = try row.int("fence")
         // A commit under way would only confuse: the product looks at what ran since before the question.
         if self.workers[index].queue.isOpen { return }
         self.workers[index].held.removeAll { leases[$0.id] != $0.fence }

@@ -36,11 +36,14 @@ struct Simulation {
         var violations: [String]
         var trace: [String]
         var description: String {
-            """
-            SIMULATION_SEED=\(self.seed) fails: \(self.violations.joined(separator: "; "))
-            the last actions:
-              \(self.trace.suffix(25).joined(separator: "\n  "))
-            """
+            // What came before the end, then the end.
+            let end = self.trace.firstIndex { $0.hasPrefix("--") } ?? self.trace.count
+            let last = self.trace[..<end].suffix(40) + self.trace[end...].suffix(12)
+            return """
+                SIMULATION_SEED=\(self.seed) fails: \(self.violations.joined(separator: "; "))
+                the last actions:
+                  \(last.joined(separator: "\n  "))
+                """
         }
     }
 
@@ -172,7 +175,8 @@ struct Simulation {
         if isNew { await self.workers[0].drop(self.world) }
         self.workers = [isNew ? SimulatedWorker() : self.workers[0]]
         _ = try await self.operators.run(
-            self.world, PostgresStatement("SELECT insp.resume_lane(l) FROM unnest('{urgent,normal,bulk}'::text[]) l"))
+            self.world, PostgresStatement("SELECT insp.resume_lane(l) FROM unnest('{urgent,normal,bulk}'::text[]) l"),
+            PostgresStatement("UPDATE insp.partner SET paused = false WHERE paused"))
         for _ in 0..<60 where try await self.world.left() > 0 {
             try await self.world.advance(seconds: 30)
             for duty in Duty.allCases {
@@ -188,7 +192,10 @@ struct Simulation {
             }
         }
         let left = try await self.world.left()
-        if left > 0 { self.violations.append("\(left) jobs are stuck") }
+        if left > 0 {
+            self.violations.append("\(left) jobs are stuck: \(try await self.world.whereabouts())")
+            self.note("floors \(self.workers[0].floors.reported), fence floor \(self.workers[0].fenceFloor)")
+        }
         try await self.check()
     }
 }

@@ -255,11 +255,13 @@ CREATE OR REPLACE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS in
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
+    -- As a value: the function itself, being volatile, would be compared with every row of the index.
+    moment constant timestamptz := clock_timestamp();
     lanes smallint[];
     moved integer;
 BEGIN
     WITH due AS MATERIALIZED (
-        SELECT d.ctid AS row FROM insp.delayed d WHERE d.run_at <= clock_timestamp()
+        SELECT d.ctid AS row FROM insp.delayed d WHERE d.run_at <= moment
         ORDER BY d.run_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), taken AS (
         DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING d.*
@@ -399,10 +401,12 @@ CREATE OR REPLACE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
 DECLARE
+    -- As a value, so that the index is read up to it and no further.
+    moment constant timestamptz := clock_timestamp();
     jobs bigint[];
 BEGIN
     WITH due AS MATERIALIZED (
-        SELECT x.ctid AS row FROM insp.expiry x WHERE x.expires_at <= clock_timestamp()
+        SELECT x.ctid AS row FROM insp.expiry x WHERE x.expires_at <= moment
         ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), named AS (
         DELETE FROM insp.expiry x WHERE x.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING x.job_id
@@ -420,8 +424,9 @@ BEGIN
             WHERE x.queue = q.queue AND x.seq >= q.floor
             ORDER BY x.seq LIMIT 32 FOR UPDATE SKIP LOCKED) r
     ), over AS MATERIALIZED (
-        SELECT h.row, h.job_id FROM heads h JOIN insp.job j ON j.id = h.job_id
-        WHERE j.expires_at <= clock_timestamp() OR j.status = 128
+        -- One look for each: with OFFSET it cannot become a join that reads all jobs.
+        SELECT h.row, h.job_id FROM heads h, LATERAL (
+            SELECT FROM insp.job j WHERE j.id = h.job_id AND (j.expires_at <= moment OR j.status = 128) OFFSET 0) j
     ), removed AS (
         DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT o.row FROM over o))
     )

@@ -9,7 +9,7 @@ struct SimulatedSession {
     private(set) var connection: PostgresConnection?
     private(set) var isOpen = false
 
-    /// Why a statement had no answer: a lock that another actor holds.
+    /// A statement has no answer if another actor holds a lock, or the connection was lost.
     enum Outcome {
         case rows([[PostgresRow]])
         case blocked
@@ -40,6 +40,12 @@ struct SimulatedSession {
             return .rows(try await connection.pipeline(statements))
         } catch let error as PostgresError where error.isTransient && error.sqlState != nil {
             if self.isOpen { try await self.end(commit: false) }
+            return .blocked
+        } catch let error as PostgresError where error.code == .connectionLost {
+            // Whether it was done is not known, which is the same to everyone who tries again.
+            await connection.close()
+            self.connection = nil
+            self.isOpen = false
             return .blocked
         }
     }

@@ -118,17 +118,17 @@ extension Simulation {
         let stages: [JobStatus] = [.acquired, .document, .face, .liveness]
         let stored = self.workers[index].stored[job.id] ?? []
         switch self.random.below(20) {
-        case 0..<9:
+        case 0..<11:
             // Now and then one that was stored before, as after an answer that was lost.
-            let again = self.random.chance(15) ? stored.first : nil
+            let again = self.random.chance(30) ? stored.first : nil
             let stage = again ?? stages.first { $0 > (stored.last ?? job.status) }
             guard let stage else { return [self.write(.finish(self.output(of: job, passed: true)), job)] }
             self.workers[index].stored[job.id, default: []].append(stage)
             let step = self.write(.step(stage, self.output(of: job)), job)
             guard self.random.chance(25) else { return [step] }
             return [step, self.write(.finish(self.output(of: job, passed: true)), job)]
-        case 9..<13: return [self.write(.finish(self.output(of: job, passed: true)), job)]
-        case 13..<16:
+        case 11..<14: return [self.write(.finish(self.output(of: job, passed: true)), job)]
+        case 14..<16:
             let error = InspectError(self.random.chance(50) ? .partUnreachable : .analyzerCrashed)
             let verdict = RetryPolicy().verdict(
                 after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0), random: 0)

@@ -52,8 +52,8 @@ import Testing
             function: "hand_back", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
             replacement: "WHERE l.job_id = u.job_id"),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
-        .init(function: "promote", rule: "d.run_at <= clock_timestamp()", replacement: "true"),
-        .init(function: "rescue", rule: "l.worker_id = ANY (dead)", replacement: "true"),
+        .init(function: "promote", rule: "d.run_at <= moment", replacement: "true"),
+        .init(function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),
         .init(function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
     ]
 

@@ -88,7 +88,7 @@ class World:
         analyzer = os.path.join(self.folder, "analyzer")
         with open(analyzer, "w", encoding="ascii") as file:
             file.write(
-                f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 150 "
+                f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 250 "
                 "--reply 'acquired={\"images\": {}, \"cpuMs\": 0}' --reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
         os.chmod(analyzer, 0o755)
         self.clock = os.path.join(self.folder, "clock")
@@ -183,9 +183,14 @@ class World:
             self.quiet_until = time.monotonic() + 25
         leases = []
         try:
-            leases = self.postgres.rows(
-                "SELECT l.job_id, l.fence FROM insp.lease l JOIN insp.worker w ON w.id = l.worker_id WHERE w.process = %s",
-                (worker.process.pid,), patience=3)
+            # In the middle of work, if there is any.
+            for _ in range(40):
+                leases = self.postgres.rows(
+                    "SELECT l.job_id, l.fence FROM insp.lease l JOIN insp.worker w ON w.id = l.worker_id"
+                    " WHERE w.process = %s", (worker.process.pid,), patience=3)
+                if leases:
+                    break
+                time.sleep(0.05)
         except psycopg2.Error:
             pass
         worker.send(signal.SIGKILL)
@@ -193,9 +198,6 @@ class World:
         if leases:
             with self.lock:
                 self.killed.append([time.monotonic(), self.disturbances, self.disturbed, leases])
-
-    def dirty(self, worker):
-        """Nothing to measure: a frozen worker may wake and finish its jobs itself."""
 
     def watch(self):
         while not self.stopping.wait(0.25):
@@ -278,7 +280,8 @@ class World:
             "rescueSecondsMax": round(self.rescue_seconds[-1], 1) if self.rescue_seconds else None,
             "rescues": self.postgres.rows("SELECT count(*) FROM insp.event WHERE kind = 'rescued'")[0][0],
             "givenUp": self.postgres.rows("SELECT count(*) FROM insp.dead")[0][0],
-            "stopSecondsMax": round(self.stop_seconds, 1), "skipped": self.skipped,
+            "finishedBy": {worker.name: worker.finished() for worker in self.workers},
+            "stopSecondsMax": round(self.stop_seconds, 2), "skipped": self.skipped,
             "minutes": round((time.monotonic() - self.began) / 60, 1), "seed": self.seed}
         for name in ("lost", "finishedTwice", "stagesTwice", "stuck", "keysTwice", "unsigned"):
             if counts[name]:
@@ -287,6 +290,9 @@ class World:
             for name in set(kinds.PROCESSES) | set(kinds.DATABASE):
                 if name not in self.counts and name not in self.skipped:
                     self.violations.append(f"{name} was not tried")
+        for worker in self.workers:
+            if worker.finished() == 0:
+                self.violations.append(f"{worker.name} finished nothing")
         if not self.short and self.rescue_seconds and self.rescue_seconds[-1] > 30:
             self.violations.append(f"a rescue took {self.rescue_seconds[-1]:.1f} s")
         return report
@@ -297,7 +303,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--rate", type=float, default=8, help="jobs a second")
+    parser.add_argument("--rate", type=float, default=12, help="jobs a second")
     parser.add_argument("--bin", required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--disk", default="")

@@ -34,7 +34,6 @@ def worker_frozen(world, random, seconds):
     """Long enough to be taken for dead; then it wakes and goes on where it was."""
     worker = random.choice(world.workers)
     worker.send(signal.SIGSTOP)
-    world.dirty(worker)
     time.sleep(max(seconds, 6) if world.short else 21)
     worker.send(signal.SIGCONT)
 

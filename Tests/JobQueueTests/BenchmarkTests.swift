@@ -59,6 +59,7 @@ import Testing
             #expect(report.claims == 100)
             #expect(report.claimP50Ms > 0)
             #expect(report.claimP99Ms >= report.claimP50Ms)
+            #expect(report.claimSteadyP99Ms >= report.claimP50Ms)
             #expect(report.loadedClaims > 0)
             #expect(report.loadedClaimP99Ms > 0)
             #expect(report.jobsPerSecond > 0)

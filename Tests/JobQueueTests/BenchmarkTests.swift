@@ -124,6 +124,25 @@ import Testing
         #expect(names.isSuperset(of: ["aloneP95Ms", "besideP95Ms", "ratio", "bulkShare"]))
     }
 
+    @Test func `The cost of limits is measured in turns with a partner without any`() async throws {
+        let fixture = try await QueueFixture()
+        var benchmark = QueueBenchmark.Limits(databaseURL: fixture.database.url)
+        benchmark.jobs = 200
+        benchmark.rounds = 2
+        benchmark.slots = 32
+        let report = try await benchmark.run()
+        #expect(report.violations == 0)
+        #expect(report.unlimitedRates.count == 2)
+        #expect(report.limitedRates.count == 2)
+        #expect(report.ratio > 0)
+        // The limits were there, and were counted with.
+        #expect(
+            try await fixture.count("insp.partner WHERE max_running IS NOT NULL AND rate_per_second IS NOT NULL") == 1)
+        #expect(try await fixture.count("insp.partner_tokens") == 1)
+        let names = Set(try self.members(report).keys)
+        #expect(names.isSuperset(of: ["unlimitedRate", "limitedRate", "ratio", "violations"]))
+    }
+
     @Test func `A queue that holds other work is left alone`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)

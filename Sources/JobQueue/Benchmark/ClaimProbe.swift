@@ -9,6 +9,8 @@ actor ClaimProbe {
     private let identity: WorkerIdentity
     private var floors: QueueFloors
     private var lastHeartbeat = ContinuousClock.now
+    /// It works on one job at a time: no lease of it has a lower fence than the last.
+    private var fenceFloor: Int64 = 0
 
     private init(_ connection: PostgresConnection, _ identity: WorkerIdentity, _ floors: QueueFloors) {
         self.connection = connection
@@ -23,11 +25,11 @@ actor ClaimProbe {
         let incarnation = UUID().uuidString
         let statement = QueueStatements.register(configuration, incarnation: incarnation, process: getpid())
         let row = try await connection.query(statement.sql, statement.parameters)[0]
-        let numbers = try row.isNull("floor_queues") ? [] : row.intArray("floor_queues")
-        let seqs = try row.isNull("floor_seqs") ? [] : row.intArray("floor_seqs")
         return ClaimProbe(
             connection, WorkerIdentity(id: try row.int("worker_id"), incarnation: incarnation, region: 0),
-            QueueFloors(regions: [0], lanes: configuration.lanes, floors: Array(zip(numbers, seqs))))
+            QueueFloors(
+                regions: [0], lanes: configuration.lanes,
+                floors: Array(zip(try row.intArray("floor_queues"), try row.intArray("floor_seqs")))))
     }
 
     /// Claims one job, which then counts as running.
@@ -36,15 +38,17 @@ actor ClaimProbe {
     func claim() async throws -> (job: ClaimedJob?, seconds: Double) {
         // A look at everything, as a worker without work takes it.
         let looks = self.floors.plan(limit: 1, onlyActive: false)
-        let statement = QueueStatements.claim(self.identity, leaseTime: 330, limit: 1, looks)
+        let statement = QueueStatements.claim(self.identity, leaseTime: 330, limit: 1, looks, known: self.floors.newest)
         let start = ContinuousClock.now
         let rows = try await self.connection.query(statement.sql, statement.parameters)
         let seconds = (ContinuousClock.now - start).seconds
-        guard let (high, _, claims) = try QueueStatements.claims(from: rows) else {
+        guard let answer = try QueueStatements.claims(from: rows) else {
             throw InspectError(.internalError, "the benchmark's probe was declared dead")
         }
-        self.floors.learn(looks, limit: 1, claimed: claims.map { ($0.queue, $0.seq) }, high: high)
-        return (claims.first?.job, seconds)
+        self.floors.learn(looks, limit: 1, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+        _ = self.floors.add(answer.queues)
+        if let job = answer.jobs.first?.job { self.fenceFloor = job.fence }
+        return (answer.jobs.first?.job, seconds)
     }
 
     /// Stores the result of a job that was claimed.
@@ -59,7 +63,8 @@ actor ClaimProbe {
 
     /// Gives a sign of life and returns how long that took.
     func beat() async throws -> Double {
-        let statement = QueueStatements.heartbeat(self.identity, busy: 0, floors: self.floors.reported)
+        let statement = QueueStatements.heartbeat(
+            self.identity, busy: 0, fenceFloor: self.fenceFloor, floors: self.floors.reported)
         let start = ContinuousClock.now
         self.lastHeartbeat = start
         let row = try await self.connection.query(statement.sql, statement.parameters)[0]

@@ -97,11 +97,8 @@ struct QueueFloors: Sendable {
         for id in self.active {
             if let queue = self.queues[id] { activeCounts[queue.lane, default: 0] += 1 }
         }
-        let order = self.lanes.sorted {
-            let (one, other) = (activeCounts[$0] != nil, activeCounts[$1] != nil)
-            if one != other { return one }
-            return (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1)
-        }
+        // Also a lane that gave nothing lately: behind one that never runs dry it would not be seen again.
+        let order = self.lanes.sorted { (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1) }
         let weight = activeCounts.keys.reduce(0) { $0 + (self.weights[$1] ?? 1) }
         var looks: [Look] = []
         for lane in order {

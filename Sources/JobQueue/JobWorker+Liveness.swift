@@ -73,7 +73,12 @@ extension JobWorker {
                     .databaseUnavailable(
                         role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
             }
-            try? await Task.sleep(for: .seconds(pause))
+            // Until then, unless somebody asks: a job was cancelled, or the worker is to drain.
+            await withTaskCancellationHandler {
+                await self.control.wait(timeout: pause)
+            } onCancel: {
+                self.control.notify()
+            }
         }
         await source.close()
     }
@@ -111,10 +116,13 @@ extension JobWorker {
 
     /// Hands back leases that nobody here works on: their claim was committed, but its answer was lost.
     ///
-    /// One that is seen for the first time may be a claim whose answer is still on its way, so it is left until the next
-    /// heartbeat.
+    /// One that is seen for the first time may be a claim whose answer is still on its way, so it is left until a
+    /// heartbeat that is no earlier than the regular one.
     private func adopt(_ leases: [Int64: Int64]) {
+        let interval = Duration.seconds(self.configuration.heartbeatInterval * 0.9)
         let hasWrites = self.state.withLock { state -> Bool in
+            if let last = state.lastAdoption, .now - last < interval { return false }
+            state.lastAdoption = .now
             let unknown = leases.filter { job, fence in
                 state.running[job]?.job.fence != fence && state.ending[job] != fence
             }
@@ -195,12 +203,20 @@ extension JobWorker {
                 let connection = try await PostgresConnection.connect(
                     self.configuration.listenURL ?? self.configuration.databaseURL, options: options)
                 let stream = try await connection.listen("insp_ready")
+                try await connection.execute("LISTEN insp_control")
                 backoff.reset()
                 // What was announced while nobody listened.
                 self.hint()
+                self.control.notify()
                 let check = Task { await Self.check(connection) }
                 await withTaskCancellationHandler {
-                    for await notification in stream where lanes.contains(notification.payload) { self.hint() }
+                    for await notification in stream {
+                        if notification.channel == "insp_control" {
+                            self.obey(notification.payload)
+                        } else if lanes.contains(notification.payload) {
+                            self.hint()
+                        }
+                    }
                 } onCancel: {
                     check.cancel()
                     Task { await connection.close() }
@@ -216,6 +232,16 @@ extension JobWorker {
                         role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
                 try? await Task.sleep(for: .seconds(wait))
             }
+        }
+    }
+
+    /// What is asked of one worker is seen by its next heartbeat, so that comes at once; what is asked of all (a pause, a
+    /// limit) is seen by the next claim.
+    private func obey(_ worker: String) {
+        if worker == "*" {
+            self.hint()
+        } else if let id = self.state.withLock({ $0.identity?.id }), worker == "\(id)" {
+            self.control.notify()
         }
     }
 

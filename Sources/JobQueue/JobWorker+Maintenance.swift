@@ -4,7 +4,7 @@ internal import Postgres
 extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its lock does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, expire, sweep, partitions }
+        enum Kind: Sendable { case promote, rescue, expire, sweep, partitions, purge }
 
         var kind: Kind
         /// Key of the advisory lock: "insp" in ASCII, then a number.
@@ -32,6 +32,8 @@ extension JobWorker {
             Duty(kind: .expire, lock: 0x696e_7370_0000_0012, sql: "SELECT insp.expire()", interval: 5),
             Duty(kind: .sweep, lock: 0x696e_7370_0000_0013, sql: "SELECT insp.sweep()", interval: 5),
             Duty(kind: .partitions, lock: 0x696e_7370_0000_0014, sql: "SELECT insp.ensure_partitions()", interval: 60),
+            // Last: it is what can wait, and what may take a while.
+            Duty(kind: .purge, lock: 0x696e_7370_0000_0015, sql: "SELECT * FROM insp.purge()", interval: 60),
         ]
         var backoff = Backoff()
         while !Task.isCancelled {
@@ -41,6 +43,8 @@ extension JobWorker {
                 for index in duties.indices {
                     let start = ContinuousClock.now
                     if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
+                    // Also if it fails: it must not come before everything else again and again.
+                    duties[index].lastRun = start
                     let (lock, statement) = (
                         duties[index].lock, PostgresStatement(duties[index].sql, duties[index].parameters)
                     )
@@ -49,13 +53,16 @@ extension JobWorker {
                         guard try gotLock[0].bool(0) else { return nil }
                         return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
                     }
-                    duties[index].lastRun = start
                     // A sweep below the floors wades through whatever VACUUM cannot remove: the longer it takes, the
                     // less often it is done.
                     if duties[index].kind == .sweep {
                         duties[index].interval = max(5, 20 * (ContinuousClock.now - start).seconds)
                     }
-                    if let row { try self.tell(duties[index].kind, row) }
+                    if let row {
+                        try self.tell(duties[index].kind, row)
+                        // A backlog is worked off in pieces, with the other duties between them.
+                        if duties[index].kind == .purge, try row.bool("more") { duties[index].lastRun = nil }
+                    }
                 }
                 backoff.reset()
             } catch is CancellationError {
@@ -80,13 +87,22 @@ extension JobWorker {
             }
             return
         }
+        if duty == .purge {
+            let (parts, results, partitions) = (
+                Int(try row.int("parts")), Int(try row.int("results")), Int(try row.int("partitions"))
+            )
+            if parts + results + partitions > 0 {
+                self.report(.purged(parts: parts, results: results, partitions: partitions))
+            }
+            return
+        }
         let count = Int(try row.int(0))
         guard count > 0 else { return }
         switch duty {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .partitions: break
+        case .rescue, .partitions, .purge: break
         }
     }
 }

@@ -37,7 +37,9 @@ struct WorkerState: Sendable {
     var isSuspended = false
     var lastHeartbeat = ContinuousClock.now
     var stoppingSince: ContinuousClock.Instant?
-    /// Leases that the last heartbeat found and nobody here knew.
+    /// When heartbeats last looked for leases that nobody here knew.
+    var lastAdoption: ContinuousClock.Instant?
+    /// Leases that the last such look found and nobody here knew.
     var unknownLeases: [Int64: Int64] = [:]
 
     /// Jobs and their tasks.

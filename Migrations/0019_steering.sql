@@ -205,8 +205,8 @@ CREATE FUNCTION insp.set_lane_weight(lane text, weight integer) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    IF set_lane_weight.weight IS NULL OR set_lane_weight.weight NOT BETWEEN 1 AND 100 THEN
-        RAISE EXCEPTION 'weight must be from 1 to 100' USING ERRCODE = 'invalid_parameter_value';
+    IF set_lane_weight.weight IS NULL OR set_lane_weight.weight NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'weight must be from 1 to 1000' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     UPDATE insp.control c SET weight = set_lane_weight.weight, changed_at = now(), changed_by = session_user
     WHERE c.lane = insp.lane_number(set_lane_weight.lane);
@@ -217,7 +217,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_lane_weight(text, integer) IS
-    'Sets a lane''s share of the claims while several lanes have jobs waiting, 1 to 100';
+    'Sets a lane''s share of the claims while several lanes have jobs waiting, 1 to 1000';
 
 CREATE OR REPLACE FUNCTION insp.drain_worker(p_worker bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -365,17 +365,22 @@ CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
 DECLARE
     j insp.job;
+    claimed timestamptz;
 BEGIN
     SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
+    IF j.status = 1 THEN
+        SELECT l.claimed_at INTO claimed FROM insp.lease l WHERE l.job_id = j.id;
+    END IF;
     RETURN coalesce((SELECT s.output FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
-        || jsonb_build_object('id', j.public_id, 'status', j.status,
+        || jsonb_build_object('id', j.public_id,
+            'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
             'workflow', jsonb_build_object('key', j.payload ->> 'workflow',
                 'definitionKey', insp.definition_key(j.payload ->> 'workflow')),
             'createdAt', insp.iso_time(j.created_at))
-        || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(j.started_at),
+        || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
             'completedAt', insp.iso_time(j.completed_at),
             'customerInternalReference', j.payload -> 'customerInternalReference',
             'userReference', j.payload -> 'userReference',

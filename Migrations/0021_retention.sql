@@ -386,40 +386,28 @@ COMMENT ON FUNCTION insp.erase(uuid) IS
 COMMENT ON FUNCTION insp.job_result(uuid) IS
     'The result document of a job. Its results are valid only once status is 128; before that it says how far the job is. Results that retention removed are replaced by purgedAt, those of a person''s right by erasedAt';
 
-DROP VIEW insp.v_partner;
-CREATE VIEW insp.v_partner AS
-SELECT p.id, p.name, p.enabled, insp.lane_name(p.lane) AS lane, coalesce(g.name, 'any') AS region, p.paused, p.pause_reason,
-    p.max_running, p.rate_per_second, p.rate_burst, p.review, p.keep_parts, p.keep_results,
+CREATE OR REPLACE VIEW insp.v_partner AS
+SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coalesce(g.name, 'any') AS region,
     (SELECT count(*) FROM (
-        SELECT FROM insp.queue q CROSS JOIN LATERAL (SELECT FROM insp.ready r WHERE r.queue = q.id LIMIT 1000) r
-        WHERE q.partner_id = p.id LIMIT 1000) w) AS waiting,
+        SELECT FROM insp.queue q LEFT JOIN insp.v_floor f ON f.queue = q.id CROSS JOIN LATERAL (
+            SELECT FROM insp.ready r WHERE r.queue = q.id AND r.seq >= coalesce(f.seq, 0) LIMIT 100001) y
+        WHERE q.partner_id = p.id LIMIT 100001) w) AS waiting,
     (SELECT count(*) FROM insp.lease l JOIN insp.queue q ON q.id = l.queue WHERE q.partner_id = p.id) AS running,
-    (SELECT count(*) FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id
-        WHERE j.partner_id = p.id AND j.status = 64) AS in_review,
+    p.max_running, p.rate_per_second,
     (SELECT count(*) FROM insp.dead d JOIN insp.job j ON j.id = d.job_id
         WHERE j.partner_id = p.id AND d.resolved_at IS NULL) AS given_up,
-    (SELECT count(*) FROM insp.endpoint e WHERE e.partner_id = p.id AND e.enabled) AS endpoints
+    (SELECT count(*) FROM insp.endpoint e WHERE e.partner_id = p.id AND e.enabled) AS endpoints,
+    p.pause_reason, p.rate_burst, p.review,
+    (SELECT count(*) FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id
+        WHERE j.partner_id = p.id AND j.status = 64) AS in_review,
+    p.keep_parts, p.keep_results
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region;
-COMMENT ON VIEW insp.v_partner IS 'Partners and what goes on for them';
-COMMENT ON COLUMN insp.v_partner.id IS 'Number of the partner';
-COMMENT ON COLUMN insp.v_partner.name IS 'Its name in payloads';
-COMMENT ON COLUMN insp.v_partner.enabled IS 'Whether its jobs are accepted';
-COMMENT ON COLUMN insp.v_partner.lane IS 'Lane of jobs that name none';
-COMMENT ON COLUMN insp.v_partner.region IS 'Region of jobs that name none';
-COMMENT ON COLUMN insp.v_partner.paused IS 'Whether its jobs are claimed (insp.pause, insp.resume)';
-COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why not';
-COMMENT ON COLUMN insp.v_partner.max_running IS 'Most jobs at once; null: any number (insp.limit_partner)';
-COMMENT ON COLUMN insp.v_partner.rate_per_second IS 'Most jobs started in a second; null: any number';
-COMMENT ON COLUMN insp.v_partner.rate_burst IS 'Jobs that may be started at once after a pause of the flow';
+COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why nothing of it is claimed (insp.pause)';
+COMMENT ON COLUMN insp.v_partner.rate_burst IS 'Jobs that may start at once after a quiet time (insp.limit_partner)';
 COMMENT ON COLUMN insp.v_partner.review IS 'Which decisions wait for a review: never, rejected, warning, always';
-COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept';
-COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
-COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; counting stops at 1000';
-COMMENT ON COLUMN insp.v_partner.running IS 'Jobs being worked on';
 COMMENT ON COLUMN insp.v_partner.in_review IS 'Jobs that wait for insp.review';
-COMMENT ON COLUMN insp.v_partner.given_up IS 'Given-up jobs that nobody has resolved';
-COMMENT ON COLUMN insp.v_partner.endpoints IS 'Enabled callback endpoints';
-GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor, insp_worker;
+COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.set_retention)';
+COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
 
 GRANT EXECUTE ON FUNCTION insp.purge(integer), insp.drop_history(integer) TO insp_worker, insp_operator;
 GRANT EXECUTE ON FUNCTION insp.erase(uuid), insp.set_retention(text, interval, interval, text, interval) TO insp_operator;

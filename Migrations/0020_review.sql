@@ -255,6 +255,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     held bigint[];
+    fences bigint[];
 BEGIN
     WITH ended AS (
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_outputs) AS u (job_id, fence, output)
@@ -276,11 +277,12 @@ BEGIN
     ), waiting AS (
         INSERT INTO insp.review_wait (job_id) SELECT r.id FROM risen r
     )
-    SELECT coalesce(array_agg(r.id), '{}') INTO held FROM risen r;
+    SELECT coalesce(array_agg(r.id), '{}'), array_agg(r.fence) INTO held, fences FROM risen r;
     INSERT INTO insp.step (job_id, status, fence, output)
     SELECT u.job_id, u.status, u.fence, u.output::jsonb
     FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_outputs) AS u (job_id, fence, status, output)
-    WHERE u.job_id = ANY (held)
+    -- A fence is given out once, so it names the claim by itself; a stage of an earlier claim is not taken.
+    WHERE u.fence = ANY (fences)
     ON CONFLICT DO NOTHING;
     RETURN QUERY SELECT unnest(held);
 END

@@ -32,11 +32,9 @@ extension JobWorker {
         let row = try await connection.query(statement.sql, statement.parameters)[0]
         let identity = WorkerIdentity(
             id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
-        let numbers = try row.isNull("floor_queues") ? [] : row.intArray("floor_queues")
-        let seqs = try row.isNull("floor_seqs") ? [] : row.intArray("floor_seqs")
         let floors = QueueFloors(
             regions: identity.region == 0 ? [0] : [identity.region, 0], lanes: self.configuration.lanes,
-            floors: Array(zip(numbers, seqs)))
+            floors: Array(zip(try row.intArray("floor_queues"), try row.intArray("floor_seqs"))))
         self.state.withLock { state in
             state.identity = identity
             state.floors = floors
@@ -44,9 +42,12 @@ extension JobWorker {
             state.isSuspended = false
             state.isHinted = true
             state.unknownLeases = [:]
+            state.fenceFloor = 0
+            state.lastFence = 0
+            state.look = WorkerState.LookState()
         }
         self.report(.registered(worker: identity.id))
-        self.signal.notify()
+        self.signals[0].notify()
     }
 
     // MARK: Heartbeat
@@ -84,10 +85,10 @@ extension JobWorker {
     }
 
     private func beat(_ identity: WorkerIdentity, on connection: PostgresConnection) async throws {
-        let (busy, floors, before) = self.state.withLock { state in
-            (state.running.count, state.floors.reported, state.running.mapValues { $0.job.fence })
+        let (busy, floor, floors, before) = self.state.withLock { state in
+            (state.running.count, state.fenceFloor, state.floors.reported, state.running.mapValues { $0.job.fence })
         }
-        let statement = QueueStatements.heartbeat(identity, busy: busy, floors: floors)
+        let statement = QueueStatements.heartbeat(identity, busy: busy, fenceFloor: floor, floors: floors)
         // Measured from the sending: what the database noted lies after that.
         let sent = ContinuousClock.now
         let row = try await connection.query(statement.sql, statement.parameters)[0]
@@ -99,30 +100,42 @@ extension JobWorker {
         }
         let leases = Dictionary(
             zip(try row.intArray("lease_jobs"), try row.intArray("lease_fences")), uniquingKeysWith: { $1 })
+        let (fence, weights) = (try row.int("fence"), try row.intArray("weights"))
         let wasSuspended = self.state.withLock { state -> Bool in
             state.lastHeartbeat = sent
+            state.floors.set(weights: weights)
             defer { state.isSuspended = false }
             return state.isSuspended
         }
         if wasSuspended {
             self.report(.resumed)
-            self.signal.notify()
+            self.signals[0].notify()
         }
         // Running here since before the question, but no lease there: cancelled, or taken back.
         self.drop { job in before[job.id] == job.fence && leases[job.id] != job.fence }
-        self.adopt(leases)
+        // What follows reasons from the time between two heartbeats, which is none if somebody asked for one.
+        let turn = Duration.seconds(self.configuration.heartbeatInterval * 0.9)
+        let isRegular = self.state.withLock { state -> Bool in
+            if let last = state.lastRegularBeat, sent - last < turn { return false }
+            state.lastRegularBeat = sent
+            state.floors.forgetNewest()
+            // The lowest of the leases that are left, or where the heartbeat before this one stood: a
+            // claim that had drawn its fences by then has long been committed or given up.
+            let running = state.running.values.lazy.map(\.job.fence).min() ?? .max
+            state.fenceFloor = max(floor, min(leases.values.min() ?? .max, running, state.lastFence))
+            state.lastFence = fence
+            return true
+        }
+        if isRegular { self.adopt(leases) }
         if try row.bool("draining") { self.stop() }
     }
 
     /// Hands back leases that nobody here works on: their claim was committed, but its answer was lost.
     ///
-    /// One that is seen for the first time may be a claim whose answer is still on its way, so it is left until a
-    /// heartbeat that is no earlier than the regular one.
+    /// One that is seen for the first time may be a claim whose answer is still on its way, so it is left until the next
+    /// regular heartbeat.
     private func adopt(_ leases: [Int64: Int64]) {
-        let interval = Duration.seconds(self.configuration.heartbeatInterval * 0.9)
         let hasWrites = self.state.withLock { state -> Bool in
-            if let last = state.lastAdoption, .now - last < interval { return false }
-            state.lastAdoption = .now
             let unknown = leases.filter { job, fence in
                 state.running[job]?.job.fence != fence && state.ending[job] != fence
             }
@@ -138,7 +151,7 @@ extension JobWorker {
             state.unknownLeases = unknown
             return count > 0
         }
-        if hasWrites { self.signal.notify() }
+        if hasWrites { self.signals.forEach { $0.notify() } }
     }
 
     // MARK: Watchdog
@@ -235,10 +248,11 @@ extension JobWorker {
         }
     }
 
-    /// What is asked of one worker is seen by its next heartbeat, so that comes at once; what is asked of all (a pause, a
-    /// limit) is seen by the next claim.
+    /// What is asked of one worker (to drop a job, to drain) is seen by its next heartbeat, so that comes at once; what is
+    /// asked of all (a limit, a lane's weight) by the next heartbeat or claim.
     private func obey(_ worker: String) {
         if worker == "*" {
+            self.control.notify()
             self.hint()
         } else if let id = self.state.withLock({ $0.identity?.id }), worker == "\(id)" {
             self.control.notify()
@@ -247,7 +261,7 @@ extension JobWorker {
 
     private func hint() {
         self.state.withLock { $0.isHinted = true }
-        self.signal.notify()
+        self.signals[0].notify()
     }
 
     /// A listening connection that died says nothing, which is what a living one mostly says too: so it is asked.

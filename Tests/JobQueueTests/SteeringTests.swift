@@ -258,7 +258,8 @@ import Testing
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
             return cancelled
         }
-        #expect(try await fixture.violations().isEmpty)
+        let violations = try await fixture.violations()
+        #expect(violations.isEmpty, "\(violations)")
         for id in ids {
             #expect(try await fixture.errorCode(of: id) == (cancelled.contains(id) ? "CANCELLED" : nil))
         }

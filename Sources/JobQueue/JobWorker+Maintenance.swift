@@ -10,9 +10,20 @@ extension JobWorker {
         /// Key of the advisory lock: "insp" in ASCII, then a number.
         var lock: Int64
         var sql: String
-        var parameters: [PostgresValue] = []
+        var parameters: [PostgresValue]
+        /// Seconds between two rounds.
         var interval: Double
+        let shortest: Double
         var lastRun: ContinuousClock.Instant?
+
+        init(_ kind: Kind, lock: Int64, every seconds: Double, _ sql: String, _ parameters: [PostgresValue] = []) {
+            self.kind = kind
+            self.lock = lock
+            self.sql = sql
+            self.parameters = parameters
+            self.interval = seconds
+            self.shortest = seconds
+        }
     }
 
     /// Looks after delayed jobs, dead workers, stragglers and partitions. There is no leader to lose: each round of each
@@ -23,21 +34,16 @@ extension JobWorker {
         let rescue: [PostgresValue] = [
             .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
         ]
+        let rescueSQL = "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => "
         var duties = [
-            Duty(kind: .promote, lock: 0x696e_7370_0000_0010, sql: "SELECT insp.promote()", interval: tick),
-            Duty(
-                kind: .rescue, lock: 0x696e_7370_0000_0011,
-                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => false)",
-                parameters: rescue, interval: tick),
-            Duty(
-                kind: .orphans, lock: 0x696e_7370_0000_0015,
-                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => true)",
-                parameters: rescue, interval: 10),
-            Duty(kind: .expire, lock: 0x696e_7370_0000_0012, sql: "SELECT insp.expire()", interval: 5),
-            Duty(kind: .sweep, lock: 0x696e_7370_0000_0013, sql: "SELECT insp.sweep()", interval: 5),
-            Duty(kind: .partitions, lock: 0x696e_7370_0000_0014, sql: "SELECT insp.ensure_partitions()", interval: 60),
+            Duty(.promote, lock: 0x696e_7370_0000_0010, every: tick, "SELECT insp.promote()"),
+            Duty(.rescue, lock: 0x696e_7370_0000_0011, every: tick, rescueSQL + "false)", rescue),
+            Duty(.orphans, lock: 0x696e_7370_0000_0015, every: 10, rescueSQL + "true)", rescue),
+            Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "SELECT insp.expire()"),
+            Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "SELECT insp.sweep()"),
+            Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "SELECT insp.ensure_partitions()"),
             // Last: it is what can wait, and what may take a while.
-            Duty(kind: .purge, lock: 0x696e_7370_0000_0016, sql: "SELECT * FROM insp.purge()", interval: 60),
+            Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "SELECT * FROM insp.purge()"),
         ]
         var backoff = Backoff()
         while !Task.isCancelled {
@@ -57,14 +63,10 @@ extension JobWorker {
                         guard try gotLock[0].bool(0) else { return nil }
                         return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
                     }
-                    // What looks below the floors wades through whatever VACUUM cannot remove: the longer it takes, the
-                    // less often it is done.
+                    // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less
+                    // often it is done.
                     let seconds = (ContinuousClock.now - start).seconds
-                    switch duties[index].kind {
-                    case .sweep: duties[index].interval = max(5, 20 * seconds)
-                    case .orphans: duties[index].interval = max(10, 20 * seconds)
-                    case .promote, .rescue, .expire, .partitions, .purge: break
-                    }
+                    duties[index].interval = max(duties[index].shortest, 10 * seconds)
                     if let row {
                         try self.tell(duties[index].kind, row)
                         // A backlog is worked off in pieces, with the other duties between them.

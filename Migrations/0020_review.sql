@@ -244,6 +244,8 @@ BEGIN
     RETURN r;
 END
 $$;
+COMMENT ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
+    'Accepts one job and returns its id. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, consent, review. Takes part in the caller''s transaction';
 
 -- What workers do ---------------------------------------------------------------------------------------------------------
 

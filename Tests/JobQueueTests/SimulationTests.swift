@@ -34,7 +34,7 @@ import Testing
             return try await Self.play([seed], in: try await SimulatedDatabase())
         }
         let first = Self.number("SIMULATION_FIRST") ?? 1
-        let seeds = Array(first..<(first + (Self.number("SIMULATION_SEEDS") ?? 200)))
+        let seeds = Array(first..<(first + (Self.number("SIMULATION_SEEDS") ?? 120)))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for share in 0..<2 {
                 let mine = seeds.enumerated().filter { $0.offset % 2 == share }.map(\.element)

@@ -1,5 +1,6 @@
 import Foundation
 import JobQueue
+import Synchronization
 import TestSupport
 import Testing
 
@@ -52,7 +53,9 @@ import Testing
         benchmark.claims = 100
         benchmark.seconds = 1
         benchmark.partners = 3
-        let reports = try await benchmark.run()
+        let collected = Mutex<[QueueBenchmark.Backlog.Report]>([])
+        try await benchmark.run { report in collected.withLock { $0.append(report) } }
+        let reports = collected.withLock { $0 }
         #expect(reports.map(\.backlog) == [2_000, 4_000])
         for report in reports {
             #expect(report.violations == 0)
@@ -65,6 +68,10 @@ import Testing
             #expect(report.jobsPerSecond > 0)
             #expect(report.roundTripP50Ms > 0)
         }
+        // What waits already counts towards the length, and so cannot be more.
+        _ = try await fixture.enqueue(5)
+        benchmark.backlogs = [4]
+        await #expect(throws: (any Error).self) { try await benchmark.run { _ in } }
         #expect(reports[0].claimP99Ratio == 1)
         let names = Set(try self.members(reports[1]).keys)
         #expect(names.isSuperset(of: ["backlog", "claimP50Ms", "claimP99Ms", "claimP99Ratio", "jobsPerSecond"]))

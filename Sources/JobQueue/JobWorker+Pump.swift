@@ -211,6 +211,9 @@ extension JobWorker {
             case .finish:
                 let seconds = (now - write.claimedAt).seconds
                 self.report(.finished(job: job.publicID, attempt: job.attempt, seconds: seconds))
+            case .holdForReview:
+                let seconds = (now - write.claimedAt).seconds
+                self.report(.heldForReview(job: job.publicID, attempt: job.attempt, seconds: seconds))
             case .giveUp(let error):
                 self.report(.givenUp(job: job.publicID, attempt: job.attempt, error: error))
             case .retry(let error, let after):

@@ -23,6 +23,15 @@ public struct ClaimedJob: Sendable {
     public var traceparent: String?
 }
 
+extension ClaimedJob {
+    /// The job as logs speak of it.
+    public var reference: JobReference {
+        JobReference(
+            id: self.publicID, attempt: self.attempt, stage: self.status,
+            trace: self.traceparent.flatMap { TraceContext(traceparent: $0) })
+    }
+}
+
 /// One input of a job.
 public struct JobPart: Sendable {
     /// Where the bytes are.

@@ -53,7 +53,8 @@ extension JobWorker {
 
     /// Says every few seconds that this worker lives, and compares the leases that the database knows with its own.
     func runHeartbeat() async {
-        let source = ReconnectingConnection(self.configuration, role: "heartbeat", timeout: .seconds(4))
+        let source = ReconnectingConnection(
+            self.configuration, role: "heartbeat", timeout: .seconds(4), report: self.report)
         var backoff = Backoff()
         while !Task.isCancelled {
             var pause = self.configuration.heartbeatInterval
@@ -165,7 +166,7 @@ extension JobWorker {
         }
         for (job, task) in overdue {
             task?.cancel()
-            self.report(.overdue(job: job.publicID))
+            self.report(.overdue(job: job.reference))
         }
         // A handler that does not heed its cancellation keeps its task, but neither the slot nor the job.
         for running in self.state.withLock({ $0.deaf(after: .seconds(5), at: now) }) {
@@ -187,6 +188,7 @@ extension JobWorker {
     /// Turns notifications into wake-ups of the pump. Only a hint: the pump also looks by itself.
     func runListener() async {
         var backoff = Backoff()
+        var wasLost = false
         let lanes = Set(self.configuration.lanes.map(String.init))
         while !Task.isCancelled {
             do {
@@ -196,6 +198,8 @@ extension JobWorker {
                     self.configuration.listenURL ?? self.configuration.databaseURL, options: options)
                 let stream = try await connection.listen("insp_ready")
                 backoff.reset()
+                if wasLost { self.report(.reconnected(role: "listener")) }
+                wasLost = true
                 // What was announced while nobody listened.
                 self.hint()
                 let check = Task { await Self.check(connection) }

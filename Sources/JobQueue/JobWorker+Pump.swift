@@ -29,7 +29,7 @@ extension JobWorker {
     /// Claims and writes until the worker has stopped: each round trip carries all writes that are due and one claim for
     /// the free slots, as one transaction.
     func runPump() async {
-        let connection = ReconnectingConnection(self.configuration, role: "queue")
+        let connection = ReconnectingConnection(self.configuration, role: "queue", report: self.report)
         var pump = Pump()
         while true {
             switch self.nextStep(pump) {
@@ -48,6 +48,7 @@ extension JobWorker {
     private func nextStep(_ pump: Pump) -> Step {
         let now = ContinuousClock.now
         return self.state.withLock { state in
+            state.pumpMoved = now
             if state.isDone { return .done }
             // A database that stays away must not keep the worker for ever; its leases will be rescued.
             if let since = state.stoppingSince, now - since > .seconds(self.configuration.shutdownDeadline + 10) {
@@ -158,7 +159,7 @@ extension JobWorker {
             guard held.contains(job.id) else {
                 if write.endsLease {
                     // A job that was finished from outside while it waited has no id to tell.
-                    if !job.publicID.isEmpty { self.report(.leaseLost(job: job.publicID)) }
+                    if !job.publicID.isEmpty { self.report(.leaseLost(job: job.reference)) }
                 } else {
                     self.drop { $0.id == job.id && $0.fence == job.fence }
                 }
@@ -168,13 +169,15 @@ extension JobWorker {
             case .step: break
             case .finish:
                 let seconds = (now - write.claimedAt).seconds
-                self.report(.finished(job: job.publicID, attempt: job.attempt, seconds: seconds))
+                var reference = job.reference
+                reference.stage = .finished
+                self.report(.finished(job: reference, seconds: seconds))
             case .giveUp(let error):
-                self.report(.givenUp(job: job.publicID, attempt: job.attempt, error: error))
+                self.report(.givenUp(job: job.reference, error: error))
             case .retry(let error, let after):
-                self.report(.retried(job: job.publicID, attempt: job.attempt, error: error, after: after))
+                self.report(.retried(job: job.reference, error: error, after: after))
             case .handBack:
-                if !job.publicID.isEmpty { self.report(.handedBack(job: job.publicID)) }
+                if !job.publicID.isEmpty { self.report(.handedBack(job: job.reference)) }
             }
         }
     }

@@ -25,7 +25,7 @@ public final class JobWorker: Sendable {
         self.configuration = configuration
         self.handler = handler
         self.report = report
-        self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary")
+        self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary", report: report)
     }
 
     /// Works until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
@@ -68,7 +68,7 @@ public final class JobWorker: Sendable {
     func start(_ job: ClaimedJob) {
         let now = ContinuousClock.now
         self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now) }
-        self.report(.started(job: job.publicID, attempt: job.attempt))
+        self.report(.started(job: job.reference))
         let task = Task {
             let outcome: Result<Data, any Error>
             do {
@@ -106,7 +106,8 @@ public final class JobWorker: Sendable {
             guard let running = state.running[job.id], running.job.fence == job.fence else { return }
             state.running[job.id] = nil
             guard let kind = kind(running.disposition) else { return }
-            state.add(QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt), at: now)
+            // The running copy knows how far the job came.
+            state.add(QueueWrite(kind: kind, job: running.job, claimedAt: running.claimedAt), at: now)
         }
         self.signal.notify()
     }
@@ -126,7 +127,7 @@ public final class JobWorker: Sendable {
         let dropped = self.state.withLock { state in state.mark(.lost, at: .now) { isMeant($0.job) } }
         for (job, task) in dropped {
             task?.cancel()
-            self.report(.leaseLost(job: job.publicID))
+            self.report(.leaseLost(job: job.reference))
         }
     }
 
@@ -137,6 +138,7 @@ public final class JobWorker: Sendable {
         let isHeld = self.state.withLock { state -> Bool in
             guard let running = state.running[job.id], running.job.fence == job.fence, running.disposition != .lost
             else { return false }
+            state.running[job.id]?.job.status = max(running.job.status, stage)
             state.add(QueueWrite(kind: .step(stage, text), job: job, claimedAt: running.claimedAt), at: .now)
             return true
         }

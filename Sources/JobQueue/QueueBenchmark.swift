@@ -192,7 +192,7 @@ public enum QueueBenchmark {
         func record(_ event: JobQueueEvent) {
             switch event {
             case .roundTrip(_, _, let seconds): self.measured.withLock { $0.roundTrips.append(seconds) }
-            case .finished(_, _, let seconds): self.measured.withLock { $0.jobs.append(seconds) }
+            case .finished(_, let seconds): self.measured.withLock { $0.jobs.append(seconds) }
             default: break
             }
         }

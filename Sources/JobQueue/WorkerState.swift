@@ -36,6 +36,8 @@ struct WorkerState: Sendable {
     /// No heartbeat gets through: nothing may be claimed.
     var isSuspended = false
     var lastHeartbeat = ContinuousClock.now
+    /// When the pump last looked at what there is to do; `nil` before it runs.
+    var pumpMoved: ContinuousClock.Instant?
     var stoppingSince: ContinuousClock.Instant?
     /// Leases that the last heartbeat found and nobody here knew.
     var unknownLeases: [Int64: Int64] = [:]

@@ -4,15 +4,26 @@ internal import Postgres
 extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its lock does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, expire, sweep, partitions }
+        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions }
 
         var kind: Kind
         /// Key of the advisory lock: "insp" in ASCII, then a number.
         var lock: Int64
         var sql: String
-        var parameters: [PostgresValue] = []
+        var parameters: [PostgresValue]
+        /// Seconds between two rounds.
         var interval: Double
+        let shortest: Double
         var lastRun: ContinuousClock.Instant?
+
+        init(_ kind: Kind, lock: Int64, every seconds: Double, _ sql: String, _ parameters: [PostgresValue] = []) {
+            self.kind = kind
+            self.lock = lock
+            self.sql = sql
+            self.parameters = parameters
+            self.interval = seconds
+            self.shortest = seconds
+        }
     }
 
     /// Looks after delayed jobs, dead workers, stragglers and partitions. There is no leader to lose: each round of each
@@ -20,18 +31,17 @@ extension JobWorker {
     func runMaintenance() async {
         let policy = self.configuration.retryPolicy
         let tick = self.configuration.maintenanceInterval
+        let rescue: [PostgresValue] = [
+            .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
+        ]
+        let rescueSQL = "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => "
         var duties = [
-            Duty(kind: .promote, lock: 0x696e_7370_0000_0010, sql: "SELECT insp.promote()", interval: tick),
-            Duty(
-                kind: .rescue, lock: 0x696e_7370_0000_0011,
-                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3)",
-                parameters: [
-                    .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)),
-                    .int(Int64(policy.maxCrashes)),
-                ], interval: tick),
-            Duty(kind: .expire, lock: 0x696e_7370_0000_0012, sql: "SELECT insp.expire()", interval: 5),
-            Duty(kind: .sweep, lock: 0x696e_7370_0000_0013, sql: "SELECT insp.sweep()", interval: 5),
-            Duty(kind: .partitions, lock: 0x696e_7370_0000_0014, sql: "SELECT insp.ensure_partitions()", interval: 60),
+            Duty(.promote, lock: 0x696e_7370_0000_0010, every: tick, "SELECT insp.promote()"),
+            Duty(.rescue, lock: 0x696e_7370_0000_0011, every: tick, rescueSQL + "false)", rescue),
+            Duty(.orphans, lock: 0x696e_7370_0000_0015, every: 10, rescueSQL + "true)", rescue),
+            Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "SELECT insp.expire()"),
+            Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "SELECT insp.sweep()"),
+            Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "SELECT insp.ensure_partitions()"),
         ]
         var backoff = Backoff()
         while !Task.isCancelled {
@@ -50,11 +60,10 @@ extension JobWorker {
                         return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
                     }
                     duties[index].lastRun = start
-                    // A sweep below the floors wades through whatever VACUUM cannot remove: the longer it takes, the
-                    // less often it is done.
-                    if duties[index].kind == .sweep {
-                        duties[index].interval = max(5, 20 * (ContinuousClock.now - start).seconds)
-                    }
+                    // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less
+                    // often it is done.
+                    let seconds = (ContinuousClock.now - start).seconds
+                    duties[index].interval = max(duties[index].shortest, 10 * seconds)
                     if let row { try self.tell(duties[index].kind, row) }
                 }
                 backoff.reset()
@@ -71,7 +80,7 @@ extension JobWorker {
     }
 
     private func tell(_ duty: Duty.Kind, _ row: PostgresRow) throws {
-        if duty == .rescue {
+        if duty == .rescue || duty == .orphans {
             let (requeued, givenUp, workers) = (
                 Int(try row.int("requeued")), Int(try row.int("given_up")), Int(try row.int("workers"))
             )
@@ -86,7 +95,7 @@ extension JobWorker {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .partitions: break
+        case .rescue, .orphans, .partitions: break
         }
     }
 }

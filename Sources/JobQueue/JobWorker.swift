@@ -5,23 +5,26 @@ internal import Synchronization
 
 /// Claims jobs, has them worked on, and stores what comes of it.
 ///
-/// All state lies behind one lock; four loops work on it: the pump (claims and writes, one connection), the heartbeat
+/// All state lies behind one lock; these loops work on it: the pumps (claims and writes, a connection each), the heartbeat
 /// (another), the listener (a third) and the watchdog (none). Maintenance and the reading of parts share a fourth
 /// connection, so that neither a large image nor a slow sweep holds up a claim or a heartbeat.
 public final class JobWorker: Sendable {
     let configuration: JobWorkerConfiguration
     let handler: any JobHandler
     let report: @Sendable (JobQueueEvent) -> Void
-    let state = Mutex(WorkerState())
-    /// Wakes the pump.
-    let signal = Signal()
+    let state: Mutex<WorkerState>
+    /// Each wakes one pump.
+    let signals: [Signal]
     let auxiliary: ReconnectingConnection
 
     public init(
         _ configuration: JobWorkerConfiguration, handler: any JobHandler,
         report: @escaping @Sendable (JobQueueEvent) -> Void = { _ in }
     ) {
-        precondition(configuration.slots > 0, "a worker needs at least one slot")
+        precondition(
+            configuration.slots > 0 && configuration.pumps > 0, "a worker needs at least one slot and one pump")
+        self.state = Mutex(WorkerState(pumps: configuration.pumps))
+        self.signals = (0..<configuration.pumps).map { _ in Signal() }
         self.configuration = configuration
         self.handler = handler
         self.report = report
@@ -41,7 +44,7 @@ public final class JobWorker: Sendable {
                 group.addTask { await self.runWatchdog() }
                 if self.configuration.maintains { group.addTask { await self.runMaintenance() } }
                 // Not a child: what is finished must be written also when the caller's task was cancelled.
-                await Task { await self.runPump() }.value
+                await Task { await self.runPumps() }.value
                 group.cancelAll()
             }
         } onCancel: {
@@ -59,7 +62,7 @@ public final class JobWorker: Sendable {
             return state.running.count
         }
         if let running { self.report(.stopping(running: running)) }
-        self.signal.notify()
+        self.signals.forEach { $0.notify() }
     }
 
     // MARK: Jobs
@@ -67,8 +70,8 @@ public final class JobWorker: Sendable {
     /// Starts work on a claimed job.
     func start(_ job: ClaimedJob) {
         let now = ContinuousClock.now
-        self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now) }
-        self.report(.started(job: job.reference))
+        self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now, stage: job.status) }
+        self.report(.started(job: job.reference(at: job.status)))
         let task = Task {
             let outcome: Result<Data, any Error>
             do {
@@ -106,11 +109,14 @@ public final class JobWorker: Sendable {
             guard let running = state.running[job.id], running.job.fence == job.fence else { return }
             state.running[job.id] = nil
             guard let kind = kind(running.disposition) else { return }
-            // The running copy knows how far the job came.
-            state.add(QueueWrite(kind: kind, job: running.job, claimedAt: running.claimedAt), at: now)
+            state.add(
+                QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt, stage: running.stage), at: now)
         }
-        self.signal.notify()
+        self.wake(job.id)
     }
+
+    /// Wakes the pump that a job's writes go through.
+    func wake(_ job: Int64) { self.signals[Int(job % Int64(self.signals.count))].notify() }
 
     private func kind(after error: InspectError, of job: ClaimedJob) -> QueueWrite.Kind {
         let verdict = self.configuration.retryPolicy.verdict(
@@ -125,9 +131,9 @@ public final class JobWorker: Sendable {
     /// Ends the work on jobs whose lease is gone.
     func drop(where isMeant: @Sendable (ClaimedJob) -> Bool) {
         let dropped = self.state.withLock { state in state.mark(.lost, at: .now) { isMeant($0.job) } }
-        for (job, task) in dropped {
-            task?.cancel()
-            self.report(.leaseLost(job: job.reference))
+        for running in dropped {
+            running.task?.cancel()
+            self.report(.leaseLost(job: running.reference))
         }
     }
 
@@ -138,12 +144,12 @@ public final class JobWorker: Sendable {
         let isHeld = self.state.withLock { state -> Bool in
             guard let running = state.running[job.id], running.job.fence == job.fence, running.disposition != .lost
             else { return false }
-            state.running[job.id]?.job.status = max(running.job.status, stage)
+            state.running[job.id]?.stage = max(running.stage, stage)
             state.add(QueueWrite(kind: .step(stage, text), job: job, claimedAt: running.claimedAt), at: .now)
             return true
         }
         guard isHeld else { throw LeaseLost() }
-        self.signal.notify()
+        self.wake(job.id)
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {

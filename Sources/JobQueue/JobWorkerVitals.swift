@@ -10,8 +10,8 @@ public struct JobWorkerVitals: Sendable {
     public var slots: Int
     /// Seconds since the last heartbeat that got through.
     public var heartbeatAge: Double
-    /// Seconds since the loop that claims and writes last went round; `nil` before it runs. Its waits are a second long,
-    /// its round trips end at their own time-out.
+    /// Seconds since the slowest loop that claims and writes last went round; `nil` before they run. Their waits are a
+    /// second long, their round trips end at their own time-out.
     public var pumpAge: Double?
 }
 
@@ -23,7 +23,8 @@ extension JobWorker {
             JobWorkerVitals(
                 isRegistered: state.identity != nil, isSuspended: state.isSuspended, isStopping: state.isStopping,
                 running: state.running.count, slots: self.configuration.slots,
-                heartbeatAge: (now - state.lastHeartbeat).seconds, pumpAge: state.pumpMoved.map { (now - $0).seconds })
+                heartbeatAge: (now - state.lastHeartbeat).seconds,
+                pumpAge: state.pumpsMoved.values.min().map { (now - $0).seconds })
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import InspectCore
 
 /// One write for a claimed job.
@@ -18,6 +19,14 @@ struct QueueWrite: Sendable {
     var job: ClaimedJob
     /// When the job was claimed, for its duration.
     var claimedAt: ContinuousClock.Instant
+    /// How far the job is, apart from this write; `nil`: as it was claimed.
+    var stage: JobStatus?
+
+    /// The job as reports about the write speak of it.
+    var reference: JobReference {
+        if case .finish = self.kind { return self.job.reference(at: .finished) }
+        return self.job.reference(at: self.stage ?? self.job.status)
+    }
 
     /// Whether the lease ends with this write.
     var endsLease: Bool {
@@ -31,7 +40,17 @@ enum StorableJSON {
     /// Decodes as UTF-8, damaged sequences replaced by U+FFFD, and takes U+0000 out, which `jsonb` cannot hold: as a byte
     /// and as the escape `\u0000`.
     static func text(_ data: Data) -> String {
-        let hasNUL = data.contains(0) || data.range(of: Data(#"\u0000"#.utf8)) != nil
+        let hasNUL = data.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            if memchr(start, 0, bytes.count) != nil { return true }
+            var place = 0
+            while let found = memchr(start + place, CInt(UInt8(ascii: "\\")), bytes.count - place) {
+                place = found - UnsafeMutableRawPointer(mutating: start)
+                if bytes[place...].starts(with: #"\u0000"#.utf8) { return true }
+                place += 1
+            }
+            return false
+        }
         guard hasNUL else { return String(decoding: data, as: UTF8.self) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(data.count)

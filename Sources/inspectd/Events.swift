@@ -90,9 +90,8 @@ enum Events {
         }
     }
 
-    static func log(_ stage: JobStatus, of job: JobReference, _ duration: Duration, to log: Log) {
-        var job = job
-        job.stage = stage
+    /// A stage that was run, and that the job is at now.
+    static func log(stageOf job: JobReference, _ duration: Duration, to log: Log) {
         log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
     }
 

@@ -8,7 +8,7 @@ struct InspectionPipeline: JobHandler {
     let runner: InspectionRunner
     let fetcher: PartFetcher
     /// Told of every stage that was run, before its result is stored.
-    var onStage: @Sendable (JobReference, JobStatus, Duration) -> Void = { _, _, _ in }
+    var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
 
     func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data {
         let request: InspectionRequest
@@ -20,7 +20,7 @@ struct InspectionPipeline: JobHandler {
         }
         let parts = try await self.fetch(context.parts())
         let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
-            self.onStage(job.reference, stage, duration)
+            self.onStage(job.reference(at: stage), duration)
             try await context.complete(stage, output: output)
         }
         let document = try await self.runner.run(request, parts: parts, ledger: ledger)

@@ -165,9 +165,9 @@ private struct WorkerService {
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadline)
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
-        pipeline.onStage = { job, stage, duration in
-            Events.log(stage, of: job, duration, to: log)
-            metrics.stage(stage, took: duration)
+        pipeline.onStage = { job, duration in
+            Events.log(stageOf: job, duration, to: log)
+            metrics.stage(job.stage, took: duration)
         }
         let worker = JobWorker(self.queue, handler: pipeline) {
             Events.log($0, to: log)

@@ -112,8 +112,8 @@ struct WorkerMetrics: Sendable {
         case .handedBack: self.handedBack.add()
         case .leaseLost: self.leasesLost.add()
         case .overdue: self.overdue.add()
-        case .databaseUnavailable(let role, _, _): self.databaseFailures.add(1, role)
-        case .reconnected(let role): self.reconnects.add(1, role)
+        case .databaseUnavailable(let role, _, _): self.databaseFailures.add(1, Self.kind(of: role))
+        case .reconnected(let role): self.reconnects.add(1, Self.kind(of: role))
         case .suspended: self.suspensions.add()
         case .declaredDead: self.deaths.add()
         case .promoted(let count): self.promoted.add(Double(count))
@@ -126,6 +126,9 @@ struct WorkerMetrics: Sendable {
         case .roundTrip, .registered, .resumed, .stopping, .stopped: break
         }
     }
+
+    /// A further connection of a kind, such as "queue 2", counts as one of the kind.
+    private static func kind(of role: String) -> String { String(role.prefix { $0 != " " }) }
 
     func take(_ event: CallbackEvent) {
         switch event {

@@ -203,7 +203,8 @@ BEGIN
             FROM lanes l LEFT JOIN insp.region g ON g.id = l.region LEFT JOIN insp.job j ON j.id = l.first_job),
         'partners', (SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'name', s.name, 'paused', s.paused, 'waiting', s.waiting, 'isEstimate', s.is_estimate,
-                'oldest', extract(epoch FROM moment - j.created_at), 'delayed', s.delayed, 'running', s.running)), '[]')
+                'oldest', extract(epoch FROM moment - j.created_at), 'delayed', s.delayed, 'running', s.running)
+                ORDER BY s.waiting + s.running DESC, s.name), '[]')
             FROM shown s LEFT JOIN insp.job j ON j.id = s.first_job))
     INTO depths;
 

@@ -22,7 +22,7 @@ packages=(
     # Rendering the specimens, receiving callbacks, fetching the models.
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The scripts themselves: runuser and setsid, ps.
-    procps util-linux
+    curl procps util-linux
 )
 
 as_root() {

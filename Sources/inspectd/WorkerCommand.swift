@@ -179,14 +179,14 @@ private struct WorkerService {
         try await worker.run()
     }
 
-    /// Looks at the whole queue every five seconds, and less often where a look takes long: a hundredth of the time of one
-    /// connection at most.
+    /// Looks at the whole queue every five seconds, and less often where a look takes long: a twentieth of the time of one
+    /// connection, but every half minute.
     private func watchQueue(_ metrics: QueueMetrics) async {
         let observer = QueueObserver(databaseURL: self.configuration.databaseURL)
         while !Task.isCancelled {
             let start = ContinuousClock.now
             do { metrics.take(try await observer.depth()) } catch { metrics.clear() }
-            try? await Task.sleep(for: max(.seconds(5), (ContinuousClock.now - start) * 100))
+            try? await Task.sleep(for: min(.seconds(30), max(.seconds(5), (ContinuousClock.now - start) * 20)))
         }
         await observer.close()
     }

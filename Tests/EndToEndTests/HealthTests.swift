@@ -178,7 +178,11 @@ import Testing
         }
         #expect(Set(checks) == ["database", "callbacks"])
         #expect(try await port.get("/healthz").status == 200)
-        let away = try await port.metrics()
+        var away = try await port.metrics()
+        while away.value("inspectd_workers_live") != nil, ContinuousClock.now < deadline + .seconds(30) {
+            try await Task.sleep(for: .milliseconds(200))
+            away = try await port.metrics()
+        }
         #expect(away.value("inspectd_ready") == 0)
         #expect(away.value("inspectd_workers_live") == nil, "what is not known is not said")
 

@@ -10,7 +10,10 @@ final class PseudoTerminal {
     private(set) var output = ""
     private(set) var screen = Screen()
 
-    init(_ arguments: [String], environment: [String: String], columns: UInt16 = 100, rows: UInt16 = 30) throws {
+    init(
+        _ arguments: [String], program: String = Program.inspectd, environment: [String: String], columns: UInt16 = 100,
+        rows: UInt16 = 30
+    ) throws {
         // By TIOCSPTLCK and TIOCGPTN: what the C library wraps them in is not visible to Swift.
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (unlocked, number): (CInt, CInt) = (0, 0)
@@ -35,11 +38,11 @@ final class PseudoTerminal {
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         let variables = ["PATH": "/usr/bin:/bin", "TERM": "xterm"].merging(environment) { $1 }
-        var words = ([Program.inspectd] + arguments).map { strdup($0) } + [nil]
+        var words = ([program] + arguments).map { strdup($0) } + [nil]
         var settings = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { (words + settings).forEach { free($0) } }
         var pid: pid_t = 0
-        let status = posix_spawn(&pid, Program.inspectd, &actions, &attributes, &words, &settings)
+        let status = posix_spawn(&pid, program, &actions, &attributes, &words, &settings)
         guard status == 0 else { throw Program.Failed(message: "posix_spawn: \(String(cString: strerror(status)))") }
         self.pid = pid
     }

@@ -125,6 +125,19 @@ import Testing
         #expect(once.status == 1 && once.output.isEmpty && !once.errors.contains("hunter2"))
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `A reader that leaves early ends it without a crash`() async throws {
+        let database = try await ScratchDatabase.migrated()
+        let script = "'\(Program.inspectd)' top --once | true; echo ${PIPESTATUS[0]}"
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).sh")
+        try Data(script.utf8).write(to: file)
+        let terminal = try PseudoTerminal(
+            [file.path], program: "/bin/bash", environment: ["INSPECTD_DATABASE_URL": database.url])
+        _ = try await terminal.end()
+        // 141: by SIGPIPE.
+        #expect(terminal.output == "141\r\n")
+    }
+
     @Test func `Without a terminal the live view is refused`() async throws {
         let done = try await Program.run(["top"])
         #expect(done.status == 2)

@@ -9,6 +9,8 @@ public enum JobQueueEvent: Sendable {
     case started(job: JobReference)
     /// Finished with a result; seconds since it was claimed.
     case finished(job: JobReference, seconds: Double)
+    /// Decided, and waiting for a person; seconds since it was claimed.
+    case heldForReview(job: JobReference, seconds: Double)
     case retried(job: JobReference, error: InspectError, after: Double)
     case givenUp(job: JobReference, error: InspectError)
     /// Returned to the queue with the attempt refunded.
@@ -30,6 +32,8 @@ public enum JobQueueEvent: Sendable {
     case rescued(requeued: Int, givenUp: Int, workers: Int)
     case swept(Int)
     case expired(Int)
+    /// Retention removed so many jobs' parts and results, and so many partitions of jobs.
+    case purged(parts: Int, results: Int, partitions: Int)
     case stopping(running: Int)
     case stopped
 }

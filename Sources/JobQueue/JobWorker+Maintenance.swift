@@ -4,7 +4,7 @@ internal import Postgres
 extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its lock does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions }
+        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions, purge }
 
         var kind: Kind
         /// Key of the advisory lock: "insp" in ASCII, then a number.
@@ -42,6 +42,8 @@ extension JobWorker {
             Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "SELECT insp.expire()"),
             Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "SELECT insp.sweep()"),
             Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "SELECT insp.ensure_partitions()"),
+            // Last: it is what can wait, and what may take a while.
+            Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "SELECT * FROM insp.purge()"),
         ]
         var backoff = Backoff()
         while !Task.isCancelled {
@@ -51,6 +53,8 @@ extension JobWorker {
                 for index in duties.indices {
                     let start = ContinuousClock.now
                     if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
+                    // Also if it fails: it must not come before everything else again and again.
+                    duties[index].lastRun = start
                     let (lock, statement) = (
                         duties[index].lock, PostgresStatement(duties[index].sql, duties[index].parameters)
                     )
@@ -59,12 +63,15 @@ extension JobWorker {
                         guard try gotLock[0].bool(0) else { return nil }
                         return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
                     }
-                    duties[index].lastRun = start
                     // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less
                     // often it is done.
                     let seconds = (ContinuousClock.now - start).seconds
                     duties[index].interval = max(duties[index].shortest, 10 * seconds)
-                    if let row { try self.tell(duties[index].kind, row) }
+                    if let row {
+                        try self.tell(duties[index].kind, row)
+                        // A backlog is worked off in pieces, with the other duties between them.
+                        if duties[index].kind == .purge, try row.bool("more") { duties[index].lastRun = nil }
+                    }
                 }
                 backoff.reset()
             } catch is CancellationError {
@@ -89,13 +96,22 @@ extension JobWorker {
             }
             return
         }
+        if duty == .purge {
+            let (parts, results, partitions) = (
+                Int(try row.int("parts")), Int(try row.int("results")), Int(try row.int("partitions"))
+            )
+            if parts + results + partitions > 0 {
+                self.report(.purged(parts: parts, results: results, partitions: partitions))
+            }
+            return
+        }
         let count = Int(try row.int(0))
         guard count > 0 else { return }
         switch duty {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .partitions: break
+        case .rescue, .orphans, .partitions, .purge: break
         }
     }
 }

@@ -15,6 +15,8 @@ enum Events {
         case .started(let job): log.debug("job started", Self.fields(of: job))
         case .finished(let job, let seconds):
             log.info("job finished", Self.fields(of: job, ["seconds": .double(seconds)]))
+        case .heldForReview(let job, let seconds):
+            log.info("job waits for a review", Self.fields(of: job, ["seconds": .double(seconds)]))
         case .retried(let job, let error, let after):
             log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after)]))
         case .givenUp(let job, let error): log.warning("job given up", Self.fields(of: job, error))
@@ -39,6 +41,13 @@ enum Events {
                 ])
         case .swept(let count): log.info("stragglers swept", ["count": .integer(Int64(count))])
         case .expired(let count): log.info("jobs expired", ["count": .integer(Int64(count))])
+        case .purged(let parts, let results, let partitions):
+            log.info(
+                "retention",
+                [
+                    "parts": .integer(Int64(parts)), "results": .integer(Int64(results)),
+                    "partitions": .integer(Int64(partitions)),
+                ])
         case .stopping(let running): log.info("worker stopping", ["running": .integer(Int64(running))])
         case .stopped: log.info("queue worker stopped")
         }

@@ -15,9 +15,9 @@ struct WorkerMetrics: Sendable {
     let process: ProcessMetrics
     let queue: QueueMetrics
     private let registry: MetricRegistry
-    private let claimed, started, handedBack, leasesLost, overdue, workersLost: MetricRegistry.Counter
+    private let claimed, started, held, handedBack, leasesLost, overdue, workersLost: MetricRegistry.Counter
     private let finished, retries, givenUp, rescued: MetricRegistry.Counter
-    private let promoted, swept, expired, suspensions, deaths: MetricRegistry.Counter
+    private let promoted, swept, expired, purged, suspensions, deaths: MetricRegistry.Counter
     private let databaseFailures, reconnects: MetricRegistry.Counter
     private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
     private let parentStarts, parentLosses, analyzerStarts, analyzerLosses, analyzerReplacements: MetricRegistry.Counter
@@ -40,6 +40,7 @@ struct WorkerMetrics: Sendable {
         self.finished = counter(
             "jobs_finished", "Jobs that this worker brought to 128, with a result or given up.", "outcome",
             ["completed", "given_up"])
+        self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a person.")
         self.retries = counter("job_retries", "Attempts that failed and will be followed by another.", "code")
         self.givenUp = counter("jobs_given_up", "Jobs that ended as NOT_EXECUTED here, by error code.", "code")
         self.handedBack = counter("jobs_handed_back", "Jobs returned to the queue with the attempt refunded.")
@@ -51,6 +52,9 @@ struct WorkerMetrics: Sendable {
         self.promoted = counter("jobs_promoted", "Delayed jobs that this worker made ready.")
         self.swept = counter("jobs_swept", "Stragglers that this worker gave a new place in the queue.")
         self.expired = counter("jobs_expired", "Jobs that this worker finished as EXPIRED.")
+        self.purged = counter(
+            "purged", "What retention removed here: jobs' parts, jobs' results, whole partitions.", "what",
+            ["parts", "results", "partitions"])
         self.suspensions = counter(
             "worker_suspensions", "Times that no heartbeat got through for so long that the work was dropped.")
         self.deaths = counter("worker_deaths", "Times that the fleet declared this worker dead.")
@@ -104,6 +108,9 @@ struct WorkerMetrics: Sendable {
             self.finished.add(1, "completed")
             self.jobDuration.observe(seconds)
             self.attempts.observe(Double(job.attempt))
+        case .heldForReview(_, let seconds):
+            self.held.add()
+            self.jobDuration.observe(seconds)
         case .givenUp(let job, let error):
             self.finished.add(1, "given_up")
             self.givenUp.add(1, error.code.rawValue)
@@ -123,6 +130,10 @@ struct WorkerMetrics: Sendable {
             self.workersLost.add(Double(workers))
         case .swept(let count): self.swept.add(Double(count))
         case .expired(let count): self.expired.add(Double(count))
+        case .purged(let parts, let results, let partitions):
+            self.purged.add(Double(parts), "parts")
+            self.purged.add(Double(results), "results")
+            self.purged.add(Double(partitions), "partitions")
         case .roundTrip, .registered, .resumed, .stopping, .stopped: break
         }
     }

@@ -2,25 +2,42 @@ public import Foundation
 public import InspectCore
 
 /// A job that this worker may work on until its lease ends.
-public struct ClaimedJob: Sendable {
+///
+/// A class, for it is passed around a lot and never changes.
+public final class ClaimedJob: Sendable {
     /// Internal number; for logs of this system only.
-    public var id: Int64
+    public let id: Int64
     /// The id that callers know.
-    public var publicID: String
+    public let publicID: String
     /// Number of the lease: every write for the job carries it.
-    public var fence: Int64
+    public let fence: Int64
     /// Number of this attempt, from 1.
-    public var attempt: Int
+    public let attempt: Int
     /// Earlier attempts that ended in the death of a process or worker.
-    public var crashes: Int
+    public let crashes: Int
     /// Furthest stage that is stored.
-    public var status: JobStatus
+    public let status: JobStatus
     /// The request as JSON, normalised: workflow, partner, references, preselection.
-    public var payload: Data
+    public let payload: Data
     /// Results of stages that earlier attempts completed, as JSON: they are not computed again.
-    public var steps: [JobStatus: Data]
+    public let steps: [JobStatus: Data]
     /// W3C trace context of the caller.
-    public var traceparent: String?
+    public let traceparent: String?
+
+    init(
+        id: Int64, publicID: String, fence: Int64, attempt: Int, crashes: Int, status: JobStatus, payload: Data,
+        steps: [JobStatus: Data], traceparent: String?
+    ) {
+        self.id = id
+        self.publicID = publicID
+        self.fence = fence
+        self.attempt = attempt
+        self.crashes = crashes
+        self.status = status
+        self.payload = payload
+        self.steps = steps
+        self.traceparent = traceparent
+    }
 }
 
 /// One input of a job.

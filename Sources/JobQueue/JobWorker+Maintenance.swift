@@ -4,7 +4,7 @@ internal import Postgres
 extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its lock does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, expire, sweep, partitions }
+        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions }
 
         var kind: Kind
         /// Key of the advisory lock: "insp" in ASCII, then a number.
@@ -20,15 +20,19 @@ extension JobWorker {
     func runMaintenance() async {
         let policy = self.configuration.retryPolicy
         let tick = self.configuration.maintenanceInterval
+        let rescue: [PostgresValue] = [
+            .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
+        ]
         var duties = [
             Duty(kind: .promote, lock: 0x696e_7370_0000_0010, sql: "SELECT insp.promote()", interval: tick),
             Duty(
                 kind: .rescue, lock: 0x696e_7370_0000_0011,
-                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3)",
-                parameters: [
-                    .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)),
-                    .int(Int64(policy.maxCrashes)),
-                ], interval: tick),
+                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => false)",
+                parameters: rescue, interval: tick),
+            Duty(
+                kind: .orphans, lock: 0x696e_7370_0000_0015,
+                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => true)",
+                parameters: rescue, interval: 10),
             Duty(kind: .expire, lock: 0x696e_7370_0000_0012, sql: "SELECT insp.expire()", interval: 5),
             Duty(kind: .sweep, lock: 0x696e_7370_0000_0013, sql: "SELECT insp.sweep()", interval: 5),
             Duty(kind: .partitions, lock: 0x696e_7370_0000_0014, sql: "SELECT insp.ensure_partitions()", interval: 60),
@@ -50,10 +54,13 @@ extension JobWorker {
                         return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
                     }
                     duties[index].lastRun = start
-                    // A sweep below the floors wades through whatever VACUUM cannot remove: the longer it takes, the
+                    // What looks below the floors wades through whatever VACUUM cannot remove: the longer it takes, the
                     // less often it is done.
-                    if duties[index].kind == .sweep {
-                        duties[index].interval = max(5, 20 * (ContinuousClock.now - start).seconds)
+                    let seconds = (ContinuousClock.now - start).seconds
+                    switch duties[index].kind {
+                    case .sweep: duties[index].interval = max(5, 20 * seconds)
+                    case .orphans: duties[index].interval = max(10, 20 * seconds)
+                    case .promote, .rescue, .expire, .partitions: break
                     }
                     if let row { try self.tell(duties[index].kind, row) }
                 }
@@ -71,7 +78,7 @@ extension JobWorker {
     }
 
     private func tell(_ duty: Duty.Kind, _ row: PostgresRow) throws {
-        if duty == .rescue {
+        if duty == .rescue || duty == .orphans {
             let (requeued, givenUp, workers) = (
                 Int(try row.int("requeued")), Int(try row.int("given_up")), Int(try row.int("workers"))
             )
@@ -86,7 +93,7 @@ extension JobWorker {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .partitions: break
+        case .rescue, .orphans, .partitions: break
         }
     }
 }

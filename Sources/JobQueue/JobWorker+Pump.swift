@@ -11,41 +11,63 @@ extension JobWorker {
     /// this, or other partners would never be seen.
     private static let fullLookInterval = Duration.milliseconds(100)
 
-    /// What the pump has to do.
+    /// What a pump has to do.
     private enum Step {
         case done
         case wait(Double)
-        case act(writes: [QueueWrite], claim: Int, identity: WorkerIdentity?)
+        case act(writes: [QueueWrite], Claiming?)
     }
 
-    /// Memory of the pump alone.
+    /// A claim that is due.
+    private struct Claiming {
+        var identity: WorkerIdentity
+        /// Jobs wanted; reserved in the state until the answer is there.
+        var limit: Int
+        var looks: [QueueFloors.Look]
+        /// Whether all queues are looked at.
+        var isFull: Bool
+        /// The highest number of a queue that is known.
+        var known: Int
+    }
+
+    /// One of the pumps, with what it alone knows.
     private struct Pump {
-        var nextPoll = ContinuousClock.now
-        var lastFullLook: ContinuousClock.Instant?
-        var sawNothing = false
+        let index: Int
+        let source: ReconnectingConnection
         var backoff = Backoff()
     }
 
-    /// Claims and writes until the worker has stopped: each round trip carries all writes that are due and one claim for
-    /// the free slots, as one transaction.
-    func runPump() async {
-        let connection = ReconnectingConnection(self.configuration, role: "queue")
-        var pump = Pump()
+    /// Claims and writes until the worker has stopped: each round trip of a pump carries all its writes that are due and
+    /// one claim for the free slots, as one transaction.
+    func runPumps() async {
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<self.configuration.pumps { group.addTask { await self.runPump(index) } }
+        }
+        await self.deregister(self.auxiliary)
+    }
+
+    private func runPump(_ index: Int) async {
+        let role = index == 0 ? "queue" : "queue \(index + 1)"
+        var pump = Pump(index: index, source: ReconnectingConnection(self.configuration, role: role))
         while true {
-            switch self.nextStep(pump) {
+            switch self.nextStep(of: index) {
             case .done:
-                await self.deregister(connection)
+                // Another pump may sleep on what this one has just finished.
+                self.signals.forEach { $0.notify() }
+                await pump.source.close()
                 return
             case .wait(let seconds):
-                await self.signal.wait(timeout: seconds)
-            case .act(let writes, let free, let identity):
-                await self.roundTrip(connection, writes, claim: free, identity, &pump)
-                if pump.sawNothing && self.configuration.drains { await self.stopIfEmpty(connection) }
+                await self.signals[index].wait(timeout: seconds)
+            case .act(let writes, let claiming):
+                await self.roundTrip(&pump, writes, claiming)
+                if self.configuration.drains && self.state.withLock({ $0.look.sawNothing }) {
+                    await self.stopIfEmpty(pump.source)
+                }
             }
         }
     }
 
-    private func nextStep(_ pump: Pump) -> Step {
+    private func nextStep(of pump: Int) -> Step {
         let now = ContinuousClock.now
         return self.state.withLock { state in
             if state.isDone { return .done }
@@ -53,101 +75,117 @@ extension JobWorker {
             if let since = state.stoppingSince, now - since > .seconds(self.configuration.shutdownDeadline + 10) {
                 return .done
             }
+            let (count, since) = state.pending(in: pump)
             // What does not fit into this round trip still counts: claims must not outrun what can be written.
-            let unwritten = max(0, state.pending.count - Self.batchLimit)
-            let free = self.configuration.slots - state.running.count - unwritten
+            let unwritten = max(0, state.pendingCount - Self.batchLimit)
+            let free = self.configuration.slots - state.running.count - state.reserved - unwritten
             let mayClaim = state.identity != nil && !state.isStopping && !state.isSuspended && free > 0
-            let wantsClaim = mayClaim && (!pump.sawNothing || state.isHinted || now >= pump.nextPoll)
-            if let since = state.pendingSince {
+            // An idle worker is woken on one connection only.
+            let isWoken = pump == 0 && (state.isHinted || now >= state.look.nextPoll)
+            let wantsClaim = mayClaim && (!state.look.sawNothing || isWoken)
+            if let since {
                 let linger = Duration.seconds(self.configuration.linger)
-                let isFull = state.pending.count >= min(Self.batchTarget, self.configuration.slots)
+                let isFull = count >= min(Self.batchTarget, self.configuration.slots)
                 if !isFull && !state.running.isEmpty && now - since < linger {
                     return .wait((linger - (now - since)).seconds)
                 }
             } else if !wantsClaim {
-                return .wait(max(0.001, min(1, (pump.nextPoll - now).seconds <= 0 ? 1 : (pump.nextPoll - now).seconds)))
+                let untilPoll = (state.look.nextPoll - now).seconds
+                return .wait(pump > 0 || untilPoll <= 0 ? 1 : max(0.001, min(1, untilPoll)))
             }
-            if wantsClaim { state.isHinted = false }
             return .act(
-                writes: state.takePending(limit: Self.batchLimit), claim: wantsClaim ? free : 0,
-                identity: wantsClaim ? state.identity : nil)
+                writes: state.takePending(of: pump, limit: Self.batchLimit),
+                wantsClaim ? self.claiming(&state, limit: free, at: now) : nil)
         }
     }
 
-    private func roundTrip(
-        _ source: ReconnectingConnection, _ batch: [QueueWrite], claim free: Int, _ identity: WorkerIdentity?,
-        _ pump: inout Pump
-    ) async {
+    private func claiming(_ state: inout WorkerState, limit: Int, at now: ContinuousClock.Instant) -> Claiming? {
+        guard let identity = state.identity else { return nil }
+        state.isHinted = false
+        state.reserved += limit
+        let isFull = state.look.lastFull.map { now - $0 >= Self.fullLookInterval } ?? true || !state.floors.hasActive
+        return Claiming(
+            identity: identity, limit: limit, looks: state.floors.plan(limit: limit, onlyActive: !isFull),
+            isFull: isFull, known: state.floors.newest)
+    }
+
+    private func roundTrip(_ pump: inout Pump, _ batch: [QueueWrite], _ claiming: Claiming?) async {
         let start = ContinuousClock.now
         let writes = QueueStatements.writes(batch)
-        var looks: [QueueFloors.Look] = []
         var statements = writes.map(\.statement)
-        let isFullLook = pump.lastFullLook.map { start - $0 >= Self.fullLookInterval } ?? true
-        if let identity {
-            looks = self.state.withLock { state in
-                let onlyActive = !isFullLook && state.floors.hasActive
-                return state.floors.plan(limit: free, onlyActive: onlyActive)
-            }
+        if let claiming {
             // Longer than the worker's own deadline: the database takes a job back only from a worker that fails to.
             statements.append(
                 QueueStatements.claim(
-                    identity, leaseTime: self.configuration.jobDeadline + 30, limit: free, looks))
+                    claiming.identity, leaseTime: self.configuration.jobDeadline + 30, limit: claiming.limit,
+                    claiming.looks, known: claiming.known))
         }
         do {
-            let rows = try await source.open().pipeline(statements)
+            let rows = try await pump.source.open().pipeline(statements)
             pump.backoff.reset()
+            var claimed = 0
+            if let claiming { claimed = try self.take(rows[writes.count], claiming) }
             for (index, group) in writes.enumerated() {
                 self.settled(group.writes, held: Set(try rows[index].map { try $0.int(0) }))
             }
             self.forgetEnding(batch)
-            var claimed = 0
-            if let identity {
-                claimed = try self.take(rows[writes.count], looks, limit: free, identity)
-                let sawAll = looks.count == self.lookCount
-                if sawAll { pump.lastFullLook = start }
-                // Only a look at everything can tell that nothing is there.
-                pump.sawNothing = claimed == 0 && sawAll
-                if claimed == 0 && !sawAll { pump.lastFullLook = nil }
-                if pump.sawNothing {
-                    pump.nextPoll = .now + .seconds(self.configuration.pollInterval * Double.random(in: 0.8...1.2))
-                }
-            }
             self.report(.roundTrip(written: batch.count, claimed: claimed, seconds: (.now - start).seconds))
         } catch {
-            await self.recover(source, batch, from: error, &pump)
+            if let claiming { self.state.withLock { $0.reserved -= claiming.limit } }
+            await self.recover(&pump, batch, from: error)
         }
-    }
-
-    private var lookCount: Int {
-        let regions = self.configuration.region == nil ? 1 : 2
-        return regions * self.configuration.lanes.count * QueueFloors.slotCount
     }
 
     /// Starts the jobs of a claim.
     ///
     /// - Returns: How many rows were taken from the queue.
-    private func take(
-        _ rows: [PostgresRow], _ looks: [QueueFloors.Look], limit: Int, _ identity: WorkerIdentity
-    ) throws -> Int {
-        guard let (high, paused, claims) = try QueueStatements.claims(from: rows) else { return 0 }
-        self.state.withLock { state in
-            guard state.identity == identity else { return }
-            state.floors.learn(
-                looks.filter { !paused.contains($0.queue.lane) }, limit: limit,
-                claimed: claims.map { ($0.queue, $0.seq) }, high: high)
-        }
+    private func take(_ rows: [PostgresRow], _ claiming: Claiming) throws -> Int {
+        let answer = try QueueStatements.claims(from: rows)
         let now = ContinuousClock.now
-        for claim in claims {
-            let isOurs = self.state.withLock { $0.identity == identity && !$0.isSuspended }
+        let isOurs = self.state.withLock { state -> Bool in
+            state.reserved -= claiming.limit
+            guard let answer, state.identity == claiming.identity else { return false }
+            self.learn(from: answer, of: claiming, &state, at: now)
+            return !state.isSuspended
+        }
+        guard let answer else { return 0 }
+        for claim in answer.jobs {
             if claim.isOpen && !claim.isExpired && isOurs {
                 self.start(claim.job)
             } else {
                 // A finished job's lease is only dropped by this.
                 let kind: QueueWrite.Kind = claim.isExpired ? .giveUp(InspectError(.expired)) : .handBack
                 self.state.withLock { $0.add(QueueWrite(kind: kind, job: claim.job, claimedAt: now), at: now) }
+                self.wake(claim.job.id)
             }
         }
-        return claims.count
+        return answer.jobs.count
+    }
+
+    private func learn(
+        from answer: QueueStatements.Claims, of claiming: Claiming, _ state: inout WorkerState,
+        at now: ContinuousClock.Instant
+    ) {
+        var looks = claiming.looks
+        let isRestricted = answer.caps?.count == looks.count
+        if let caps = answer.caps, isRestricted {
+            for (index, cap) in caps.enumerated() { looks[index].cap = cap }
+            // Of a queue that was closed nothing was seen.
+            looks.removeAll { $0.cap == 0 }
+        }
+        state.floors.learn(
+            looks, limit: claiming.limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+        let hasNew = state.floors.add(answer.queues)
+        let foundNothing = answer.jobs.isEmpty
+        // Only a look at everything can tell that nothing is there.
+        if claiming.isFull { state.look.lastFull = now } else if foundNothing { state.look.lastFull = nil }
+        state.look.sawNothing = foundNothing && claiming.isFull && !hasNew
+        if hasNew { state.look.lastFull = nil }
+        if state.look.sawNothing {
+            // A partner that is limited may go on any moment, and nobody announces it.
+            let interval = isRestricted ? min(0.05, self.configuration.pollInterval) : self.configuration.pollInterval
+            state.look.nextPoll = .now + .seconds(interval * Double.random(in: 0.8...1.2))
+        }
     }
 
     /// Tells of writes that arrived, and ends the work on jobs whose lease turned out to be lost.
@@ -189,33 +227,33 @@ extension JobWorker {
 
     // MARK: Failures
 
-    private func recover(
-        _ source: ReconnectingConnection, _ batch: [QueueWrite], from error: any Error, _ pump: inout Pump
-    ) async {
+    private func recover(_ pump: inout Pump, _ batch: [QueueWrite], from error: any Error) async {
         let failure = error as? PostgresError
         if batch.isEmpty || failure?.isTransient != false || failure?.code == .decoding {
             // Sent again as it is: whatever did arrive is refused by its fence the second time.
-            self.state.withLock { $0.returnPending(batch, at: .now) }
+            let index = pump.index
+            self.state.withLock { $0.returnPending(batch, to: index, at: .now) }
             let wait = pump.backoff.next()
             self.report(
                 .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: wait))
-            if failure?.isTransient != true { await source.close() }
+            if failure?.isTransient != true { await pump.source.close() }
             try? await Task.sleep(for: .seconds(wait))
             return
         }
         // One write of the batch is to blame; the others must not suffer for it, nor wait for ever.
         for group in Dictionary(grouping: batch, by: \.job.id).values {
-            await self.writeAlone(source, group, &pump)
+            await self.writeAlone(&pump, group)
         }
     }
 
     /// Writes one job's share of a batch; what the database refuses ends the job.
-    private func writeAlone(_ source: ReconnectingConnection, _ group: [QueueWrite], _ pump: inout Pump) async {
+    private func writeAlone(_ pump: inout Pump, _ group: [QueueWrite]) async {
         do {
-            try await self.write(source, group)
+            try await self.write(pump.source, group)
             return
         } catch let error as PostgresError where error.isTransient {
-            self.state.withLock { $0.returnPending(group, at: .now) }
+            let index = pump.index
+            self.state.withLock { $0.returnPending(group, to: index, at: .now) }
             try? await Task.sleep(for: .seconds(pump.backoff.next()))
             return
         } catch {
@@ -227,7 +265,7 @@ extension JobWorker {
             // Nothing more may be written for the job, whatever it does.
             self.drop { $0.id == job.id && $0.fence == job.fence }
             do {
-                try await self.write(source, [giveUp])
+                try await self.write(pump.source, [giveUp])
             } catch let error as PostgresError where error.isTransient {
                 self.state.withLock { $0.add(giveUp, at: .now) }
             } catch {
@@ -252,7 +290,7 @@ extension JobWorker {
     private func stopIfEmpty(_ source: ReconnectingConnection) async {
         guard
             let identity = self.state.withLock({ state in
-                state.running.isEmpty && state.pending.isEmpty ? state.identity : nil
+                state.running.isEmpty && state.pendingCount == 0 ? state.identity : nil
             })
         else { return }
         let statement = QueueStatements.isEmpty(identity)

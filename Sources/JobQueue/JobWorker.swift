@@ -5,23 +5,26 @@ internal import Synchronization
 
 /// Claims jobs, has them worked on, and stores what comes of it.
 ///
-/// All state lies behind one lock; four loops work on it: the pump (claims and writes, one connection), the heartbeat
+/// All state lies behind one lock; these loops work on it: the pumps (claims and writes, a connection each), the heartbeat
 /// (another), the listener (a third) and the watchdog (none). Maintenance and the reading of parts share a fourth
 /// connection, so that neither a large image nor a slow sweep holds up a claim or a heartbeat.
 public final class JobWorker: Sendable {
     let configuration: JobWorkerConfiguration
     let handler: any JobHandler
     let report: @Sendable (JobQueueEvent) -> Void
-    let state = Mutex(WorkerState())
-    /// Wakes the pump.
-    let signal = Signal()
+    let state: Mutex<WorkerState>
+    /// Each wakes one pump.
+    let signals: [Signal]
     let auxiliary: ReconnectingConnection
 
     public init(
         _ configuration: JobWorkerConfiguration, handler: any JobHandler,
         report: @escaping @Sendable (JobQueueEvent) -> Void = { _ in }
     ) {
-        precondition(configuration.slots > 0, "a worker needs at least one slot")
+        precondition(
+            configuration.slots > 0 && configuration.pumps > 0, "a worker needs at least one slot and one pump")
+        self.state = Mutex(WorkerState(pumps: configuration.pumps))
+        self.signals = (0..<configuration.pumps).map { _ in Signal() }
         self.configuration = configuration
         self.handler = handler
         self.report = report
@@ -41,7 +44,7 @@ public final class JobWorker: Sendable {
                 group.addTask { await self.runWatchdog() }
                 if self.configuration.maintains { group.addTask { await self.runMaintenance() } }
                 // Not a child: what is finished must be written also when the caller's task was cancelled.
-                await Task { await self.runPump() }.value
+                await Task { await self.runPumps() }.value
                 group.cancelAll()
             }
         } onCancel: {
@@ -59,7 +62,7 @@ public final class JobWorker: Sendable {
             return state.running.count
         }
         if let running { self.report(.stopping(running: running)) }
-        self.signal.notify()
+        self.signals.forEach { $0.notify() }
     }
 
     // MARK: Jobs
@@ -108,8 +111,11 @@ public final class JobWorker: Sendable {
             guard let kind = kind(running.disposition) else { return }
             state.add(QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt), at: now)
         }
-        self.signal.notify()
+        self.wake(job.id)
     }
+
+    /// Wakes the pump that a job's writes go through.
+    func wake(_ job: Int64) { self.signals[Int(job % Int64(self.signals.count))].notify() }
 
     private func kind(after error: InspectError, of job: ClaimedJob) -> QueueWrite.Kind {
         let verdict = self.configuration.retryPolicy.verdict(
@@ -141,7 +147,7 @@ public final class JobWorker: Sendable {
             return true
         }
         guard isHeld else { throw LeaseLost() }
-        self.signal.notify()
+        self.wake(job.id)
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {

@@ -33,6 +33,9 @@ public struct JobWorkerConfiguration: Sendable {
     public var deadAfter: Double = 15
     /// Time between two looks at an empty queue; varied by ±20 %.
     public var pollInterval: Double = 1
+    /// Connections that claim and write at the same time: while the database works on one's batch, the other's is prepared.
+    /// One is enough where jobs take long.
+    public var pumps: Int
     /// How long a finished job may wait for others to be written with it.
     public var linger: Double = 0.002
     /// Time between two rounds of maintenance; varied by ±20 %.
@@ -43,5 +46,6 @@ public struct JobWorkerConfiguration: Sendable {
         self.host = host
         self.version = version
         self.slots = slots
+        self.pumps = slots < 32 ? 1 : 2
     }
 }

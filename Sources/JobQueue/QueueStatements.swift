@@ -2,13 +2,13 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// All SQL that the queue speaks: calls of the functions of `Migrations/0006_queue.sql` and `0007_maintenance.sql`.
+/// All SQL that the queue speaks: calls of the functions of `Migrations/`.
 enum QueueStatements {
     static func register(
         _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32
     ) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.worker_start($1, $2, $3, $4, $5, $6, $7)",
+            "SELECT * FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7)",
             [
                 .text(incarnation), .text(configuration.host), .int(Int64(process)), .text(configuration.version),
                 .optional(configuration.region), .intArray(configuration.lanes.map(Int64.init)),
@@ -17,13 +17,13 @@ enum QueueStatements {
     }
 
     static func heartbeat(
-        _ identity: WorkerIdentity, busy: Int, floors: (numbers: [Int64], seqs: [Int64])
+        _ identity: WorkerIdentity, busy: Int, fenceFloor: Int64, floors: (queues: [Int64], seqs: [Int64])
     ) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.heartbeat($1, $2, $3, $4, $5)",
+            "SELECT * FROM insp.heartbeat($1, $2, $3, $4, $5, $6)",
             [
-                .int(identity.id), .text(identity.incarnation), .int(Int64(busy)), .intArray(floors.numbers),
-                .intArray(floors.seqs),
+                .int(identity.id), .text(identity.incarnation), .int(Int64(busy)), .int(fenceFloor),
+                .intArray(floors.queues), .intArray(floors.seqs),
             ])
     }
 
@@ -36,15 +36,14 @@ enum QueueStatements {
     }
 
     static func claim(
-        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look]
+        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look], known: Int
     ) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9)",
+            "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8)",
             [
                 .int(identity.id), .text(identity.incarnation), .double(leaseTime), .int(Int64(limit)),
-                .intArray(looks.map { Int64($0.queue.region) }), .intArray(looks.map { Int64($0.queue.lane) }),
-                .intArray(looks.map { Int64($0.queue.slot) }), .intArray(looks.map(\.floor)),
-                .intArray(looks.map { Int64($0.cap) }),
+                .intArray(looks.map { Int64($0.queue) }), .intArray(looks.map(\.floor)),
+                .intArray(looks.map { Int64($0.cap) }), .int(Int64(known)),
             ])
     }
 
@@ -155,37 +154,49 @@ enum QueueStatements {
 
     // MARK: Rows
 
-    /// A claimed job with the queue it came from; `nil` for the job if it was finished while it waited, or has expired.
+    /// A claimed job with the queue it came from.
     struct Claim {
         var job: ClaimedJob
-        var queue: QueueFloors.Queue
+        var queue: Int
         var seq: Int64
         /// False if the job was cancelled or expired while it waited: then only the lease is to be dropped.
         var isOpen: Bool
         var isExpired: Bool
     }
 
-    /// The rows of a claim: how far the queue reaches, the paused lanes, and the jobs; `nil` if the worker is not known
-    /// or is to drain.
-    static func claims(from rows: [PostgresRow]) throws -> (high: Int64, paused: Set<Int>, claims: [Claim])? {
+    /// What a claim answered.
+    struct Claims {
+        /// How far the queues reached before the claim.
+        var high: Int64
+        /// The caps that held, in the order asked for; `nil`: those asked for.
+        var caps: [Int]?
+        /// Queues that were not known.
+        var queues: [QueueFloors.Queue]
+        var jobs: [Claim]
+    }
+
+    /// - Returns: `nil` if the worker is not known or is to drain.
+    static func claims(from rows: [PostgresRow]) throws -> Claims? {
         guard let head = rows.first else { return nil }
-        let paused = try JSONDecoder().decode(Set<Int>.self, from: try head.data(11))
-        let claims = try rows.dropFirst().map { row -> Claim in
-            let statusValue = try row.optionalInt(9)
-            var steps: [JobStatus: Data] = [:]
-            if let stored = try row.optionalData(13) { steps = try self.steps(from: stored) }
+        let caps = try head.optionalString(9).map { $0.split(separator: ",").compactMap { Int($0) } }
+        let queues = try (head.optionalString(10) ?? "").split(separator: ";").compactMap { text in
+            let numbers = text.split(separator: ",").compactMap { Int($0) }
+            return numbers.count == 4
+                ? QueueFloors.Queue(id: numbers[0], region: numbers[1], lane: numbers[2], partner: numbers[3]) : nil
+        }
+        let jobs = try rows.dropFirst().map { row -> Claim in
+            let status = try row.optionalInt(7)
             return Claim(
                 job: ClaimedJob(
-                    id: try row.int(0), publicID: try row.optionalString(8) ?? "", fence: try row.int(1),
+                    id: try row.int(0), publicID: try row.optionalString(6) ?? "", fence: try row.int(1),
                     attempt: Int(try row.int(2)), crashes: Int(try row.int(3)),
-                    status: statusValue.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
-                    payload: try row.optionalData(11) ?? Data(), steps: steps,
-                    traceparent: try row.optionalString(12)),
-                queue: QueueFloors.Queue(
-                    region: Int(try row.int(4)), lane: Int(try row.int(5)), slot: Int(try row.int(6))),
-                seq: try row.int(7), isOpen: statusValue != nil, isExpired: try row.isNull(10) ? false : row.bool(10))
+                    status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
+                    payload: try row.optionalData(9) ?? Data(),
+                    steps: try row.optionalData(11).map(Self.steps) ?? [:], traceparent: try row.optionalString(10)),
+                queue: Int(try row.int(4)), seq: try row.int(5), isOpen: status != nil,
+                isExpired: try status != nil && row.bool(8))
         }
-        return (try head.int(7), paused, claims)
+        return Claims(high: try head.int(5), caps: caps, queues: queues, jobs: jobs)
     }
 
     private static func steps(from json: Data) throws -> [JobStatus: Data] {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import InspectCore
 
 /// One write for a claimed job.
@@ -31,7 +32,17 @@ enum StorableJSON {
     /// Decodes as UTF-8, damaged sequences replaced by U+FFFD, and takes U+0000 out, which `jsonb` cannot hold: as a byte
     /// and as the escape `\u0000`.
     static func text(_ data: Data) -> String {
-        let hasNUL = data.contains(0) || data.range(of: Data(#"\u0000"#.utf8)) != nil
+        let hasNUL = data.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            if memchr(start, 0, bytes.count) != nil { return true }
+            var place = 0
+            while let found = memchr(start + place, CInt(UInt8(ascii: "\\")), bytes.count - place) {
+                place = found - UnsafeMutableRawPointer(mutating: start)
+                if bytes[place...].starts(with: #"\u0000"#.utf8) { return true }
+                place += 1
+            }
+            return false
+        }
         guard hasNUL else { return String(decoding: data, as: UTF8.self) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(data.count)

@@ -25,9 +25,12 @@ struct WorkerState: Sendable {
     /// `nil` until registered, and again after being declared dead.
     var identity: WorkerIdentity?
     var running: [Int64: Running] = [:]
-    /// Writes to be sent, oldest first.
-    var pending: [QueueWrite] = []
-    var pendingSince: ContinuousClock.Instant?
+    /// Writes to be sent, for each pump, oldest first. A job's writes all go through one pump, so that they keep their order.
+    private var outboxes: [Outbox]
+    /// Jobs that claims which are under way may still bring.
+    var reserved = 0
+    /// What the last claims have shown.
+    var look = LookState()
     /// Leases that end with a write that is pending or on its way, by job.
     var ending: [Int64: Int64] = [:]
     var floors = QueueFloors(regions: [], lanes: [], floors: [])
@@ -39,32 +42,63 @@ struct WorkerState: Sendable {
     var stoppingSince: ContinuousClock.Instant?
     /// Leases that the last heartbeat found and nobody here knew.
     var unknownLeases: [Int64: Int64] = [:]
+    /// No lease of this worker has a lower fence.
+    var fenceFloor: Int64 = 0
+    /// The last fence that had been given out at the last heartbeat.
+    var lastFence: Int64 = 0
+
+    struct Outbox: Sendable {
+        var writes: [QueueWrite] = []
+        var since: ContinuousClock.Instant?
+    }
+
+    struct LookState: Sendable {
+        /// When to look at an empty queue again.
+        var nextPoll = ContinuousClock.now
+        var lastFull: ContinuousClock.Instant?
+        /// The last look at all queues found nothing.
+        var sawNothing = false
+    }
+
+    init(pumps: Int) { self.outboxes = Array(repeating: Outbox(), count: pumps) }
 
     /// Jobs and their tasks.
     typealias Marked = [(job: ClaimedJob, task: Task<Void, Never>?)]
 
     var isStopping: Bool { self.stoppingSince != nil }
-    var isDone: Bool { self.isStopping && self.running.isEmpty && self.pending.isEmpty }
+    /// Nothing is left to be worked on, claimed or sent.
+    var isDone: Bool { self.isStopping && self.running.isEmpty && self.pendingCount == 0 && self.reserved == 0 }
+    /// Writes that wait in all pumps.
+    var pendingCount: Int { self.outboxes.reduce(0) { $0 + $1.writes.count } }
+
+    /// Writes that wait in one pump, and since when.
+    func pending(in pump: Int) -> (count: Int, since: ContinuousClock.Instant?) {
+        (self.outboxes[pump].writes.count, self.outboxes[pump].since)
+    }
+
+    /// The pump that a job's writes go through.
+    func pump(of job: Int64) -> Int { Int(job % Int64(self.outboxes.count)) }
 
     mutating func add(_ write: QueueWrite, at now: ContinuousClock.Instant) {
-        self.pending.append(write)
-        if self.pendingSince == nil { self.pendingSince = now }
+        let pump = self.pump(of: write.job.id)
+        self.outboxes[pump].writes.append(write)
+        if self.outboxes[pump].since == nil { self.outboxes[pump].since = now }
         if write.endsLease { self.ending[write.job.id] = write.job.fence }
     }
 
-    /// Takes the oldest writes for sending.
-    mutating func takePending(limit: Int) -> [QueueWrite] {
-        let batch = Array(self.pending.prefix(limit))
-        self.pending.removeFirst(batch.count)
-        if self.pending.isEmpty { self.pendingSince = nil }
+    /// Takes a pump's oldest writes for sending.
+    mutating func takePending(of pump: Int, limit: Int) -> [QueueWrite] {
+        let batch = Array(self.outboxes[pump].writes.prefix(limit))
+        self.outboxes[pump].writes.removeFirst(batch.count)
+        if self.outboxes[pump].writes.isEmpty { self.outboxes[pump].since = nil }
         return batch
     }
 
     /// Puts writes back that may not have arrived; the fence makes a second try harmless.
-    mutating func returnPending(_ batch: [QueueWrite], at now: ContinuousClock.Instant) {
+    mutating func returnPending(_ batch: [QueueWrite], to pump: Int, at now: ContinuousClock.Instant) {
         if batch.isEmpty { return }
-        self.pending.insert(contentsOf: batch, at: 0)
-        self.pendingSince = self.pendingSince ?? now
+        self.outboxes[pump].writes.insert(contentsOf: batch, at: 0)
+        self.outboxes[pump].since = self.outboxes[pump].since ?? now
     }
 
     /// Running jobs that were told to stop at least so long ago and did not.

@@ -117,7 +117,7 @@ public actor PostgresConnection {
     public func pipeline(_ statements: [PostgresStatement], timeout: Duration? = nil) throws -> [[PostgresRow]] {
         let handle = try self.usable()
         // Encoded before anything is sent: a bad parameter must not leave half a pipeline behind.
-        let encoded = try statements.map { try $0.parameters.map { try $0.encoded() } }
+        let encoded = try statements.map { try EncodedParameters($0.parameters) }
         let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
         return try self.closingIfLost {
             try handle.check(PQenterPipelineMode(try handle.open()))
@@ -166,27 +166,28 @@ public actor PostgresConnection {
         case rows
     }
 
-    private static func send(
-        _ parameters: [(bytes: [UInt8], isBinary: Bool)?], of sql: String, as name: String, on handle: ConnectionHandle
-    ) throws {
-        // One buffer for all values, so that one closure lends every pointer.
+    /// A statement's parameters in one buffer.
+    private struct EncodedParameters {
         var buffer: [UInt8] = []
-        var offsets: [Int?] = []
-        var lengths: [CInt] = []
-        var formats: [CInt] = []
-        for parameter in parameters {
-            offsets.append(parameter == nil ? nil : buffer.count)
-            lengths.append(CInt(parameter?.bytes.count ?? 0))
-            formats.append(parameter?.isBinary == true ? 1 : 0)
-            buffer += parameter?.bytes ?? []
+        var values: [PostgresValue.Encoding?] = []
+
+        init(_ parameters: [PostgresValue]) throws(PostgresError) {
+            for parameter in parameters { self.values.append(try parameter.append(to: &self.buffer)) }
+            // An empty value at the end still needs an address: NULL would mean SQL's NULL.
+            self.buffer.append(0)
         }
-        // An empty value still needs an address: NULL would mean SQL's NULL.
-        buffer.append(0)
+    }
+
+    private static func send(
+        _ parameters: EncodedParameters, of sql: String, as name: String, on handle: ConnectionHandle
+    ) throws {
         let connection = try handle.open()
-        let sent = buffer.withUnsafeBytes { bytes in
+        let lengths = parameters.values.map { CInt($0?.count ?? 0) }
+        let formats: [CInt] = parameters.values.map { $0?.isBinary == true ? 1 : 0 }
+        let sent = parameters.buffer.withUnsafeBytes { bytes in
             let base = bytes.baseAddress!.assumingMemoryBound(to: CChar.self)
-            let pointers = offsets.map { $0.map { base + $0 } }
-            let count = CInt(parameters.count)
+            let pointers = parameters.values.map { $0.map { base + $0.offset } }
+            let count = CInt(pointers.count)
             return name.isEmpty
                 ? PQsendQueryParams(connection, sql, count, nil, pointers, lengths, formats, 1)
                 : PQsendQueryPrepared(connection, name, count, pointers, lengths, formats, 1)

@@ -80,7 +80,7 @@ public struct PostgresRow: Sendable {
     public func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
         guard let value = try self.bytes(column) else { return nil }
         if self.type(column) == 2950 {
-            return UUID(bytes: value).uuidString.lowercased()
+            return Self.uuid(value)
         }
         return String(decoding: self.payload(value, column), as: UTF8.self)
     }
@@ -140,6 +140,24 @@ extension PostgresRow {
         return value
     }
 
+    /// A UUID as RFC 9562 writes it.
+    private static func uuid(_ bytes: ArraySlice<UInt8>) -> String {
+        String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            for (index, byte) in bytes.prefix(16).enumerated() {
+                if [4, 6, 8, 10].contains(index) {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                for digit in [byte >> 4, byte & 15] {
+                    text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                    place += 1
+                }
+            }
+            return place
+        }
+    }
+
     /// A big-endian integer of up to eight bytes, sign-extended.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> Int64 {
         var value: Int64 = bytes.first.map { Int8(bitPattern: $0) < 0 ? -1 : 0 } ?? 0
@@ -171,13 +189,5 @@ extension PostgresRow {
             elements.append(try next(Int(length)))
         }
         return elements
-    }
-}
-
-extension UUID {
-    fileprivate init(bytes: ArraySlice<UInt8>) {
-        var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: bytes.prefix(16)) }
-        self.init(uuid: value)
     }
 }

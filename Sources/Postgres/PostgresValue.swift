@@ -1,4 +1,5 @@
 public import Foundation
+internal import Glibc
 
 /// One parameter of a statement; the server infers the type from the statement.
 public enum PostgresValue: Sendable, Equatable {
@@ -36,73 +37,116 @@ extension PostgresValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral
 }
 
 extension PostgresValue {
-    /// The value as libpq takes it: bytes that end with a zero unless they are binary, or `nil` for NULL.
+    /// How a value lies in the buffer that it was appended to.
+    struct Encoding {
+        /// Where it begins.
+        var offset: Int
+        var count: Int
+        var isBinary: Bool
+    }
+
+    /// Appends the value as libpq takes it, ending with a zero unless it is binary.
     ///
+    /// Arrays travel as text: their elements' type follows from the statement, which in binary would have to be named.
+    ///
+    /// - Returns: `nil` for NULL.
     /// - Throws: ``PostgresError/Code/invalidParameter`` for U+0000, which PostgreSQL's text cannot hold and which would
     ///   silently cut the value off.
-    func encoded() throws(PostgresError) -> (bytes: [UInt8], isBinary: Bool)? {
+    func append(to buffer: inout [UInt8]) throws(PostgresError) -> Encoding? {
+        let offset = buffer.count
+        var isBinary = false
         switch self {
         case .null: return nil
-        case .bool(let value): return (Self.terminated(value ? "t" : "f"), false)
-        case .int(let value): return (Self.terminated(String(value)), false)
-        case .double(let value): return (Self.terminated(String(value)), false)
-        case .text(let value): return (try Self.checked(value), false)
-        case .bytes(let value): return ([UInt8](value), true)
+        case .bool(let value): buffer.append(UInt8(ascii: value ? "t" : "f"))
+        case .int(let value): buffer.append(number: value)
+        case .double(let value): buffer.append(contentsOf: String(value).utf8)
+        case .text(let value): buffer.append(contentsOf: value.utf8)
+        case .bytes(let value):
+            buffer.append(contentsOf: value)
+            isBinary = true
         case .intArray(let values):
-            return (Self.terminated("{" + values.lazy.map { String($0) }.joined(separator: ",") + "}"), false)
+            Self.appendArray(values, to: &buffer) { $1.append(number: $0) }
         case .doubleArray(let values):
-            return (Self.terminated("{" + values.lazy.map { String($0) }.joined(separator: ",") + "}"), false)
+            Self.appendArray(values, to: &buffer) { $1.append(contentsOf: String($0).utf8) }
         case .textArray(let values):
-            var literal = Self.arrayLiteral(values.map { $0.map { Array($0.utf8) } })
-            guard !literal.contains(0) else { throw Self.nul }
-            literal.append(0)
-            return (literal, false)
+            Self.appendArray(values, to: &buffer) { text, buffer in
+                guard var text else { return buffer.append(contentsOf: "NULL".utf8) }
+                text.withUTF8 { Self.appendQuoted($0, to: &buffer) }
+            }
         case .bytesArray(let values):
-            return (Self.arrayLiteral(values.map { $0.map(Self.hex) }) + [0], false)
+            Self.appendArray(values, to: &buffer) { data, buffer in
+                guard let data else { return buffer.append(contentsOf: "NULL".utf8) }
+                Self.appendHex(data, to: &buffer)
+            }
         }
+        let count = buffer.count - offset
+        if !isBinary {
+            let hasNUL = buffer.withUnsafeBytes { bytes in
+                count > 0 && memchr(bytes.baseAddress! + offset, 0, count) != nil
+            }
+            if hasNUL { throw PostgresError(.invalidParameter, "a text holds U+0000") }
+            buffer.append(0)
+        }
+        return Encoding(offset: offset, count: count, isBinary: isBinary)
     }
 
-    private static let nul = PostgresError(.invalidParameter, "a text holds U+0000")
-
-    private static func terminated(_ text: String) -> [UInt8] { Array(text.utf8) + [0] }
-
-    private static func checked(_ text: String) throws(PostgresError) -> [UInt8] {
-        var bytes = Array(text.utf8)
-        guard !bytes.contains(0) else { throw self.nul }
-        bytes.append(0)
-        return bytes
-    }
-
-    /// An array literal with every element quoted (PostgreSQL, "Array Input and Output Syntax").
-    private static func arrayLiteral(_ elements: [[UInt8]?]) -> [UInt8] {
-        var literal: [UInt8] = [UInt8(ascii: "{")]
-        literal.reserveCapacity(2 + elements.reduce(0) { $0 + ($1?.count ?? 4) + 3 })
+    private static func appendArray<Element>(
+        _ elements: [Element], to buffer: inout [UInt8], _ append: (Element, inout [UInt8]) -> Void
+    ) {
+        buffer.append(UInt8(ascii: "{"))
         for (index, element) in elements.enumerated() {
-            if index > 0 { literal.append(UInt8(ascii: ",")) }
-            guard let element else {
-                literal += Array("NULL".utf8)
-                continue
-            }
-            literal.append(UInt8(ascii: "\""))
-            for byte in element {
-                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { literal.append(UInt8(ascii: "\\")) }
-                literal.append(byte)
-            }
-            literal.append(UInt8(ascii: "\""))
+            if index > 0 { buffer.append(UInt8(ascii: ",")) }
+            append(element, &buffer)
         }
-        literal.append(UInt8(ascii: "}"))
-        return literal
+        buffer.append(UInt8(ascii: "}"))
     }
 
-    /// `bytea` in its hexadecimal text form.
-    private static func hex(_ data: Data) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        var text = Array("\\x".utf8)
-        text.reserveCapacity(2 + data.count * 2)
-        for byte in data {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
+    /// An array's element in quotes (PostgreSQL, "Array Input and Output Syntax").
+    private static func appendQuoted(_ text: UnsafeBufferPointer<UInt8>, to buffer: inout [UInt8]) {
+        buffer.append(UInt8(ascii: "\""))
+        var start = 0
+        for index in text.indices where text[index] == UInt8(ascii: "\"") || text[index] == UInt8(ascii: "\\") {
+            buffer.append(contentsOf: text[start..<index])
+            buffer.append(UInt8(ascii: "\\"))
+            start = index
         }
-        return text
+        buffer.append(contentsOf: text[start...])
+        buffer.append(UInt8(ascii: "\""))
     }
+
+    /// `bytea` in its hexadecimal text form, in quotes.
+    private static func appendHex(_ data: Data, to buffer: inout [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        buffer.reserveCapacity(buffer.count + 5 + data.count * 2)
+        buffer.append(contentsOf: #""\\x"#.utf8)
+        for byte in data {
+            buffer.append(digits[Int(byte >> 4)])
+            buffer.append(digits[Int(byte & 15)])
+        }
+        buffer.append(UInt8(ascii: "\""))
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number in decimal digits.
+    fileprivate mutating func append(number: Int64) {
+        if number < 0 { self.append(UInt8(ascii: "-")) }
+        var digits: InlineDigits = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        Swift.withUnsafeMutableBytes(of: &digits) { digits in
+            var rest = number.magnitude
+            var first = digits.count
+            repeat {
+                first -= 1
+                digits[first] = UInt8(ascii: "0") + UInt8(rest % 10)
+                rest /= 10
+            } while rest > 0
+            self.append(contentsOf: digits[first...])
+        }
+    }
+
+    /// Room for the digits of the largest number.
+    private typealias InlineDigits = (
+        UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8,
+        UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8
+    )
 }

@@ -281,13 +281,4 @@ import Testing
         #expect(count >= 1)
         #expect(count <= ticks)
     }
-
-    @Test func `Small benchmark runs end with every job whole`() async throws {
-        let database = try await ScratchDatabase.migrated()
-        let report = try await QueueBenchmark.run(
-            databaseURL: database.url, jobs: 300, slots: 32, producers: 2, batch: 50, workflow: .id)
-        #expect(report.violations == 0)
-        #expect(report.endToEndRate > 0)
-        #expect(report.stepsPerJob == 3)
-    }
 }

@@ -1,0 +1,126 @@
+internal import Foundation
+internal import InspectCore
+
+extension QueueBenchmark {
+    /// What a claim costs over queues of different lengths.
+    public struct Backlog: Sendable {
+        /// A connection string or URL.
+        public var databaseURL: String
+        /// Waiting jobs; measured from the shortest queue to the longest.
+        public var backlogs: [Int]
+        /// Single claims that are timed for each of them.
+        public var claims = 5_000
+        /// How long a worker drains the queue, in seconds.
+        public var seconds = 20.0
+        /// Jobs that the worker has at once.
+        public var slots = 256
+        /// The jobs belong to so many partners in turn.
+        public var partners = 8
+
+        public init(databaseURL: String, backlogs: [Int]) {
+            self.databaseURL = databaseURL
+            self.backlogs = backlogs
+        }
+    }
+}
+
+extension QueueBenchmark.Backlog {
+    /// What was measured for one length; times are in milliseconds.
+    public struct Report: Codable, Sendable {
+        /// Jobs waiting when the measurement began.
+        public var backlog: Int
+        public var partners: Int
+        public var fillSeconds: Double
+        /// Claims of one job each, one after the other, on a queue that nobody else works on.
+        public var claims: Int
+        public var claimP50Ms: Double
+        public var claimP99Ms: Double
+        public var claimMaxMs: Double
+        /// The same figure of the shortest queue into this one's.
+        public var claimP50Ratio: Double
+        public var claimP99Ratio: Double
+        /// Claims of one job each while a worker drains the queue.
+        public var loadedClaims: Int
+        public var loadedClaimP50Ms: Double
+        public var loadedClaimP99Ms: Double
+        /// The draining worker's round trips: results of the last jobs, claim of the next.
+        public var roundTripP50Ms: Double
+        public var roundTripP99Ms: Double
+        public var jobsPerRoundTrip: Double
+        public var jobsPerSecond: Double
+        /// How long the draining took; a short queue is empty before the time is over.
+        public var drainSeconds: Double
+        /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
+        public var violations: Int
+    }
+
+    public func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> [Report] {
+        try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
+    }
+
+    private func run(in database: BenchmarkDatabase, _ progress: QueueBenchmark.Progress) async throws -> [Report] {
+        let partners = (1...self.partners).map { "bench-\($0)" }
+        try await database.addPartners(partners)
+        let requests = partners.map { BenchmarkDatabase.request(partner: $0) }
+        var reports: [Report] = []
+        var filled = 0
+        for backlog in self.backlogs.sorted() {
+            let waiting = filled - (try await database.finished())
+            let start = ContinuousClock.now
+            try await BacklogFill(database).add(backlog - waiting, like: requests, progress)
+            filled += max(0, backlog - waiting)
+            let fillSeconds = QueueBenchmark.rounded((.now - start).seconds)
+            progress("single claims over \(backlog) jobs")
+            let probe = try await ClaimProbe.start(database.url)
+            let claims: [Double]
+            do {
+                // The first ones prepare and fill caches.
+                _ = try await probe.claim(min(200, backlog / 10))
+                claims = try await probe.claim(min(self.claims, backlog / 2))
+            } catch {
+                await probe.stop()
+                throw error
+            }
+            await probe.stop()
+            progress("draining from \(backlog) jobs")
+            let (drained, loaded) = try await self.drain(database, jobs: filled - (try await database.finished()))
+            let p50 = QueueBenchmark.milliseconds(claims, 0.5)
+            let p99 = QueueBenchmark.milliseconds(claims, 0.99)
+            reports.append(
+                Report(
+                    backlog: backlog, partners: self.partners, fillSeconds: fillSeconds, claims: claims.count,
+                    claimP50Ms: p50, claimP99Ms: p99, claimMaxMs: QueueBenchmark.milliseconds(claims, 1),
+                    claimP50Ratio: QueueBenchmark.ratio(p50, reports.first?.claimP50Ms ?? p50),
+                    claimP99Ratio: QueueBenchmark.ratio(p99, reports.first?.claimP99Ms ?? p99),
+                    loadedClaims: loaded.count, loadedClaimP50Ms: QueueBenchmark.milliseconds(loaded, 0.5),
+                    loadedClaimP99Ms: QueueBenchmark.milliseconds(loaded, 0.99),
+                    roundTripP50Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.5),
+                    roundTripP99Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.99),
+                    jobsPerRoundTrip: drained.jobsPerRoundTrip, jobsPerSecond: drained.rate.rounded(),
+                    drainSeconds: QueueBenchmark.rounded(drained.seconds),
+                    violations: try await database.violations()))
+        }
+        return reports
+    }
+
+    /// Lets a worker drain the queue for a while, and claims single jobs beside it.
+    private func drain(
+        _ database: BenchmarkDatabase, jobs: Int
+    ) async throws -> (BenchmarkWorkers.Measured, loaded: [Double]) {
+        let workers = BenchmarkWorkers(database.url, slots: self.slots)
+        let loaded = try await workers.work { () -> [Double] in
+            let probe = try await ClaimProbe.start(database.url)
+            let probing = Task { try await probe.claim(.max, pause: .milliseconds(5)) }
+            let end = ContinuousClock.now + .seconds(self.seconds)
+            // The probe's jobs are not among the workers', so the end is near when few are left.
+            while .now < end, workers.finished < jobs - jobs / 10 - self.slots {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            probing.cancel()
+            let times = try await probing.value
+            await probe.stop()
+            return times
+        }
+        return (workers.take(), loaded)
+    }
+}

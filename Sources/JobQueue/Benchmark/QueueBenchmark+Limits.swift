@@ -1,0 +1,72 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+extension QueueBenchmark {
+    /// What exact limits cost: a partner whose limits are far above what it reaches, against one without limits.
+    public struct Limits: Sendable {
+        /// A connection string or URL.
+        public var databaseURL: String
+        /// Jobs drained in each round.
+        public var jobs = 20_000
+        /// Rounds of each kind, in turn.
+        public var rounds = 5
+        public var workers = 1
+        /// Jobs that each worker has at once.
+        public var slots = 256
+
+        public init(databaseURL: String) { self.databaseURL = databaseURL }
+    }
+}
+
+extension QueueBenchmark.Limits {
+    /// What was measured: jobs a second, the median of the rounds.
+    public struct Report: Codable, Sendable {
+        public var jobs: Int
+        public var rounds: Int
+        public var workers: Int
+        public var slots: Int
+        public var unlimitedRate: Double
+        public var limitedRate: Double
+        /// `limitedRate` into `unlimitedRate`.
+        public var ratio: Double
+        public var unlimitedRates: [Double]
+        public var limitedRates: [Double]
+        /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
+        public var violations: Int
+    }
+
+    public func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
+        try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
+    }
+
+    private func run(in database: BenchmarkDatabase, _ progress: QueueBenchmark.Progress) async throws -> Report {
+        try await database.addPartners(["bench-unlimited", "bench-limited"])
+        _ = try await database.admin.query(
+            """
+            UPDATE insp.partner SET max_running = 1000000, rate_per_second = 1000000, rate_burst = 1000000
+            WHERE name = 'bench-limited'
+            """)
+        var rates: [String: [Double]] = [:]
+        // One round that is not counted: it fills caches.
+        for round in 0...self.rounds {
+            // In turns, and each as often first as second, so that neither gains by its place.
+            let partners = ["bench-unlimited", "bench-limited"]
+            for partner in round % 2 == 0 ? partners : partners.reversed() {
+                progress("round \(round) of \(self.rounds), \(partner)")
+                try await BenchmarkProducers(database.url, BenchmarkDatabase.request(partner: partner)).send(self.jobs)
+                let draining = BenchmarkWorkers(database.url, count: self.workers, slots: self.slots)
+                try await draining.finish(self.jobs)
+                if round > 0 { rates[partner, default: []].append(draining.take().rate.rounded()) }
+            }
+        }
+        let unlimited = rates["bench-unlimited"] ?? []
+        let limited = rates["bench-limited"] ?? []
+        let medians = (QueueBenchmark.percentile(unlimited, 0.5), QueueBenchmark.percentile(limited, 0.5))
+        let missing = 2 * (self.rounds + 1) * self.jobs - (try await database.finished())
+        return Report(
+            jobs: self.jobs, rounds: self.rounds, workers: self.workers, slots: self.slots, unlimitedRate: medians.0,
+            limitedRate: medians.1, ratio: QueueBenchmark.ratio(medians.1, medians.0), unlimitedRates: unlimited,
+            limitedRates: limited, violations: try await database.violations() + missing)
+    }
+}

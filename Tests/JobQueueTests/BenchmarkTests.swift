@@ -1,0 +1,134 @@
+import Foundation
+import JobQueue
+import TestSupport
+import Testing
+
+/// Every benchmark at its smallest: that it runs to its end, says what it promises, and leaves every job whole.
+@Suite struct BenchmarkTests {
+    /// The members of a report as the command prints them.
+    private func members(_ report: some Encodable) throws -> [String: Any] {
+        try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any] ?? [:]
+    }
+
+    @Test(arguments: [false, true])
+    func `Throughput is measured on jobs that are whole`(storesStages: Bool) async throws {
+        var benchmark = QueueBenchmark.Throughput(databaseURL: try await ScratchDatabase.migrated().url)
+        benchmark.jobs = 300
+        benchmark.workers = 2
+        benchmark.slots = 32
+        benchmark.batch = 50
+        benchmark.storesStages = storesStages
+        let report = try await benchmark.run()
+        #expect(report.violations == 0)
+        #expect(report.stepsPerJob == (storesStages ? 3 : 1))
+        #expect(report.enqueueRate > 0)
+        #expect(report.drainRate > 0)
+        #expect(report.endToEndRate > 0)
+        #expect(report.roundTripP50 > 0)
+        #expect(report.roundTripP99 >= report.roundTripP50)
+        #expect(report.jobsPerRoundTrip > 1)
+        #expect(report.cpuMicrosecondsPerJob > 0)
+        let names = Set(try self.members(report).keys)
+        #expect(names.isSuperset(of: ["enqueueRate", "drainRate", "endToEndRate", "roundTripP50", "violations"]))
+    }
+
+    @Test func `Pickup is measured from the commit and from the call`() async throws {
+        var benchmark = QueueBenchmark.Pickup(databaseURL: try await ScratchDatabase.migrated().url)
+        benchmark.jobs = 20
+        benchmark.pause = 0.05...0.08
+        let report = try await benchmark.run()
+        #expect(report.violations == 0)
+        #expect(report.jobs == 20)
+        #expect(report.callToStartP50Ms > 0)
+        #expect(report.callToStartP50Ms > report.p50Ms)
+        #expect(report.maxMs >= report.p99Ms)
+        #expect(report.p50Ms < 500)
+        #expect(Set(try self.members(report).keys).isSuperset(of: ["p50Ms", "p99Ms", "violations"]))
+    }
+
+    @Test func `Claims are measured over each backlog, the shortest first`() async throws {
+        let fixture = try await QueueFixture()
+        var benchmark = QueueBenchmark.Backlog(databaseURL: fixture.database.url, backlogs: [4_000, 2_000])
+        benchmark.claims = 100
+        benchmark.seconds = 1
+        benchmark.partners = 3
+        let reports = try await benchmark.run()
+        #expect(reports.map(\.backlog) == [2_000, 4_000])
+        for report in reports {
+            #expect(report.violations == 0)
+            #expect(report.claims == 100)
+            #expect(report.claimP50Ms > 0)
+            #expect(report.claimP99Ms >= report.claimP50Ms)
+            #expect(report.loadedClaims > 0)
+            #expect(report.loadedClaimP99Ms > 0)
+            #expect(report.jobsPerSecond > 0)
+            #expect(report.roundTripP50Ms > 0)
+        }
+        #expect(reports[0].claimP99Ratio == 1)
+        let names = Set(try self.members(reports[1]).keys)
+        #expect(names.isSuperset(of: ["backlog", "claimP50Ms", "claimP99Ms", "claimP99Ratio", "jobsPerSecond"]))
+        // What was copied is what the product makes: a part, a partner and a request for each job.
+        #expect(
+            try await fixture.count("insp.job j WHERE NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id)") == 0)
+        #expect(try await fixture.count("(SELECT DISTINCT partner_id, payload ->> 'partner' FROM insp.job) x") == 3)
+        #expect(try await fixture.count("(SELECT public_id FROM insp.job GROUP BY 1 HAVING count(*) > 1) x") == 0)
+    }
+
+    @Test func `Throughput is watched while a snapshot is held, and beside it a conventional queue's`() async throws {
+        let fixture = try await QueueFixture()
+        var benchmark = QueueBenchmark.HeldXmin(databaseURL: fixture.database.url, seconds: 3)
+        benchmark.slots = 32
+        benchmark.depth = 2_000
+        let report = try await benchmark.run()
+        #expect(report.violations == 0)
+        #expect(report.before > 0)
+        #expect(report.after > 0)
+        #expect(report.ratio > 0)
+        #expect(report.heartbeatP50Ms > 0)
+        #expect(report.claims > 0)
+        #expect(report.claimP99Ms > 0)
+        #expect(report.roundTripAfterP50Ms > 0)
+        #expect(try #require(report.conventionalBefore) > 0)
+        #expect(try #require(report.conventionalAfter) > 0)
+        #expect(report.conventionalSeries?.count == report.series.count)
+        // Two windows before the opening at second 0, the rest after it.
+        #expect(report.series.contains { $0.second < 0 } && report.series.contains { $0.second > 0 })
+        let names = Set(try self.members(report).keys)
+        #expect(names.isSuperset(of: ["before", "after", "ratio", "conventionalRatio", "series"]))
+        let plot = String(decoding: report.plot, as: UTF8.self)
+        #expect(plot.hasPrefix("<svg") && plot.hasSuffix("</svg>\n"))
+        #expect(plot.split(separator: "<polyline").count == 3)
+        // Neither the other queue nor the transaction is left.
+        #expect(try await fixture.count("pg_class WHERE relname = 'bench_conventional'") == 0)
+        #expect(
+            try await fixture.count(
+                "pg_stat_activity WHERE application_name LIKE '%holder%' AND datname = current_database()") == 0)
+    }
+
+    @Test func `Waits are measured alone and beside a backlog, and both lanes get their turn`() async throws {
+        var benchmark = QueueBenchmark.Fairness(databaseURL: try await ScratchDatabase.migrated().url)
+        benchmark.big = 5_000
+        benchmark.small = 20
+        benchmark.rounds = 2
+        benchmark.laneSeconds = 1
+        let report = try await benchmark.run()
+        #expect(report.violations == 0)
+        #expect(report.aloneP95Ms > 0)
+        #expect(report.besideP95Ms > 0)
+        #expect(report.ratio > 0)
+        #expect(report.bigStarted > 0)
+        #expect(report.laneJobs > 0)
+        #expect(report.bulkShare > 0 && report.bulkShare < 1)
+        let names = Set(try self.members(report).keys)
+        #expect(names.isSuperset(of: ["aloneP95Ms", "besideP95Ms", "ratio", "bulkShare"]))
+    }
+
+    @Test func `A queue that holds other work is left alone`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        await #expect(throws: (any Error).self) {
+            try await QueueBenchmark.Throughput(databaseURL: fixture.database.url).run()
+        }
+        #expect(try await fixture.count("insp.ready") == 1)
+    }
+}

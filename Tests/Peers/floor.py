@@ -40,7 +40,7 @@ def measure(url, script, jobs, clients, batch):
     with psycopg.connect(url, autocommit=True) as connection:
         total = fill(connection, jobs, clients, batch)
         worker = connection.execute(
-            "SELECT worker_id FROM insp.worker_start(gen_random_uuid(), 'floor', 1, 'floor', NULL, '{0,1,2}', %s)",
+            "SELECT worker_id FROM insp.worker_register(gen_random_uuid(), 'floor', 1, 'floor', NULL, '{0,1,2}', %s)",
             (clients * batch,)).fetchone()[0]
         bindir = connection.execute("SELECT setting FROM pg_config WHERE name = 'BINDIR'").fetchone()[0]
         connection.execute("CHECKPOINT")

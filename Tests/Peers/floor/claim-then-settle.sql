@@ -37,7 +37,7 @@ WITH ended AS (
     SELECT d.id, e.id, 'pending', coalesce(d.callback_url, e.url), convert_to(format(
         '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s","userReference":%2$s,"workflowExecution":{"id":"%3$s",'
         '"definitionKey":"%4$s","status":"PROCESSED"},"data":{"id":"%3$s","status":%5$s,"decision":"PASSED"}}',
-        (SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')), (d.payload -> 'userReference')::text,
+        (SELECT insp.iso_time(now())), (d.payload -> 'userReference')::text,
         d.public_id, 2, 128), 'UTF8')
     FROM done d JOIN insp.endpoint e ON e.id = d.endpoint_id
 )

@@ -91,10 +91,16 @@ class Hooks:
         return sum(count.value for count in self.counts)
 
 
+def die_with_parent():
+    """No worker outlives the measurement, even if that is killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def start_worker(driver, mode, hooks, index=0):
     def run():
         # Its own group: a library that forks further is killed as a whole.
         os.setpgid(0, 0)
+        die_with_parent()
         hooks.mine = hooks.counts[index]
         driver.work(mode, hooks)
 
@@ -140,6 +146,7 @@ def enqueue(driver, jobs):
     following = processes.Value(ctypes.c_int, 0)
 
     def produce():
+        die_with_parent()
         put = driver.producer()
         ready.wait(60)
         while True:
@@ -224,10 +231,12 @@ def pickup(driver, jobs):
 def crash(driver):
     hooks = Hooks(CRASH_JOBS, 1, timed=True)
     hooks.hold = 1.0
-    put = driver.producer()
     first = start_worker(driver, "crash", hooks)
     time.sleep(2)
-    put(list(range(CRASH_JOBS)))
+    # In a process of its own: a library loaded here would be forked into the second worker.
+    producer = processes.Process(target=lambda: driver.producer()(range(CRASH_JOBS)))
+    producer.start()
+    producer.join(30)
     wait_until(lambda: all(hooks.starts), [first], 60, "the first start")
     time.sleep(0.3)
     kill(first)

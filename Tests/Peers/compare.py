@@ -7,6 +7,7 @@ import argparse
 import importlib.metadata
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -57,7 +58,7 @@ class Comparison:
         try:
             self.idle.append(idle_share(0.5))
             measure()
-        except (Exception, subprocess.TimeoutExpired) as error:
+        except Exception as error:
             text = str(error).strip().split("\n")[-1][-300:]
             self.failures.setdefault(system, []).append(text)
             self.say(f"  {system} failed: {text}")
@@ -101,9 +102,14 @@ class Comparison:
         self.note("floor", title, floor.measure(url, script, self.arguments.jobs, clients, batch))
 
     def turns(self):
-        turns = [("inspectd", self.turn_of_ours)]
-        turns += [(name, lambda name=name: self.turn_of_peer(name)) for name in self.peers]
-        turns += [("floor", lambda floor=floor: self.turn_of_floor(*floor)) for floor in self.floors]
+        """One round: the floor's turns spread among those of the systems."""
+        systems = [("inspectd", self.turn_of_ours)]
+        systems += [(name, lambda name=name: self.turn_of_peer(name)) for name in self.peers]
+        floors = [("floor", lambda floor=floor: self.turn_of_floor(*floor)) for floor in FLOORS]
+        turns = []
+        for place, system in enumerate(systems):
+            turns.append(system)
+            turns += floors[place * len(floors) // len(systems):(place + 1) * len(floors) // len(systems)]
         return turns
 
     def crash(self):
@@ -125,7 +131,6 @@ class Comparison:
 
     def run(self):
         self.began = time.monotonic()
-        self.floors = FLOORS
         for number in range(self.arguments.rounds):
             turns = self.turns()
             # Each round begins with another one, so that none always follows the same.
@@ -144,6 +149,8 @@ class Comparison:
             package = PEERS[name][0]
             if package:
                 versions[name] = f"{package} {importlib.metadata.version(package)}"
+        if "absurd" in self.peers:
+            versions["absurd"] += f", SQL {importlib.metadata.version('absurdctl')}"
         if "pgq" in self.peers:
             query = ["dpkg-query", "-W", "-f=${Package} ${Version}", "postgresql-15-pgq3"]
             answer = subprocess.run(query, capture_output=True, text=True)
@@ -152,6 +159,8 @@ class Comparison:
 
 
 def main():
+    # An exception, so that whatever runs is ended on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", required=True, help="URL of the private server")
     parser.add_argument("--inspectd", required=True, help="the program")

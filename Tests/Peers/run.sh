@@ -47,6 +47,11 @@ debian() {
         -o DPkg::Lock::Timeout=300 install "$1"
 }
 
+# The first line of a log that says so, without addresses.
+reason() {
+    grep -m 1 "^$1" "$2" | sed -E 's#[a-z]+://[^ ]*#…#g' | cut -c1-160 || echo "no reason given"
+}
+
 if [ -z "$program" ]; then
     deploy/install-deps.sh
     say "build"
@@ -70,31 +75,34 @@ if [ ! -e "$environment/complete" ]; then
     while read -r line; do
         [[ $line =~ ^[a-z] ]] || continue
         "$environment/bin/pip" install -q --disable-pip-version-check "$line" >"$scratch/pip.log" 2>&1 ||
-            echo "${line%%=*}=$(grep -m 1 -i error "$scratch/pip.log" | tr -d '\n' | cut -c1-200)" >>"$environment/missing"
+            echo "${line%%=*}=$(reason ERROR "$scratch/pip.log")" >>"$environment/missing"
     done <"$requirements"
-    touch "$environment/complete"
+    # Otherwise all is tried again the next time.
+    if [ ! -e "$environment/missing" ]; then touch "$environment/complete"; fi
 fi
 without() {
     options+=("--without=$1=$2")
     say "without $1: $2"
 }
-for pair in awa:awa-pg pgqueuer:pgqueuer pgqueuer:asyncpg procrastinate:procrastinate absurd:absurd-sdk absurd:absurdctl; do
-    reason=$(grep -m 1 "^${pair#*:}=" "$environment/missing" 2>/dev/null | cut -d= -f2- || true)
-    [ -z "$reason" ] || without "${pair%%:*}" "$reason"
+for pair in awa:awa-pg pgqueuer:pgqueuer pgqueuer:asyncpg procrastinate:procrastinate absurd:absurd-sdk \
+    absurd:absurdctl; do
+    why=$(grep -m 1 "^${pair#*:}=" "$environment/missing" 2>/dev/null | cut -d= -f2- || true)
+    if [ -n "$why" ]; then without "${pair%%:*}" "$why"; fi
 done
 had_pgqd=$(command -v pgqd || true)
 if debian postgresql-15-pgq3 >"$scratch/apt.log" 2>&1; then
     # The ticker's service comes along; here events are ticked by hand.
     if [ -z "$had_pgqd" ]; then as_root service pgqd stop >/dev/null 2>&1 || true; fi
 else
-    without pgq "$(grep -m 1 '^E:' "$scratch/apt.log" || echo 'apt-get failed')"
+    without pgq "$(reason E: "$scratch/apt.log")"
 fi
 
 say "PostgreSQL"
 start_postgres
 # More memory than the tests have, so that no system is measured by its checkpoints; all durability on, as by default.
 sql -c "ALTER SYSTEM SET shared_buffers = '1GB'" -c "ALTER SYSTEM SET max_wal_size = '8GB'" \
-    -c "ALTER SYSTEM SET synchronous_commit = on" -c "ALTER SYSTEM SET fsync = on" -c "ALTER SYSTEM SET full_page_writes = on"
+    -c "ALTER SYSTEM SET synchronous_commit = on" -c "ALTER SYSTEM SET fsync = on" \
+    -c "ALTER SYSTEM SET full_page_writes = on"
 data=$(sql -c "SHOW data_directory")
 bin=$(sql -c "SELECT setting FROM pg_config WHERE name = 'BINDIR'")
 owner=$(stat -c %U "$data")
@@ -106,7 +114,8 @@ else
 fi
 
 # In the background, so that a signal to this script is dealt with at once.
-PYTHONDONTWRITEBYTECODE=1 "$environment/bin/python" Tests/Peers/compare.py --server "$INSPECTD_DATABASE_URL" --inspectd "$program" \
+export PYTHONDONTWRITEBYTECODE=1
+"$environment/bin/python" Tests/Peers/compare.py --server "$INSPECTD_DATABASE_URL" --inspectd "$program" \
     --rounds "$rounds" --jobs "$jobs" --pickups "$pickups" ${options[@]+"${options[@]}"} &
 run=$!
 remember "$run"

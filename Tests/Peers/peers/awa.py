@@ -18,7 +18,7 @@ class Awa(Driver):
 
     name = "awa"
     workers = 2
-    producers = 1
+    producers = 2
     queue = "bench"
 
     def install(self):

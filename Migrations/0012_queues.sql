@@ -64,6 +64,18 @@ END
 $$;
 COMMENT ON FUNCTION insp.queue_of(smallint, smallint, integer) IS 'The queue of a region, lane and partner; makes it if need be';
 
+-- Made with the partner: made by its first enqueue, a queue would stay unseen, and other producers waiting, until that commits.
+CREATE FUNCTION insp.make_queue() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.queue_of(coalesce(NEW.region, 0::smallint), NEW.lane, NEW.id);
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.make_queue() IS 'Makes the queue that a partner''s jobs wait in by default';
+CREATE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner
+    FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
+
 -- The tables, moved over. Columns in the order that needs no padding -----------------------------------------------------
 
 DROP VIEW insp.v_queue, insp.v_partner, insp.v_stuck, insp.v_running, insp.v_workers;

@@ -176,7 +176,7 @@ BEGIN
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     SELECT l.job_id, l.fence, (t.attempt + 1)::smallint, t.crashes, t.queue, t.seq,
-        j.public_id, greatest(j.status, 2::smallint), j.expires_at <= now(), j.payload::text, j.traceparent,
+        j.public_id, CASE WHEN j.id IS NOT NULL THEN greatest(j.status, 2::smallint) END, j.expires_at <= now(), j.payload::text, j.traceparent,
         CASE WHEN j.status > 2 THEN
             (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = l.job_id) END
     FROM leased l JOIN taken t ON t.job_id = l.job_id

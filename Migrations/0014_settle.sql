@@ -27,7 +27,7 @@ BEGIN
         WHERE c.idempotency_key IS NULL OR c.id IN (SELECT k.job_id FROM keyed k)
     ), queues AS MATERIALIZED (
         SELECT d.*, insp.queue_of(d.region, d.lane, d.partner_id) AS id
-        FROM (SELECT DISTINCT f.region, f.lane, f.partner_id FROM fresh f) d
+        FROM (SELECT DISTINCT f.region, f.lane, f.partner_id FROM fresh f ORDER BY 1, 2, 3) d
     ), placed AS MATERIALIZED (
         SELECT f.n, f.id, f.run_at, q.id AS queue FROM fresh f JOIN queues q USING (region, lane, partner_id)
     ), jobs AS (

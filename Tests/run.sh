@@ -62,6 +62,9 @@ if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
     exit 1
 fi
 passed=$((passed + 1))
+if [ -z "$filter" ]; then
+    check "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
+fi
 
 # Counts the tests that ended so, by Swift Testing's lines. The log may hold any bytes; cases of a test do not count.
 count() {

@@ -40,6 +40,26 @@ public final class ClaimedJob: Sendable {
     }
 }
 
+extension ClaimedJob {
+    private struct ReviewKey: Decodable { var review: ReviewPolicy }
+    private struct Outcome: Decodable {
+        struct Decision: Decodable { var type: DecisionType }
+        var decision: Decision
+    }
+
+    /// Whether a result must wait for a person: what the payload demands, and what was decided.
+    ///
+    /// The database names a review only in payloads of jobs that may need one, so for all others this is one look for a
+    /// word in a short text.
+    func waitsForReview(with output: Data) -> Bool {
+        guard self.payload.range(of: Data(#""review""#.utf8)) != nil,
+            let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review,
+            let decision = try? JSONDecoder().decode(Outcome.self, from: output).decision.type
+        else { return false }
+        return policy.holds(decision)
+    }
+}
+
 /// One input of a job.
 public struct JobPart: Sendable {
     /// Where the bytes are.

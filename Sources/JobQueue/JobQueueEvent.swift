@@ -9,6 +9,8 @@ public enum JobQueueEvent: Sendable {
     case started(job: String, attempt: Int)
     /// Finished with a result; seconds since it was claimed.
     case finished(job: String, attempt: Int, seconds: Double)
+    /// Decided, and waiting for a person; seconds since it was claimed.
+    case heldForReview(job: String, attempt: Int, seconds: Double)
     case retried(job: String, attempt: Int, error: InspectError, after: Double)
     case givenUp(job: String, attempt: Int, error: InspectError)
     /// Returned to the queue with the attempt refunded.
@@ -28,6 +30,8 @@ public enum JobQueueEvent: Sendable {
     case rescued(requeued: Int, givenUp: Int, workers: Int)
     case swept(Int)
     case expired(Int)
+    /// Retention removed so many jobs' parts and results, and so many partitions of jobs.
+    case purged(parts: Int, results: Int, partitions: Int)
     case stopping(running: Int)
     case stopped
 }

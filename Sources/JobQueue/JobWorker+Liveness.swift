@@ -74,7 +74,12 @@ extension JobWorker {
                     .databaseUnavailable(
                         role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
             }
-            try? await Task.sleep(for: .seconds(pause))
+            // Until then, unless somebody asks: a job was cancelled, or the worker is to drain.
+            await withTaskCancellationHandler {
+                await self.control.wait(timeout: pause)
+            } onCancel: {
+                self.control.notify()
+            }
         }
         await source.close()
     }
@@ -99,12 +104,6 @@ extension JobWorker {
         let wasSuspended = self.state.withLock { state -> Bool in
             state.lastHeartbeat = sent
             state.floors.set(weights: weights)
-            state.floors.forgetNewest()
-            // The lowest of the leases that are left, or where the heartbeat before this one stood: a
-            // claim that had drawn its fences by then has long been committed or given up.
-            let running = state.running.values.lazy.map(\.job.fence).min() ?? .max
-            state.fenceFloor = max(floor, min(leases.values.min() ?? .max, running, state.lastFence))
-            state.lastFence = fence
             defer { state.isSuspended = false }
             return state.isSuspended
         }
@@ -114,14 +113,27 @@ extension JobWorker {
         }
         // Running here since before the question, but no lease there: cancelled, or taken back.
         self.drop { job in before[job.id] == job.fence && leases[job.id] != job.fence }
-        self.adopt(leases)
+        // What follows reasons from the time between two heartbeats, which is none if somebody asked for one.
+        let turn = Duration.seconds(self.configuration.heartbeatInterval * 0.9)
+        let isRegular = self.state.withLock { state -> Bool in
+            if let last = state.lastRegularBeat, sent - last < turn { return false }
+            state.lastRegularBeat = sent
+            state.floors.forgetNewest()
+            // The lowest of the leases that are left, or where the heartbeat before this one stood: a
+            // claim that had drawn its fences by then has long been committed or given up.
+            let running = state.running.values.lazy.map(\.job.fence).min() ?? .max
+            state.fenceFloor = max(floor, min(leases.values.min() ?? .max, running, state.lastFence))
+            state.lastFence = fence
+            return true
+        }
+        if isRegular { self.adopt(leases) }
         if try row.bool("draining") { self.stop() }
     }
 
     /// Hands back leases that nobody here works on: their claim was committed, but its answer was lost.
     ///
     /// One that is seen for the first time may be a claim whose answer is still on its way, so it is left until the next
-    /// heartbeat.
+    /// regular heartbeat.
     private func adopt(_ leases: [Int64: Int64]) {
         let hasWrites = self.state.withLock { state -> Bool in
             let unknown = leases.filter { job, fence in
@@ -204,12 +216,20 @@ extension JobWorker {
                 let connection = try await PostgresConnection.connect(
                     self.configuration.listenURL ?? self.configuration.databaseURL, options: options)
                 let stream = try await connection.listen("insp_ready")
+                try await connection.execute("LISTEN insp_control")
                 backoff.reset()
                 // What was announced while nobody listened.
                 self.hint()
+                self.control.notify()
                 let check = Task { await Self.check(connection) }
                 await withTaskCancellationHandler {
-                    for await notification in stream where lanes.contains(notification.payload) { self.hint() }
+                    for await notification in stream {
+                        if notification.channel == "insp_control" {
+                            self.obey(notification.payload)
+                        } else if lanes.contains(notification.payload) {
+                            self.hint()
+                        }
+                    }
                 } onCancel: {
                     check.cancel()
                     Task { await connection.close() }
@@ -225,6 +245,17 @@ extension JobWorker {
                         role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
                 try? await Task.sleep(for: .seconds(wait))
             }
+        }
+    }
+
+    /// What is asked of one worker (to drop a job, to drain) is seen by its next heartbeat, so that comes at once; what is
+    /// asked of all (a limit, a lane's weight) by the next heartbeat or claim.
+    private func obey(_ worker: String) {
+        if worker == "*" {
+            self.control.notify()
+            self.hint()
+        } else if let id = self.state.withLock({ $0.identity?.id }), worker == "\(id)" {
+            self.control.notify()
         }
     }
 

@@ -4,15 +4,26 @@ internal import Postgres
 extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its lock does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions }
+        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions, purge }
 
         var kind: Kind
         /// Key of the advisory lock: "insp" in ASCII, then a number.
         var lock: Int64
         var sql: String
-        var parameters: [PostgresValue] = []
+        var parameters: [PostgresValue]
+        /// Seconds between two rounds.
         var interval: Double
+        let shortest: Double
         var lastRun: ContinuousClock.Instant?
+
+        init(_ kind: Kind, lock: Int64, every seconds: Double, _ sql: String, _ parameters: [PostgresValue] = []) {
+            self.kind = kind
+            self.lock = lock
+            self.sql = sql
+            self.parameters = parameters
+            self.interval = seconds
+            self.shortest = seconds
+        }
     }
 
     /// Looks after delayed jobs, dead workers, stragglers and partitions. There is no leader to lose: each round of each
@@ -23,19 +34,16 @@ extension JobWorker {
         let rescue: [PostgresValue] = [
             .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
         ]
+        let rescueSQL = "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => "
         var duties = [
-            Duty(kind: .promote, lock: 0x696e_7370_0000_0010, sql: "SELECT insp.promote()", interval: tick),
-            Duty(
-                kind: .rescue, lock: 0x696e_7370_0000_0011,
-                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => false)",
-                parameters: rescue, interval: tick),
-            Duty(
-                kind: .orphans, lock: 0x696e_7370_0000_0015,
-                sql: "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => true)",
-                parameters: rescue, interval: 10),
-            Duty(kind: .expire, lock: 0x696e_7370_0000_0012, sql: "SELECT insp.expire()", interval: 5),
-            Duty(kind: .sweep, lock: 0x696e_7370_0000_0013, sql: "SELECT insp.sweep()", interval: 5),
-            Duty(kind: .partitions, lock: 0x696e_7370_0000_0014, sql: "SELECT insp.ensure_partitions()", interval: 60),
+            Duty(.promote, lock: 0x696e_7370_0000_0010, every: tick, "SELECT insp.promote()"),
+            Duty(.rescue, lock: 0x696e_7370_0000_0011, every: tick, rescueSQL + "false)", rescue),
+            Duty(.orphans, lock: 0x696e_7370_0000_0015, every: 10, rescueSQL + "true)", rescue),
+            Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "SELECT insp.expire()"),
+            Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "SELECT insp.sweep()"),
+            Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "SELECT insp.ensure_partitions()"),
+            // Last: it is what can wait, and what may take a while.
+            Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "SELECT * FROM insp.purge()"),
         ]
         var backoff = Backoff()
         while !Task.isCancelled {
@@ -45,6 +53,8 @@ extension JobWorker {
                 for index in duties.indices {
                     let start = ContinuousClock.now
                     if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
+                    // Also if it fails: it must not come before everything else again and again.
+                    duties[index].lastRun = start
                     let (lock, statement) = (
                         duties[index].lock, PostgresStatement(duties[index].sql, duties[index].parameters)
                     )
@@ -53,16 +63,15 @@ extension JobWorker {
                         guard try gotLock[0].bool(0) else { return nil }
                         return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
                     }
-                    duties[index].lastRun = start
-                    // What looks below the floors wades through whatever VACUUM cannot remove: the longer it takes, the
-                    // less often it is done.
+                    // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less
+                    // often it is done.
                     let seconds = (ContinuousClock.now - start).seconds
-                    switch duties[index].kind {
-                    case .sweep: duties[index].interval = max(5, 20 * seconds)
-                    case .orphans: duties[index].interval = max(10, 20 * seconds)
-                    case .promote, .rescue, .expire, .partitions: break
+                    duties[index].interval = max(duties[index].shortest, 10 * seconds)
+                    if let row {
+                        try self.tell(duties[index].kind, row)
+                        // A backlog is worked off in pieces, with the other duties between them.
+                        if duties[index].kind == .purge, try row.bool("more") { duties[index].lastRun = nil }
                     }
-                    if let row { try self.tell(duties[index].kind, row) }
                 }
                 backoff.reset()
             } catch is CancellationError {
@@ -87,13 +96,22 @@ extension JobWorker {
             }
             return
         }
+        if duty == .purge {
+            let (parts, results, partitions) = (
+                Int(try row.int("parts")), Int(try row.int("results")), Int(try row.int("partitions"))
+            )
+            if parts + results + partitions > 0 {
+                self.report(.purged(parts: parts, results: results, partitions: partitions))
+            }
+            return
+        }
         let count = Int(try row.int(0))
         guard count > 0 else { return }
         switch duty {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .partitions: break
+        case .rescue, .orphans, .partitions, .purge: break
         }
     }
 }

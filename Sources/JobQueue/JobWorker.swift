@@ -15,6 +15,8 @@ public final class JobWorker: Sendable {
     let state: Mutex<WorkerState>
     /// Each wakes one pump.
     let signals: [Signal]
+    /// Brings the next heartbeat forward.
+    let control = Signal()
     let auxiliary: ReconnectingConnection
 
     public init(
@@ -92,9 +94,12 @@ public final class JobWorker: Sendable {
     /// Turns a job's outcome into the write that ends its lease; the slot is free from here on.
     func conclude(_ job: ClaimedJob, _ outcome: Result<Data, any Error>) {
         let now = ContinuousClock.now
+        // Before the lock is taken: only jobs that name a review cost more than a glance.
+        let waits = if case .success(let output) = outcome { job.waitsForReview(with: output) } else { false }
         let kind: (WorkerState.Disposition) -> QueueWrite.Kind? = { disposition in
             switch (outcome, disposition) {
             case (_, .lost): return nil
+            case (.success(let output), _) where waits: return .holdForReview(StorableJSON.text(output))
             case (.success(let output), _): return .finish(StorableJSON.text(output))
             case (.failure, .handBack): return .handBack
             case (.failure, .overdue):

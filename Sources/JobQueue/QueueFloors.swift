@@ -29,6 +29,9 @@ struct QueueFloors: Sendable {
     /// The queues of each lane in the order of partners, who take turns.
     private var rings: [Int: [Queue]] = [:]
     private var floors: [Int: Int64] = [:]
+    /// Behind the last job that was claimed from each queue. Looks at busy queues alone begin here: what lies between a
+    /// floor and this is mostly claimed, and the frequent looks need not wade through it.
+    private var fronts: [Int: Int64] = [:]
     /// The queue that was served last, by lane: the next look starts behind it.
     private var lastServed: [Int: Queue] = [:]
     /// Queues that gave jobs at the last look at them.
@@ -91,24 +94,22 @@ struct QueueFloors: Sendable {
     ///
     /// - Parameters:
     ///   - limit: Jobs wanted.
-    ///   - onlyActive: Leave out queues that were empty at the last look.
+    ///   - onlyActive: Leave out queues that were empty at the last look. A look at everything keeps a share for every
+    ///     lane, or those that are busy would use it up before the others are looked at.
     func plan(limit: Int, onlyActive: Bool) -> [Look] {
-        var activeCounts: [Int: Int] = [:]
+        var busy: [Int: Int] = [:]
         for id in self.active {
-            if let queue = self.queues[id] { activeCounts[queue.lane, default: 0] += 1 }
+            if let queue = self.queues[id] { busy[queue.lane, default: 0] += 1 }
         }
-        let order = self.lanes.sorted {
-            let (one, other) = (activeCounts[$0] != nil, activeCounts[$1] != nil)
-            if one != other { return one }
-            return (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1)
-        }
-        let weight = activeCounts.keys.reduce(0) { $0 + (self.weights[$1] ?? 1) }
+        let served = self.lanes.filter { self.rings[$0] != nil && (!onlyActive || busy[$0] != nil) }
+            .sorted { (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1) }
+        let weight = served.reduce(0) { $0 + (self.weights[$1] ?? 1) }
         var looks: [Look] = []
-        for lane in order {
-            guard let ring = self.rings[lane] else { continue }
-            // A fair share for each busy lane and, in it, for each busy partner; the rest follows with the next claim.
-            let share = weight > 0 ? (Double(limit) * (self.weights[lane] ?? 1) / weight).rounded(.up) : Double(limit)
-            let cap = min(limit, max(1, Int((share / Double(max(1, activeCounts[lane] ?? 1))).rounded(.up))))
+        for lane in served {
+            let ring = self.rings[lane] ?? []
+            // A fair share for each lane and, in it, for each busy partner; the rest follows with the next claim.
+            let share = (Double(limit) * (self.weights[lane] ?? 1) / weight).rounded(.up)
+            let cap = max(1, Int((share / Double(max(1, busy[lane] ?? 1))).rounded(.up)))
             let first =
                 self.lastServed[lane].flatMap { last in
                     ring.firstIndex { ($0.partner, $0.region) > (last.partner, last.region) }
@@ -116,7 +117,8 @@ struct QueueFloors: Sendable {
             for offset in ring.indices {
                 let queue = ring[(first + offset) % ring.count]
                 if onlyActive && !self.active.contains(queue.id) { continue }
-                looks.append(Look(queue: queue.id, floor: self.floors[queue.id] ?? 0, cap: cap))
+                let floor = (onlyActive ? self.fronts[queue.id] : nil) ?? self.floors[queue.id] ?? 0
+                looks.append(Look(queue: queue.id, floor: floor, cap: min(limit, cap)))
             }
         }
         return looks
@@ -143,7 +145,9 @@ struct QueueFloors: Sendable {
             let count = counts[look.queue] ?? 0
             if count > 0 {
                 self.active.insert(look.queue)
-                self.raise(look.queue, to: (last[look.queue] ?? 0) - Self.slack)
+                let seq = last[look.queue] ?? 0
+                self.raise(look.queue, to: seq - Self.slack)
+                self.fronts[look.queue] = max(self.fronts[look.queue] ?? 0, seq + 1)
                 // The last in the order asked for, not the highest.
                 if let queue = self.queues[look.queue] { self.lastServed[queue.lane] = queue }
             }

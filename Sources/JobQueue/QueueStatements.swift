@@ -59,10 +59,18 @@ enum QueueStatements {
     static func writes(_ batch: [QueueWrite]) -> [(statement: PostgresStatement, writes: [QueueWrite])] {
         var statements: [(PostgresStatement, [QueueWrite])] = []
         var finishing: Set<Int64> = []
+        var held: [QueueWrite] = []
         for write in batch {
-            if case .finish = write.kind { finishing.insert(write.job.id) }
+            switch write.kind {
+            case .finish: finishing.insert(write.job.id)
+            case .holdForReview: held.append(write)
+            default: break
+            }
         }
-        let stepsAlone = batch.filter { !$0.endsLease && !finishing.contains($0.job.id) }
+        let holding = Set(held.map(\.job.id))
+        let stepsAlone = batch.filter {
+            !$0.endsLease && !finishing.contains($0.job.id) && !holding.contains($0.job.id)
+        }
         if !stepsAlone.isEmpty {
             let arrays = self.stepArrays(stepsAlone)
             statements.append(
@@ -81,6 +89,18 @@ enum QueueStatements {
                         [self.jobs(finishes), self.fences(finishes), .textArray(outputs)] + steps), finishes
                 ))
         }
+        if !held.isEmpty {
+            let outputs = held.map { write -> String? in
+                if case .holdForReview(let output) = write.kind { output } else { nil }
+            }
+            let steps = self.stepArrays(batch.filter { !$0.endsLease && holding.contains($0.job.id) })
+            statements.append(
+                (
+                    PostgresStatement(
+                        "SELECT * FROM insp.hold_for_review($1, $2, $3, $4, $5, $6, $7)",
+                        [self.jobs(held), self.fences(held), .textArray(outputs)] + steps), held
+                ))
+        }
         var givenUp: [QueueWrite] = []
         var giveUps: [InspectError] = []
         var retried: [QueueWrite] = []
@@ -88,7 +108,7 @@ enum QueueStatements {
         var handedBack: [QueueWrite] = []
         for write in batch {
             switch write.kind {
-            case .step, .finish: break
+            case .step, .finish, .holdForReview: break
             case .giveUp(let error):
                 givenUp.append(write)
                 giveUps.append(error)

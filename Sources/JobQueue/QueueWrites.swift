@@ -9,6 +9,8 @@ struct QueueWrite: Sendable {
         case step(JobStatus, String)
         /// The job's result: 128.
         case finish(String)
+        /// The job's result, decided but to be confirmed by a person: 64.
+        case holdForReview(String)
         case giveUp(InspectError)
         case retry(InspectError, after: Double)
         /// Back to the queue, with the attempt refunded.

@@ -40,11 +40,13 @@ struct WorkerState: Sendable {
     var isSuspended = false
     var lastHeartbeat = ContinuousClock.now
     var stoppingSince: ContinuousClock.Instant?
-    /// Leases that the last heartbeat found and nobody here knew.
+    /// The last heartbeat that came in its turn, not because somebody asked.
+    var lastRegularBeat: ContinuousClock.Instant?
+    /// Leases that it found and nobody here knew.
     var unknownLeases: [Int64: Int64] = [:]
     /// No lease of this worker has a lower fence.
     var fenceFloor: Int64 = 0
-    /// The last fence that had been given out at the last heartbeat.
+    /// The last fence that had been given out at that heartbeat.
     var lastFence: Int64 = 0
 
     struct Outbox: Sendable {

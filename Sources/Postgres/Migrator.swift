@@ -1,6 +1,7 @@
 internal import Foundation
 
-/// Applies the numbered scripts of a folder, each in a transaction of its own, in the order of their names.
+/// Applies the numbered scripts of a folder in the order of their names, all that are missing in one transaction: a fleet at
+/// work never meets the half of an upgrade.
 ///
 /// Safe when many processes run it at once: one works, the others wait on an advisory lock and find nothing left to do.
 /// A script that was applied must not change afterwards; its digest is kept and compared.
@@ -31,42 +32,55 @@ public struct Migrator: Sendable {
         -> [String]
     {
         let scripts = try self.scripts()
+        for attempt in 1... {
+            do {
+                return try await connection.transaction { connection in
+                    try Self.apply(scripts, on: connection, waitingUpTo: wait)
+                }
+            } catch let error as PostgresError where error.sqlState == "40P01" && attempt < 5 {
+                // A deadlock with the work of a running fleet: nothing was changed.
+                try await Task.sleep(for: .milliseconds(200 * attempt))
+            }
+        }
+        return []
+    }
+
+    private static func apply(
+        _ scripts: [Script], on connection: isolated PostgresConnection, waitingUpTo wait: Duration
+    ) throws -> [String] {
+        // Held to the end of the transaction: works through a pooler, and ends with a killed process.
+        _ = try connection.query("SELECT pg_advisory_xact_lock($1)", [.int(Self.lock)], timeout: wait)
+        try connection.execute(
+            """
+            CREATE TABLE IF NOT EXISTS public.insp_migration (
+                name text PRIMARY KEY,
+                sha256 text NOT NULL,
+                applied_at timestamptz NOT NULL DEFAULT now()
+            );
+            COMMENT ON TABLE public.insp_migration IS 'inspectd: scripts of Migrations/ that were applied'
+            """)
         var applied: [String] = []
         for script in scripts {
-            let isNew = try await connection.transaction { connection in
-                // Held to the end of the transaction: works through a pooler, and ends with a killed process.
-                _ = try connection.query("SELECT pg_advisory_xact_lock($1)", [.int(Self.lock)], timeout: wait)
-                try connection.execute(
-                    """
-                    CREATE TABLE IF NOT EXISTS public.insp_migration (
-                        name text PRIMARY KEY,
-                        sha256 text NOT NULL,
-                        applied_at timestamptz NOT NULL DEFAULT now()
-                    );
-                    COMMENT ON TABLE public.insp_migration IS 'inspectd: scripts of Migrations/ that were applied'
-                    """)
-                let rows = try connection.query(
-                    """
-                    SELECT m.sha256, encode(sha256(convert_to($2, 'UTF8')), 'hex') AS now
-                    FROM (SELECT 1) one LEFT JOIN public.insp_migration m ON m.name = $1
-                    """, [.text(script.name), .text(script.sql)])
-                if let known = try rows[0].optionalString("sha256") {
-                    guard try rows[0].string("now") == known else {
-                        throw PostgresError(.migration, "\(script.name) was changed after it was applied")
-                    }
-                    return false
+            let rows = try connection.query(
+                """
+                SELECT m.sha256, encode(sha256(convert_to($2, 'UTF8')), 'hex') AS now
+                FROM (SELECT 1) one LEFT JOIN public.insp_migration m ON m.name = $1
+                """, [.text(script.name), .text(script.sql)])
+            if let known = try rows[0].optionalString("sha256") {
+                guard try rows[0].string("now") == known else {
+                    throw PostgresError(.migration, "\(script.name) was changed after it was applied")
                 }
-                _ = try connection.query(
-                    "INSERT INTO public.insp_migration (name, sha256) VALUES ($1, $2)",
-                    [.text(script.name), .text(try rows[0].string("now"))])
-                do {
-                    try connection.execute(script.sql, timeout: .seconds(600))
-                } catch let error as PostgresError {
-                    throw PostgresError(error.code, sqlState: error.sqlState, "\(script.name): \(error.message)")
-                }
-                return true
+                continue
             }
-            if isNew { applied.append(script.name) }
+            _ = try connection.query(
+                "INSERT INTO public.insp_migration (name, sha256) VALUES ($1, $2)",
+                [.text(script.name), .text(try rows[0].string("now"))])
+            do {
+                try connection.execute(script.sql, timeout: .seconds(3600))
+            } catch let error as PostgresError {
+                throw PostgresError(error.code, sqlState: error.sqlState, "\(script.name): \(error.message)")
+            }
+            applied.append(script.name)
         }
         return applied
     }

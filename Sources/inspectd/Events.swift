@@ -18,6 +18,10 @@ enum Events {
             log.info(
                 "job finished",
                 ["job": .string(job), "attempt": .integer(Int64(attempt)), "seconds": .double(seconds)])
+        case .heldForReview(let job, let attempt, let seconds):
+            log.info(
+                "job waits for a review",
+                ["job": .string(job), "attempt": .integer(Int64(attempt)), "seconds": .double(seconds)])
         case .retried(let job, let attempt, let error, let after):
             log.warning(
                 "job will be retried",
@@ -50,6 +54,13 @@ enum Events {
                 ])
         case .swept(let count): log.info("stragglers swept", ["count": .integer(Int64(count))])
         case .expired(let count): log.info("jobs expired", ["count": .integer(Int64(count))])
+        case .purged(let parts, let results, let partitions):
+            log.info(
+                "retention",
+                [
+                    "parts": .integer(Int64(parts)), "results": .integer(Int64(results)),
+                    "partitions": .integer(Int64(partitions)),
+                ])
         case .stopping(let running): log.info("worker stopping", ["running": .integer(Int64(running))])
         case .stopped: log.info("queue worker stopped")
         }

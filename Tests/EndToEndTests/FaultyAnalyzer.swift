@@ -2,13 +2,27 @@ import Foundation
 
 /// The misbehaving analyzer as an executable without options of its own, since a worker passes it the real one's.
 enum FaultyAnalyzer {
-    /// Writes a script that starts `faulty-analyzer` with options; stages without a fault find nothing in the pictures.
-    static func script(_ options: String) throws -> String {
+    /// A face picture in which no face was found: REJECTED.
+    static let noFace = {
+        let image =
+            #"{"format": "PNG", "width": 96, "height": 96, "orientation": 1, "storedWidth": 96, "storedHeight": 96}"#
+        return (
+            acquired: #"{"images": {"FACE": \#(image)}, "cpuMs": 0}"#,
+            face: #"{"pictures": {"FACE": {"faces": [], "image": \#(image)}}, "cpuMs": 0}"#
+        )
+    }()
+
+    /// Writes a script that starts `faulty-analyzer` with options; stages without a fault answer with these facts, by
+    /// default that nothing is in the pictures.
+    static func script(
+        _ options: String,
+        facts: (acquired: String, face: String) = (#"{"images": {}, "cpuMs": 0}"#, #"{"pictures": {}, "cpuMs": 0}"#)
+    ) throws -> String {
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("analyzer-\(UUID().uuidString)")
         let text = """
             #!/bin/sh
             exec '\(Program.faultyAnalyzer)' \(options) \\
-                --reply 'acquired={"images": {}, "cpuMs": 0}' --reply 'face={"pictures": {}, "cpuMs": 0}'
+                --reply 'acquired=\(facts.acquired)' --reply 'face=\(facts.face)'
 
             """
         try Data(text.utf8).write(to: script)

@@ -143,7 +143,7 @@ import Testing
         #expect(try await fixture.count("insp.part") == 0)
         let codes = Set(Self.refusals.map(\.code))
         let untested = ErrorCode.allCases.filter {
-            $0.sqlState < "IN040" && !codes.contains($0) && ![.idempotencyConflict, .jobUnknown].contains($0)
+            $0.sqlState < "IN030" && !codes.contains($0) && ![.idempotencyConflict, .jobUnknown].contains($0)
         }
         #expect(untested.isEmpty)
     }

@@ -29,6 +29,12 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case jobUnknown = "JOB_UNKNOWN"
 
+    // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`.
+    case jobNotFinished = "JOB_NOT_FINISHED"
+    case partsPurged = "PARTS_PURGED"
+    case reviewNotDue = "REVIEW_NOT_DUE"
+    case reviewInvalid = "REVIEW_INVALID"
+
     // What ends or delays a job that was accepted.
     case partUnreachable = "PART_UNREACHABLE"
     case partNotFound = "PART_NOT_FOUND"
@@ -120,6 +126,12 @@ extension ErrorCode {
         case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
         case .idempotencyConflict: refusal("IN023", "the idempotency key was used before with another request")
         case .jobUnknown: refusal("IN024", "no job of that id exists", jumio: "J00000")
+
+        case .jobNotFinished: refusal("IN030", "the job is not finished", jumio: "J00000")
+        case .partsPurged: refusal("IN031", "the job's parts were removed", jumio: "J00000")
+        case .reviewNotDue: refusal("IN032", "the job does not wait for a review", jumio: "J00000")
+        case .reviewInvalid:
+            refusal("IN033", "the review's decision or label is none that a review can have")
 
         case .partUnreachable:
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")

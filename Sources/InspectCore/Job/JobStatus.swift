@@ -15,7 +15,7 @@ public enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
     case face = 16
     /// Liveness analysis is stored.
     case liveness = 32
-    /// The decision is stored but waits for the manual review that the workflow asks for.
+    /// The decision is stored but waits for the review that the request or its partner asks for (``ReviewPolicy``).
     case decided = 64
     /// Final and immutable; the callback was put into the outbox in the same transaction.
     case finished = 128
@@ -27,8 +27,8 @@ extension JobStatus {
     /// Whether a worker stores a result of its own for this status before the job is finished.
     public var isStage: Bool {
         switch self {
-        case .queued, .started, .finished: false
-        case .acquired, .document, .face, .liveness, .decided: true
+        case .queued, .started, .decided, .finished: false
+        case .acquired, .document, .face, .liveness: true
         }
     }
 }

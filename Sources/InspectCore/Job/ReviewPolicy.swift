@@ -1,0 +1,22 @@
+/// Which decisions wait for a person before they become final: the payload's key `review`, or the partner's.
+///
+/// NOT_EXECUTED never waits, for nothing was decided that a person could confirm.
+public enum ReviewPolicy: String, Codable, Sendable, CaseIterable {
+    case never
+    /// REJECTED.
+    case rejected
+    /// WARNING and REJECTED.
+    case warning
+    /// PASSED, WARNING and REJECTED.
+    case always
+
+    /// Whether a job with this decision waits.
+    public func holds(_ decision: DecisionType) -> Bool {
+        switch (self, decision) {
+        case (.never, _), (_, .notExecuted): false
+        case (.rejected, .rejected), (.warning, .rejected), (.warning, .warning): true
+        case (.rejected, _), (.warning, .passed): false
+        case (.always, _): true
+        }
+    }
+}

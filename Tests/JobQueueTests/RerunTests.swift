@@ -1,0 +1,107 @@
+import Foundation
+import InspectCore
+import JobQueue
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct RerunTests {
+    private static let payload = Data(
+        #"{"partner":"acme","workflow":"id_identity","lane":"urgent","region":"EU","userReference":"u1","review":"never"}"#
+            .utf8)
+
+    private func drain(_ fixture: QueueFixture, _ handler: ClosureHandler = ClosureHandler()) async throws {
+        var configuration = fixture.configuration()
+        configuration.region = "EU"
+        configuration.drains = true
+        try await JobWorker(configuration, handler: handler).run()
+    }
+
+    private func rerun(_ fixture: QueueFixture, _ id: String) async throws -> String {
+        try await fixture.admin.query("SELECT insp.rerun($1)", [.text(id)])[0].string(0)
+    }
+
+    @Test func `A finished job runs again as a new job with the same request and parts`() async throws {
+        let fixture = try await QueueFixture()
+        let parts: [PartKind: [Data]] = [.front: [Data("front".utf8)], .face: [Data("face".utf8)]]
+        let old = try await fixture.client.enqueue(payload: Self.payload, parts: parts)
+        let early = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, old) }
+        #expect(early?.sqlState == ErrorCode.jobNotFinished.sqlState)
+        try await self.drain(fixture, ClosureHandler { _, _ in throw InspectError(.corruptImage) })
+        #expect(try await fixture.count("insp.v_dead WHERE id = '\(old)' AND resolved_at IS NULL") == 1)
+
+        let new = try await self.rerun(fixture, old)
+        #expect(new != old)
+        #expect(try await fixture.count("insp.v_dead WHERE resolved_by = session_user AND resolved_at <= now()") == 1)
+        let seen = Mutex<[Data]>([])
+        try await self.drain(
+            fixture,
+            ClosureHandler { _, context in
+                for part in try await context.parts() {
+                    if case .bytes(let bytes) = part.source { seen.withLock { $0.append(bytes) } }
+                }
+                return ClosureHandler.passed
+            })
+        #expect(seen.withLock { $0 } == [Data("face".utf8), Data("front".utf8)])
+        let result = try await fixture.result(of: new)
+        #expect(result["rerunOf"] as? String == old)
+        #expect(result["userReference"] as? String == "u1")
+        #expect((result["decision"] as? [String: Any])?["type"] as? String == "PASSED")
+        #expect(try await fixture.result(of: old)["rerunOf"] == nil)
+        #expect(try await fixture.errorCode(of: old) == "CORRUPT_IMAGE")
+        #expect(
+            try await fixture.count(
+                """
+                insp.job a JOIN insp.job b ON a.id < b.id AND (a.partner_id, a.lane, a.region, a.endpoint_id)
+                    = (b.partner_id, b.lane, b.region, b.endpoint_id) AND b.expires_at > a.expires_at
+                """) == 1)
+        #expect(
+            try await fixture.count("insp.v_operator_events WHERE action = 'rerun' AND detail ->> 'as' = '\(new)'") == 1
+        )
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `Two reruns at once are two jobs, and one of a purged or disabled one is refused`() async throws {
+        let fixture = try await QueueFixture()
+        let old = try await fixture.client.enqueue(payload: Self.payload, parts: [.front: [Data("front".utf8)]])
+        #expect(try await fixture.client.cancel(old))
+        let ids = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let connection = try await fixture.database.connect()
+                    let id = try await connection.query("SELECT insp.rerun($1)", [.text(old)])[0].string(0)
+                    await connection.close()
+                    return id
+                }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(ids.count == 4)
+        try await self.drain(fixture)
+        #expect(try await fixture.count("insp.part WHERE bytes = 'front'") == 5)
+        #expect(try await fixture.violations().isEmpty)
+        try await fixture.admin.execute(
+            "UPDATE insp.part SET bytes = NULL WHERE job_id = (SELECT min(id) FROM insp.job)")
+        let purged = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, old) }
+        #expect(purged?.sqlState == ErrorCode.partsPurged.sqlState)
+        try await fixture.admin.execute("UPDATE insp.partner SET enabled = false")
+        let disabled = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, ids.first!) }
+        #expect(disabled?.sqlState == ErrorCode.partnerDisabled.sqlState)
+    }
+
+    @Test func `A given-up job is resolved without a rerun, once`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        var configuration = fixture.configuration()
+        configuration.drains = true
+        try await JobWorker(configuration, handler: ClosureHandler { _, _ in throw InspectError(.corruptImage) }).run()
+        let sql = "SELECT insp.resolve_dead('\(id)', 'their scanner is broken')"
+        #expect(try await fixture.admin.query(sql)[0].bool(0))
+        #expect(try await !fixture.admin.query(sql)[0].bool(0))
+        #expect(
+            try await fixture.count(
+                "insp.v_operator_events WHERE action = 'resolve_dead' AND detail ->> 'note' LIKE 'their%'") == 1)
+        #expect(try await fixture.count("insp.v_partner WHERE given_up = 0") == 1)
+    }
+}

@@ -1,0 +1,213 @@
+"""Runs every block of deploy/OPERATING.md as printed, in one psql session with deploy/psqlrc, against a real database and a
+real worker that have one of everything the manual speaks of; then looks at what came of it.
+
+Usage: Tests/operating.py INSPECTD     the built program; INSPECTD_TEST_DATABASE_URL names a server, else one is started
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from pathlib import Path
+from random import Random
+from struct import pack
+
+ROOT = Path(__file__).resolve().parent.parent
+PSQLRC = ROOT / "deploy/psqlrc"
+# What each block must show for it to have done anything; keyed by its heading.
+SHOWN = {
+    "See how it goes": ["normal", "live", "bank"],
+    "Why do jobs wait?": ["the partner's limit: 1 running", '"status": 1'],
+    "Pause and resume": ["partner bank: paused", "the partner is paused: they asked us to wait", "lane bulk: resumed",
+                         "all lanes: paused", "all lanes: resumed"],
+    "Limit a partner, weigh the lanes": ["at most 20 running, 5 a second in bursts of 10", "lane urgent: weight 16"],
+    "A poison job": ["UNSUPPORTED_FORMAT"],
+    "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"'],
+    "What holds back vacuum": ["pg_terminate_backend", "idle in transaction"],
+    "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
+    "Empty a worker": ["draining"],
+    "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
+                     "resolve_dead", "review", "set_retention", "erase", "drain_worker"],
+}
+
+
+def picture():
+    """A PNG of noise: it decodes, and nobody is in it."""
+    random, side = Random(7), 96
+    rows = b"".join(b"\0" + random.randbytes(side * 3) for _ in range(side))
+
+    def chunk(kind, data):
+        return pack(">I", len(data)) + kind + data + pack(">I", zlib.crc32(kind + data))
+
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def blocks(path):
+    """The manual's blocks in order: heading, language, text."""
+    heading, found, lines, language = "", [], [], None
+    for line in path.read_text().splitlines():
+        if language is None and line.startswith("## "):
+            heading = line[3:]
+        elif language is None and line.startswith("```"):
+            language, lines = line[3:], []
+        elif line.startswith("```"):
+            found.append((heading, language, "\n".join(lines)))
+            language = None
+        elif language is not None:
+            lines.append(line)
+    return found
+
+
+class Site:
+    """A database, a worker, and one of everything."""
+
+    def __init__(self, program, server, folder):
+        self.program, self.folder, self.processes = program, folder, []
+        name = f"operating_{os.getpid()}"
+        subprocess.run(["psql", "-Xqc", f"CREATE DATABASE {name}", server], check=True)
+        self.url = re.sub(r"^(postgres(?:ql)?://[^/]*/)[^?]*", rf"\g<1>{name}", server)
+        self.env = {**os.environ, "INSPECTD_DATABASE_URL": self.url}
+        subprocess.run([program, "migrate"], env=self.env, check=True, stdout=subprocess.DEVNULL)
+
+    def sql(self, text):
+        command = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", text, self.url]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, env=self.env, **options)
+        self.processes.append(process)
+        return process
+
+    def wait(self, condition, seconds=20):
+        deadline = time.monotonic() + seconds
+        while self.sql(f"SELECT {condition}") != "t":
+            assert time.monotonic() < deadline, f"never came true: {condition}"
+            time.sleep(0.1)
+
+    def end(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def silent_server():
+    """Takes connections and never answers: a part from there keeps its job running."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    taken = []
+
+    def serve():
+        while True:
+            taken.append(listener.accept())
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def furnish(site):
+    port, face = silent_server(), picture().hex()
+    site.sql("SELECT insp.create_partner('bank', 'http://127.0.0.1:1/gone', true, true)")
+    site.worker = site.start([site.program, "worker", "--slots", "1", "--log-level", "error"],
+                             stderr=open(site.folder / "worker.log", "w"))
+    liveness = '{"partner": "bank", "workflow": "liveness", "review": "%s"}'
+    site.sql(f"SELECT insp.enqueue('{liveness % 'never'}', face => '\\x{face}')")
+    site.sql(f"SELECT insp.enqueue('{liveness % 'rejected'}', face => '\\x{face}')")
+    for _ in range(2):
+        site.sql(f"SELECT insp.enqueue('{liveness % 'always'}', face => 'poison')")
+    site.wait("count(*) = 3 AND (SELECT count(*) FROM insp.v_review) = 1 FROM insp.job WHERE status = 128")
+    slow = ('{"partner": "bank", "workflow": "liveness", "parts": {"FACE": {"url": "http://127.0.0.1:%d/x", "sha256": "%s"}}}'
+            % (port, "0" * 64))
+    site.sql("SELECT insp.limit_partner('bank', 1)")
+    site.sql(f"SELECT insp.enqueue('{slow}')")
+    site.wait("EXISTS (SELECT FROM insp.v_running)")
+    site.sql(f"SELECT count(insp.enqueue('{slow}')) FROM generate_series(1, 3)")
+    site.sql("UPDATE insp.callback SET state = 'dead', attempts = 12 WHERE id = (SELECT min(id) FROM insp.callback)")
+    # A console that somebody forgot.
+    site.forgotten = site.start(["psql", "-Xq", site.url], stdin=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+    site.forgotten.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current();\n")
+    site.forgotten.stdin.flush()
+    site.wait("EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')")
+
+
+def names():
+    """The short names of deploy/psqlrc."""
+    return re.findall(r"^\\set ([a-z]+) '(?:SELECT|\\\\)", PSQLRC.read_text(), re.M)
+
+
+def main():
+    program = str(Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        server, own = os.environ.get("INSPECTD_TEST_DATABASE_URL"), None
+        if not server:
+            own = folder / "postgres"
+            server = subprocess.run([ROOT / "deploy/scratch-postgres.sh", "start", own], check=True,
+                                    stdout=subprocess.PIPE, text=True).stdout.strip()
+        site = Site(program, server, folder)
+        try:
+            furnish(site)
+            run(site)
+        finally:
+            site.end()
+            subprocess.run(["psql", "-Xqc", f"DROP DATABASE IF EXISTS {site.url.split('/')[3].split('?')[0]} WITH (FORCE)",
+                            server], check=True)
+            if own:
+                subprocess.run([ROOT / "deploy/scratch-postgres.sh", "stop", own], check=True)
+
+
+def run(site):
+    found = blocks(ROOT / "deploy/OPERATING.md")
+    environment = {**site.env, "PAGER": "cat"}
+    for _, _, text in (b for b in found if b[1] == "sh"):
+        subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT, env=environment, check=True,
+                       stdout=subprocess.DEVNULL)
+    assert {language for _, language, _ in found} == {"sh", "sql"}
+
+    # One session from top to bottom; a line before each block tells which one the output belongs to.
+    script = "\\set ON_ERROR_STOP on\n"
+    for number, (heading, language, text) in enumerate(found):
+        if language == "sql":
+            script += f"\\echo @@{number}\n{text}\n"
+    script += "\\echo @@names\n" + "".join(f":{name}\n" for name in names())
+    output = subprocess.run(["psql", site.url], input=script, text=True, env={**environment, "PSQLRC": str(PSQLRC)},
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+    assert output.returncode == 0, output.stdout[-3000:]
+    assert "ERROR:" not in output.stdout, output.stdout[-3000:]
+    said = {}
+    for piece in output.stdout.split("@@")[1:]:
+        number, _, rest = piece.partition("\n")
+        if number != "names":
+            said[found[int(number)][0]] = said.get(found[int(number)][0], "") + rest
+    for heading, words in SHOWN.items():
+        for word in words:
+            assert word in said[heading], f"{heading}: no {word!r} in\n{said[heading]}"
+    assert len(names()) >= 12
+
+    # What came of it.
+    assert site.worker.wait(15) == 0, "the drained worker"
+    checks = {
+        "running and waiting jobs were cancelled": "(SELECT count(*) FROM insp.step WHERE output #>> '{error,code}' = 'CANCELLED') = 4",
+        "nothing is left waiting": "NOT EXISTS (SELECT FROM insp.v_running) AND NOT EXISTS (SELECT FROM insp.v_review)",
+        "the poison job was run again": "EXISTS (SELECT FROM insp.job WHERE payload ? 'rerunOf')",
+        "both given-up jobs were resolved": "(SELECT count(*) FROM insp.v_dead WHERE resolved_by IS NOT NULL) >= 2",
+        "the review counts": "EXISTS (SELECT FROM insp.step WHERE output #>> '{review,previous,decision}' = 'REJECTED')",
+        "one job was erased": "(SELECT count(*) FROM insp.step WHERE output ? 'erasedAt') = 1",
+        "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",
+        "nobody holds back vacuum": "NOT EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')",
+        "the dead callback was sent again": "NOT EXISTS (SELECT FROM insp.v_callback_dead)",
+    }
+    for name, condition in checks.items():
+        assert site.sql(f"SELECT {condition}") == "t", name
+    print(f"{sum(1 for b in found if b[1] == 'sql')} blocks, {len(names())} short names, {len(checks)} outcomes: as the manual says")
+
+
+if __name__ == "__main__":
+    main()

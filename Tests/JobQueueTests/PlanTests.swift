@@ -49,7 +49,8 @@ import Testing
             SELECT gen_random_uuid(), 'h', n, '0', '{1}', 1 FROM generate_series(1, 20) n;
             INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
             SELECT 4000000 + n, n, 1 + n % 20, now() + interval '1 hour', 1, 1, 0 FROM generate_series(1, 100000) n;
-            UPDATE insp.worker SET fence_floor = 99000;
+            -- Alive, however long the test takes.
+            UPDATE insp.worker SET fence_floor = 99000, heartbeat_at = now() + interval '1 hour';
             SELECT setval('insp.fence', 100000);
             INSERT INTO insp.step (job_id, status, fence, output)
             SELECT n, 4, 0, '{}' FROM generate_series(\(Self.jobs / 2), \(Self.jobs)) n;

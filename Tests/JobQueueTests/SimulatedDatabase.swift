@@ -48,6 +48,8 @@ final class SimulatedDatabase: Sendable {
         }
         await setup.close()
         self.control = try await self.database.connect()
+        // It waits for no actor, but autovacuum may hold a table for a moment.
+        try await self.control.execute("SET lock_timeout = 0")
     }
 
     func close() async {

@@ -52,6 +52,9 @@ class World:
         self.producing = threading.Event()
         self.disturbances = 0
         self.disturbed = False
+        # Faults between workers and the database that are under way, and how many there have been.
+        self.between = set()
+        self.betweens = 0
         self.quiet_until = 0
         self.killed = []
         self.rescue_seconds = []
@@ -234,6 +237,9 @@ class World:
                 while name in DISTURBING and time.monotonic() < self.quiet_until:
                     time.sleep(0.2)
                 self.note(f"{name} for {seconds:.1f} s")
+                if name in kinds.DATABASE:
+                    self.between.add(name)
+                    self.betweens += 1
                 if name in DISTURBING:
                     self.disturbed = True
                     self.disturbances += 1
@@ -242,6 +248,7 @@ class World:
                     self.counts[name] = self.counts.get(name, 0) + 1
                 except Exception as error:  # the fault itself failed: the run has shown nothing
                     self.violation(f"{name} could not be done: {type(error).__name__}: {error}")
+                self.between.discard(name)
                 if name in DISTURBING:
                     self.disturbances += 1
                     self.disturbed = False

@@ -59,7 +59,10 @@ import Testing
     private static func lines(_ worker: Program) throws -> [[String: Any]] {
         // A line without its end is still being written.
         try worker.standardError.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map {
-            try members(Data($0.utf8))
+            guard let object = try? members(Data($0.utf8)) else {
+                throw Program.Failed(message: "no JSON line: \(worker.standardError)")
+            }
+            return object
         }
     }
 

@@ -15,7 +15,7 @@ import Testing
         init(of worker: Program) async throws {
             let deadline = ContinuousClock.now + .seconds(30)
             while ContinuousClock.now < deadline {
-                let line = try HealthTests.lines(worker).first { $0["message"] as? String == "health port open" }
+                let line = try? HealthTests.lines(worker).first { $0["message"] as? String == "health port open" }
                 if let port = line?["port"] as? Int {
                     self.port = port
                     return
@@ -213,7 +213,7 @@ import Testing
         _ = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
         #expect(try await service.waitForNone("SELECT 1 - count(*) FROM insp.lease", within: .seconds(20)))
         worker.send(SIGTERM)
-        #expect(try await port.waitFor(503, within: .seconds(3)) == ["worker"])
+        #expect(try await port.waitFor(503, within: .seconds(3)).contains("worker"))
         #expect(try await port.get("/healthz").status == 200)
         #expect(try await worker.wait() == 0)
     }

@@ -59,13 +59,15 @@ $$;
 COMMENT ON FUNCTION insp.heartbeat(bigint, uuid, integer, bigint, integer[], bigint[]) IS
     'A worker''s sign of life. alive = false: it was declared dead and must drop all work. Also returns its leases from p_fence_floor on, the last fence given out before they were read, and the lanes'' weights';
 
-CREATE FUNCTION insp.allowance(p_queues integer[], p_caps integer[]) RETURNS integer[]
+CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     caps integer[] := p_caps;
     limited record;
     allowed integer;
+    share integer;
+    place integer;
 BEGIN
     FOR limited IN
         SELECT p.id, p.paused, p.max_running, p.rate_per_second, coalesce(p.rate_burst, ceil(p.rate_per_second)) AS burst,
@@ -95,15 +97,22 @@ BEGIN
                     WHERE l.worker_id = w.id AND l.fence >= w.fence_floor AND q.partner_id = limited.id) running;
             END IF;
         END IF;
-        FOR i IN 1 .. cardinality(limited.places) LOOP
-            caps[limited.places[i]] := least(caps[limited.places[i]], greatest(allowed, 0));
-            allowed := allowed - caps[limited.places[i]];
+        FOREACH place IN ARRAY limited.places LOOP
+            share := least(caps[place], greatest(allowed, 0));
+            IF share > 0 AND cardinality(limited.places) > 1 THEN
+                -- No more than waits there: an empty queue would keep the allowance from the partner's others for ever.
+                SELECT count(*) INTO share FROM (
+                    SELECT FROM insp.ready x WHERE x.queue = p_queues[place] AND x.seq >= p_floors[place]
+                    ORDER BY x.seq LIMIT share) waiting;
+            END IF;
+            caps[place] := share;
+            allowed := allowed - share;
         END LOOP;
     END LOOP;
     RETURN caps;
 END
 $$;
-COMMENT ON FUNCTION insp.allowance(integer[], integer[]) IS
+COMMENT ON FUNCTION insp.allowance(integer[], bigint[], integer[]) IS
     'How many jobs may be taken from each queue: the caps, less for paused and limited partners, whose allowance is locked for the claim''s transaction';
 
 CREATE FUNCTION insp.spend(p_queues integer[]) RETURNS void
@@ -145,7 +154,7 @@ BEGIN
         FROM unnest(p_queues, p_caps) WITH ORDINALITY AS u (queue, cap, place) LEFT JOIN insp.queue q ON q.id = u.queue;
     END IF;
     IF restricted THEN
-        caps := insp.allowance(p_queues, caps);
+        caps := insp.allowance(p_queues, p_floors, caps);
     END IF;
     -- The first row is no job: how far the queues reach, the caps that held (a caller that took a paused queue for an empty
     -- one would raise its floor over everything that waits there), and the queues that the caller does not know.
@@ -176,7 +185,8 @@ BEGIN
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     SELECT l.job_id, l.fence, (t.attempt + 1)::smallint, t.crashes, t.queue, t.seq,
-        j.public_id, CASE WHEN j.id IS NOT NULL THEN greatest(j.status, 2::smallint) END, j.expires_at <= now(), j.payload::text, j.traceparent,
+        j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.payload::text,
+        j.traceparent,
         CASE WHEN j.status > 2 THEN
             (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = l.job_id) END
     FROM leased l JOIN taken t ON t.job_id = l.job_id

@@ -187,7 +187,9 @@ BEGIN
         INSERT INTO insp.step (job_id, status, fence, output)
         SELECT u.job_id, u.status, u.fence, u.output::jsonb
         FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_outputs) AS u (job_id, fence, status, output)
-        WHERE u.job_id = ANY (jobs)
+        -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once,
+        -- so it names the claim by itself.
+        WHERE u.fence = ANY (fences)
         ON CONFLICT DO NOTHING;
     END IF;
     RETURN QUERY SELECT f.id FROM insp.finish(jobs, fences, outputs, started) AS f (id);

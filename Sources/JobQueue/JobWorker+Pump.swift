@@ -101,9 +101,13 @@ extension JobWorker {
 
     private func claiming(_ state: inout WorkerState, limit: Int, at now: ContinuousClock.Instant) -> Claiming? {
         guard let identity = state.identity else { return nil }
-        state.isHinted = false
         state.reserved += limit
-        let isFull = state.look.lastFull.map { now - $0 >= Self.fullLookInterval } ?? true || !state.floors.hasActive
+        // What was announced may lie in a queue that was empty: it is not to wait for its turn to be looked at. Announcements
+        // are at least 50 ms apart.
+        let isFull =
+            state.isHinted || state.look.lastFull.map { now - $0 >= Self.fullLookInterval } ?? true
+            || !state.floors.hasActive
+        state.isHinted = false
         return Claiming(
             identity: identity, limit: limit, looks: state.floors.plan(limit: limit, onlyActive: !isFull),
             isFull: isFull, known: state.floors.newest)

@@ -1,6 +1,7 @@
 internal import CPostgres
 internal import Dispatch
 internal import Glibc
+internal import Synchronization
 
 /// A statement with its parameters, for ``PostgresConnection/pipeline(_:timeout:)``.
 public struct PostgresStatement: Sendable {
@@ -26,7 +27,8 @@ public struct ConnectionOptions: Sendable {
     public var connectTimeout: Duration = .seconds(10)
     /// How long a statement may take if the call says nothing else.
     public var timeout: Duration = .seconds(30)
-    /// Whether statements are prepared once and kept; a pooler in transaction mode needs `false`.
+    /// Whether statements are prepared once and kept. Behind a pooler in transaction mode they cannot be; a connection
+    /// that finds itself there stops preparing by itself.
     public var preparesStatements = true
 
     public init() {}
@@ -44,7 +46,12 @@ public actor PostgresConnection {
 
     private let options: ConnectionOptions
     private var handle: ConnectionHandle?
-    private var prepared: [String: String] = [:]
+    private var conninfo = ""
+    private var preparesStatements = true
+    /// Statements that this session has prepared.
+    private var prepared: Set<String> = []
+    /// Where statements cannot be kept, as connections have found out: hashes of connection strings.
+    private static let unprepared = Mutex<Set<Int>>([])
     private var watcher: (any DispatchSourceRead)?
     private var listeners: [AsyncStream<PostgresNotification>.Continuation] = []
 
@@ -66,6 +73,9 @@ public actor PostgresConnection {
     }
 
     private func open(_ conninfo: String) throws {
+        self.conninfo = conninfo
+        self.preparesStatements =
+            self.options.preparesStatements && !Self.unprepared.withLock { $0.contains(conninfo.hashValue) }
         self.handle = try ConnectionHandle(
             conninfo: conninfo, name: self.options.name, deadline: .now + self.options.connectTimeout)
     }
@@ -120,30 +130,52 @@ public actor PostgresConnection {
         let encoded = try statements.map { try EncodedParameters($0.parameters) }
         let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
         return try self.closingIfLost {
-            try handle.check(PQenterPipelineMode(try handle.open()))
-            var expected: [Expectation] = []
-            var new: [String: String] = [:]
-            for (statement, parameters) in zip(statements, encoded) {
-                var name = ""
-                if self.options.preparesStatements {
-                    if let known = self.prepared[statement.sql] ?? new[statement.sql] {
-                        name = known
-                    } else {
-                        name = "s\(self.prepared.count + new.count)"
-                        new[statement.sql] = name
-                        try handle.check(PQsendPrepare(try handle.open(), name, statement.sql, 0, nil))
-                        expected.append(.preparation(statement.sql, name))
-                    }
-                }
-                try Self.send(parameters, of: statement.sql, as: name, on: handle)
-                expected.append(.rows)
-                try handle.flush(deadline)
+            do {
+                return try self.send(statements, encoded, on: handle, deadline)
+            } catch let error as PostgresError where self.preparesStatements && error.isLostPreparation {
+                // The session behind this connection is not the one that prepared: a pooler lends a session for one
+                // transaction. From now on statements are sent whole.
+                self.preparesStatements = false
+                self.prepared = []
+                Self.unprepared.withLock { _ = $0.insert(self.conninfo.hashValue) }
+                // Nothing of the pipeline has happened, unless it was part of a transaction, which only its owner can repeat.
+                guard PQtransactionStatus(try handle.open()) == PQTRANS_IDLE else { throw error }
+                return try self.send(statements, encoded, on: handle, deadline)
             }
-            try handle.check(PQpipelineSync(try handle.open()))
-            try handle.flush(deadline)
-            let rows = try self.collect(expected, from: handle, deadline)
-            return rows
         }
+    }
+
+    private func send(
+        _ statements: [PostgresStatement], _ encoded: [EncodedParameters],
+        on handle: ConnectionHandle, _ deadline: ContinuousClock.Instant
+    ) throws -> [[PostgresRow]] {
+        try handle.check(PQenterPipelineMode(try handle.open()))
+        var expected: [Expectation] = []
+        var new: Set<String> = []
+        for (statement, parameters) in zip(statements, encoded) {
+            var name = ""
+            if self.preparesStatements {
+                name = Self.name(of: statement.sql)
+                if !self.prepared.contains(statement.sql), new.insert(statement.sql).inserted {
+                    try handle.check(PQsendPrepare(try handle.open(), name, statement.sql, 0, nil))
+                    expected.append(.preparation(statement.sql))
+                }
+            }
+            try Self.send(parameters, of: statement.sql, as: name, on: handle)
+            expected.append(.rows)
+            try handle.flush(deadline)
+        }
+        try handle.check(PQpipelineSync(try handle.open()))
+        try handle.flush(deadline)
+        return try self.collect(expected, from: handle, deadline)
+    }
+
+    /// A statement's name follows from its text (FNV-1a, 64 bits): behind a pooler another client's statement of the same
+    /// name must be the same statement, never another one that happens to take the same parameters.
+    private static func name(of sql: String) -> String {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in sql.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        return "s" + String(hash, radix: 16)
     }
 
     /// Runs synchronous work on the connection inside a transaction: rolled back if `body` throws.
@@ -162,7 +194,7 @@ public actor PostgresConnection {
     }
 
     private enum Expectation {
-        case preparation(String, String)
+        case preparation(String)
         case rows
     }
 
@@ -207,7 +239,7 @@ public actor PostgresConnection {
                 switch result.status {
                 case .rows: rows += result.rows()
                 case .done:
-                    if case .preparation(let sql, let name) = expectation { self.prepared[sql] = name }
+                    if case .preparation(let sql) = expectation { self.prepared.insert(sql) }
                 case .error: failure = failure ?? result.error
                 case .aborted, .sync, .other: break
                 }

@@ -30,6 +30,9 @@ public struct PostgresError: Error, Sendable {
         self.message = message
     }
 
+    /// Whether a prepared statement is missing, or there already, in the session that a pooler happened to lend.
+    var isLostPreparation: Bool { self.sqlState == "26000" || self.sqlState == "42P05" }
+
     /// Whether the same statement may well succeed on a new connection or a second try: lost connections, shutdowns,
     /// serialization failures, deadlocks, lock and statement time-outs, and lack of resources.
     public var isTransient: Bool {
@@ -38,6 +41,7 @@ public struct PostgresError: Error, Sendable {
         case .invalidParameter, .decoding, .migration: return false
         case .server:
             guard let state = self.sqlState else { return false }
+            if self.isLostPreparation { return true }
             return ["08", "40", "53", "55", "57", "58"].contains(String(state.prefix(2)))
         }
     }

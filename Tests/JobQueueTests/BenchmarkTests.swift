@@ -59,6 +59,7 @@ import Testing
             #expect(report.claims == 100)
             #expect(report.claimP50Ms > 0)
             #expect(report.claimP99Ms >= report.claimP50Ms)
+            #expect(report.claimSteadyP99Ms >= report.claimP50Ms)
             #expect(report.loadedClaims > 0)
             #expect(report.loadedClaimP99Ms > 0)
             #expect(report.jobsPerSecond > 0)
@@ -121,6 +122,25 @@ import Testing
         #expect(report.bulkShare > 0 && report.bulkShare < 1)
         let names = Set(try self.members(report).keys)
         #expect(names.isSuperset(of: ["aloneP95Ms", "besideP95Ms", "ratio", "bulkShare"]))
+    }
+
+    @Test func `The cost of limits is measured in turns with a partner without any`() async throws {
+        let fixture = try await QueueFixture()
+        var benchmark = QueueBenchmark.Limits(databaseURL: fixture.database.url)
+        benchmark.jobs = 200
+        benchmark.rounds = 2
+        benchmark.slots = 32
+        let report = try await benchmark.run()
+        #expect(report.violations == 0)
+        #expect(report.unlimitedRates.count == 2)
+        #expect(report.limitedRates.count == 2)
+        #expect(report.ratio > 0)
+        // The limits were there, and were counted with.
+        #expect(
+            try await fixture.count("insp.partner WHERE max_running IS NOT NULL AND rate_per_second IS NOT NULL") == 1)
+        #expect(try await fixture.count("insp.partner_tokens") == 1)
+        let names = Set(try self.members(report).keys)
+        #expect(names.isSuperset(of: ["unlimitedRate", "limitedRate", "ratio", "violations"]))
     }
 
     @Test func `A queue that holds other work is left alone`() async throws {

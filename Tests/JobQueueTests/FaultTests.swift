@@ -98,6 +98,21 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
+    @Test func `A stage of a lost claim is not written with the result of a later one`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let (job, stale) = try await self.claim(fixture, limit: 1).rows[0]
+        _ = try await fixture.admin.query(
+            "SELECT insp.hand_back(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
+        let fence = try await self.claim(fixture, limit: 1).rows[0].fence
+        _ = try await fixture.admin.query(
+            "SELECT insp.settle($1, $2, '{\"{}\"}', $3, $4, '{4,8}', '{\"{}\",\"{}\"}')",
+            [.intArray([job]), .intArray([fence]), .intArray([job, job]), .intArray([stale, fence])])
+        #expect(try await fixture.count("insp.step WHERE fence = \(stale)") == 0)
+        #expect(try await fixture.count("insp.step WHERE status = 8 AND fence = \(fence)") == 1)
+        #expect(try await fixture.violations().isEmpty)
+    }
+
     @Test func `The status never falls, whatever is stored later`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)

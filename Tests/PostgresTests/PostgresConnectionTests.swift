@@ -129,6 +129,29 @@ import Testing
         #expect(error.map { !"\($0)".contains("hunter2") } == true)
     }
 
+    @Test func `A session that forgets prepared statements is spoken to without them`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        #expect(try await connection.query("SELECT $1::int + 1", [41])[0].int(0) == 42)
+        #expect(try await connection.query("SELECT count(*) FROM pg_prepared_statements")[0].int(0) > 0)
+        // As a pooler does that lends another session for each transaction.
+        try await connection.execute("DEALLOCATE ALL")
+        #expect(try await connection.query("SELECT $1::int + 1", [1])[0].int(0) == 2)
+        #expect(try await connection.query("SELECT count(*) FROM pg_prepared_statements")[0].int(0) == 0)
+        // Inside a transaction only its owner can repeat what failed.
+        let other = try await ScratchDatabase.empty().connect()
+        _ = try await other.query("SELECT $1::int + 1", [41])
+        let error = await #expect(throws: PostgresError.self) {
+            try await other.transaction { connection in
+                try connection.execute("DEALLOCATE ALL")
+                _ = try connection.query("SELECT $1::int + 1", [1])
+            }
+        }
+        #expect(error?.sqlState == "26000")
+        #expect(error?.isTransient == true)
+        let sum = try await other.transaction { try $0.query("SELECT $1::int + 1", [1])[0].int(0) }
+        #expect(sum == 2)
+    }
+
     @Test func `Without prepared statements everything works the same`() async throws {
         var options = ConnectionOptions(name: "unprepared")
         options.preparesStatements = false

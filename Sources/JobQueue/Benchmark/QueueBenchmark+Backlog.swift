@@ -36,9 +36,12 @@ extension QueueBenchmark.Backlog {
         public var claimP50Ms: Double
         public var claimP99Ms: Double
         public var claimMaxMs: Double
-        /// The same figure of the shortest queue into this one's.
+        /// The median of the 99th percentiles of ten runs of claims, which a passing disturbance of the machine cannot move.
+        public var claimSteadyP99Ms: Double
+        /// These figures into those of the shortest queue.
         public var claimP50Ratio: Double
         public var claimP99Ratio: Double
+        public var claimSteadyP99Ratio: Double
         /// Claims of one job each while a worker drains the queue.
         public var loadedClaims: Int
         public var loadedClaimP50Ms: Double
@@ -86,12 +89,15 @@ extension QueueBenchmark.Backlog {
             let (drained, loaded) = try await self.drain(database, jobs: filled - (try await database.finished()))
             let p50 = QueueBenchmark.milliseconds(claims, 0.5)
             let p99 = QueueBenchmark.milliseconds(claims, 0.99)
+            let steady = Self.steadyP99(claims)
             reports.append(
                 Report(
                     backlog: backlog, partners: self.partners, fillSeconds: fillSeconds, claims: claims.count,
                     claimP50Ms: p50, claimP99Ms: p99, claimMaxMs: QueueBenchmark.milliseconds(claims, 1),
+                    claimSteadyP99Ms: steady,
                     claimP50Ratio: QueueBenchmark.ratio(p50, reports.first?.claimP50Ms ?? p50),
                     claimP99Ratio: QueueBenchmark.ratio(p99, reports.first?.claimP99Ms ?? p99),
+                    claimSteadyP99Ratio: QueueBenchmark.ratio(steady, reports.first?.claimSteadyP99Ms ?? steady),
                     loadedClaims: loaded.count, loadedClaimP50Ms: QueueBenchmark.milliseconds(loaded, 0.5),
                     loadedClaimP99Ms: QueueBenchmark.milliseconds(loaded, 0.99),
                     roundTripP50Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.5),
@@ -101,6 +107,12 @@ extension QueueBenchmark.Backlog {
                     violations: try await database.violations()))
         }
         return reports
+    }
+
+    private static func steadyP99(_ claims: [Double]) -> Double {
+        let length = max(1, claims.count / 10)
+        let blocks = stride(from: 0, to: claims.count - length + 1, by: length).map { claims[$0..<($0 + length)] }
+        return QueueBenchmark.milliseconds(blocks.map { QueueBenchmark.percentile(Array($0), 0.99) }, 0.5)
     }
 
     /// Lets a worker drain the queue for a while, and claims single jobs beside it.

@@ -176,7 +176,9 @@ extension QueueBenchmark.HeldXmin {
         _ report: inout Report, in database: BenchmarkDatabase, _ progress: @escaping QueueBenchmark.Progress
     ) async throws {
         var queue = ConventionalQueue(url: database.url, payload: BenchmarkDatabase.request(partner: "bench"))
-        queue.workers = self.workers
+        queue.workers =
+            self.workers
+            * JobWorkerConfiguration(databaseURL: "", host: "", version: "", slots: self.slots).pumps
         queue.producers = self.producers
         queue.batch = report.conventionalBatch ?? queue.batch
         queue.depth = self.depth

@@ -1,0 +1,130 @@
+import Foundation
+import InspectCore
+import Postgres
+
+@testable import JobQueue
+
+/// One actor's connection, made when it is needed; it may hold a transaction open over other actors' actions.
+struct SimulatedSession {
+    private(set) var connection: PostgresConnection?
+    private(set) var isOpen = false
+
+    /// Why a statement had no answer: a lock that another actor holds.
+    enum Outcome {
+        case rows([[PostgresRow]])
+        case blocked
+    }
+
+    private mutating func connected(_ world: SimulatedDatabase) async throws -> PostgresConnection {
+        if let connection, await connection.isOpen { return connection }
+        let connection = try await world.connection()
+        self.connection = connection
+        self.isOpen = false
+        return connection
+    }
+
+    /// Runs statements as one transaction, or within the one that is open.
+    mutating func run(_ world: SimulatedDatabase, _ statements: PostgresStatement...) async throws -> Outcome {
+        try await self.run(world, statements)
+    }
+
+    mutating func run(
+        _ world: SimulatedDatabase, _ statements: [PostgresStatement], leaveOpen: Bool = false
+    ) async throws -> Outcome {
+        let connection = try await self.connected(world)
+        if leaveOpen {
+            try await connection.execute("BEGIN")
+            self.isOpen = true
+        }
+        do {
+            return .rows(try await connection.pipeline(statements))
+        } catch let error as PostgresError where error.isTransient && error.sqlState != nil {
+            if self.isOpen { try await self.end(commit: false) }
+            return .blocked
+        }
+    }
+
+    /// Ends the open transaction.
+    mutating func end(commit: Bool) async throws {
+        guard self.isOpen, let connection else { return }
+        self.isOpen = false
+        try await connection.execute(commit ? "COMMIT" : "ROLLBACK")
+    }
+
+    /// The connection breaks; the server rolls back what is open.
+    mutating func drop(_ world: SimulatedDatabase) async {
+        guard let connection = self.connection else { return }
+        // The server would take a moment to notice a closed socket, and nobody else may find its locks until then. The
+        // connection itself goes on to another actor: one that has its plans is ten times faster than a new one.
+        if self.isOpen { try? await connection.execute("ROLLBACK") }
+        world.giveBack(connection)
+        self.connection = nil
+        self.isOpen = false
+    }
+}
+
+/// What a worker process has in memory.
+struct SimulatedWorker {
+    /// Claims and writes.
+    var queue = SimulatedSession()
+    var heartbeat = SimulatedSession()
+    var identity: WorkerIdentity?
+    var floors = QueueFloors(regions: [0], lanes: [0, 1, 2], floors: [])
+    /// The jobs it believes to hold.
+    var held: [ClaimedJob] = []
+    /// Stages that it stored, by job: what a repeated write would send again.
+    var stored: [Int64: [JobStatus]] = [:]
+    /// Writes whose answer was lost, and that are sent again.
+    var unanswered: [QueueWrite] = []
+    /// Leases that the last heartbeat found and nobody here knew.
+    var unknown: [Int64: Int64] = [:]
+    var isDraining = false
+    /// As in `WorkerState`.
+    var fenceFloor: Int64 = 0
+    var lastFence: Int64 = 0
+    /// What becomes true when the open transaction is committed.
+    var pending: Pending?
+
+    enum Pending {
+        case claim([QueueStatements.Claim])
+        case writes([QueueWrite])
+    }
+
+    /// Its connections break, as its process ends or as the network does.
+    mutating func disconnect(_ world: SimulatedDatabase) async {
+        // A claim that was not committed is gone; writes are tried again.
+        if case .writes(let writes) = self.pending { self.unanswered += writes }
+        self.pending = nil
+        await self.queue.drop(world)
+        await self.heartbeat.drop(world)
+    }
+
+    mutating func drop(_ world: SimulatedDatabase) async {
+        self.pending = nil
+        await self.disconnect(world)
+    }
+
+    /// Forgets a job that it believed to hold.
+    mutating func forget(_ job: Int64, fence: Int64) {
+        self.held.removeAll { $0.id == job && $0.fence == fence }
+    }
+}
+
+/// Duties of maintenance, as the worker calls them.
+enum Duty: CaseIterable {
+    case promote, rescue, orphans, sweep, expire
+
+    var statement: PostgresStatement {
+        switch self {
+        case .promote: PostgresStatement("SELECT insp.promote()")
+        case .rescue:
+            PostgresStatement(
+                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => false)", [15.0, 8, 3])
+        case .orphans:
+            PostgresStatement(
+                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => true)", [15.0, 8, 3])
+        case .sweep: PostgresStatement("SELECT insp.sweep()")
+        case .expire: PostgresStatement("SELECT insp.expire()")
+        }
+    }
+}

@@ -216,6 +216,7 @@ extension Simulation {
             switch write.kind {
             case .step(let stage, _): "stage \(stage.rawValue)"
             case .finish: "finish"
+            case .holdForReview: "hold for review"
             case .giveUp(let error): "give up \(error.code.rawValue)"
             case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
             case .handBack: "hand back"

@@ -51,9 +51,12 @@ import Testing
         .init(
             function: "hand_back", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
             replacement: "WHERE l.job_id = u.job_id"),
+        .init(
+            function: "hold_for_review", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
+            replacement: "WHERE l.job_id = u.job_id"),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
         .init(function: "promote", rule: "d.run_at <= clock_timestamp()", replacement: "true"),
-        .init(function: "rescue", rule: "l.worker_id = ANY (dead)", replacement: "true"),
+        .init(function: "rescue", rule: "w.id = ANY (dead) OR l.deadline", replacement: "true OR l.deadline"),
         .init(function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
     ]
 

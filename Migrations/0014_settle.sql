@@ -1,5 +1,41 @@
 -- Enqueue, store, settle and maintenance over insp.queue.
 
+-- Requests of the usual shape are checked as one expression each, which takes a quarter of the time of insp.check_request;
+-- whatever is not plain goes there, be it rare or wrong. These two hold no rule of their own: they may only know less.
+
+CREATE FUNCTION insp.is_plain_part(p_part jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT p_part - ARRAY['url', 'sha256'] = '{}' AND jsonb_typeof(p_part -> 'url') = 'string'
+        AND length(p_part ->> 'sha256') = 64 AND ltrim(p_part ->> 'sha256', '0123456789abcdefABCDEF') = ''
+        AND length(p_part ->> 'url') <= 2048
+        AND (p_part ->> 'url') ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
+        AND (p_part ->> 'url') !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)'
+$$;
+COMMENT ON FUNCTION insp.is_plain_part(jsonb) IS 'Whether a part by URL is plainly right; otherwise insp.check_part_url decides';
+
+CREATE FUNCTION insp.is_plain_request(p jsonb) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_typeof(p) = 'object' AND pg_column_size(p) <= 8192
+        AND p - ARRAY['partner', 'workflow', 'customerInternalReference', 'userReference', 'idempotencyKey', 'parts'] = '{}'
+        AND jsonb_typeof(p -> 'partner') = 'string'
+        AND (p -> 'workflow') IN ('"id"', '"id_identity"', '"similarity"')
+        AND coalesce(jsonb_typeof(p -> 'customerInternalReference') = 'string', true)
+        AND coalesce(length(p ->> 'customerInternalReference') <= 100, true)
+        AND coalesce(jsonb_typeof(p -> 'userReference') = 'string', true)
+        AND coalesce(length(p ->> 'userReference') <= 100, true)
+        AND coalesce(jsonb_typeof(p -> 'idempotencyKey') = 'string', true)
+        AND coalesce(length(p ->> 'idempotencyKey') BETWEEN 1 AND 100, true)
+        AND jsonb_typeof(p -> 'parts') = 'object' AND (p -> 'parts') - ARRAY['FRONT', 'BACK', 'FACE'] = '{}'
+        AND jsonb_typeof(p #> '{parts,FRONT}') = 'object' AND insp.is_plain_part(p #> '{parts,FRONT}')
+        AND CASE WHEN (p -> 'parts') ? 'BACK'
+            THEN jsonb_typeof(p #> '{parts,BACK}') = 'object' AND insp.is_plain_part(p #> '{parts,BACK}') ELSE true END
+        AND CASE WHEN (p -> 'parts') ? 'FACE'
+            THEN jsonb_typeof(p #> '{parts,FACE}') = 'object' AND insp.is_plain_part(p #> '{parts,FACE}')
+            ELSE (p -> 'workflow') <> '"similarity"' END
+$$;
+COMMENT ON FUNCTION insp.is_plain_request(jsonb) IS
+    'Whether a payload is plainly right, apart from what its partner demands; otherwise insp.check_request decides';
+
 CREATE OR REPLACE FUNCTION insp.accept(
     p_payloads jsonb[], p_inline text[], p_content bytea,
     OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb
@@ -13,7 +49,22 @@ DECLARE
 BEGIN
     WITH checked AS MATERIALIZED (
         SELECT u.n, nextval('insp.job_id') AS id, gen_random_uuid() AS public_id, u.payload AS original, c.*
-        FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n), LATERAL insp.check_request(u.payload, p_inline) c
+        FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n)
+            LEFT JOIN LATERAL (
+                SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, x.job_lifetime
+                FROM insp.partner x LEFT JOIN insp.endpoint e ON e.partner_id = x.id AND e.is_default
+                WHERE p_inline = '{}' AND insp.is_plain_request(u.payload) AND x.name = u.payload ->> 'partner' AND x.enabled
+                    AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
+            ) plain ON true
+            CROSS JOIN LATERAL (
+                SELECT plain.id AS partner_id, plain.endpoint_id, u.payload - ARRAY['parts', 'idempotencyKey'] AS payload,
+                    plain.lane, plain.region, NULL::timestamptz AS run_at, now() + plain.job_lifetime AS expires_at,
+                    false AS expires_named, NULL::text AS callback_url, u.payload ->> 'idempotencyKey' AS idempotency_key,
+                    NULL::text AS traceparent, NULL::jsonb AS digests, u.payload -> 'parts' AS part_urls
+                WHERE plain.id IS NOT NULL
+                UNION ALL
+                SELECT r.* FROM insp.check_request(u.payload, p_inline) r WHERE plain.id IS NULL
+            ) c
     ), keyed AS (
         -- Waits for a call with the same key that is under way; sorted, so that two calls cannot wait for each other.
         INSERT INTO insp.job_key AS k (partner_id, key, job_id, public_id, request_sha256)
@@ -24,7 +75,7 @@ BEGIN
         RETURNING k.job_id
     ), fresh AS MATERIALIZED (
         SELECT c.* FROM checked c
-        WHERE c.idempotency_key IS NULL OR c.id IN (SELECT k.job_id FROM keyed k)
+        WHERE c.idempotency_key IS NULL OR c.id = ANY (ARRAY(SELECT k.job_id FROM keyed k))
     ), queues AS MATERIALIZED (
         SELECT d.*, insp.queue_of(d.region, d.lane, d.partner_id) AS id
         FROM (SELECT DISTINCT f.region, f.lane, f.partner_id FROM fresh f ORDER BY 1, 2, 3) d
@@ -55,11 +106,12 @@ BEGIN
         ) i
         WHERE f.part_urls IS NOT NULL
     )
-    SELECT array_agg(c.public_id ORDER BY c.n), array_agg(CASE WHEN f.id IS NOT NULL THEN c.id END ORDER BY c.n),
-        (array_agg(c.digests ORDER BY c.n))[1], array_agg(DISTINCT c.lane) FILTER (WHERE f.id IS NOT NULL),
-        bool_or(f.id IS NULL)
+    SELECT array_agg(c.public_id ORDER BY c.n), array_agg(CASE WHEN c.is_fresh THEN c.id END ORDER BY c.n),
+        (array_agg(c.digests ORDER BY c.n))[1], array_agg(DISTINCT c.lane) FILTER (WHERE c.is_fresh),
+        NOT bool_and(c.is_fresh)
     INTO public_ids, job_ids, accept.digests, lanes, conflicts
-    FROM checked c LEFT JOIN fresh f ON f.n = c.n;
+    FROM (SELECT x.*, x.idempotency_key IS NULL OR x.id = ANY (ARRAY(SELECT k.job_id FROM keyed k)) AS is_fresh
+        FROM checked x) c;
 
     IF conflicts THEN
         -- A key that was there before: the same request gets the id that the first one got.

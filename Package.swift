@@ -17,6 +17,7 @@ let package = Package(
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq"),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto"),
+        .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
         .target(name: "CSystem", linkerSettings: [.linkedLibrary("seccomp")]),
         .target(
             name: "CVision",
@@ -36,9 +37,10 @@ let package = Package(
         .target(
             name: "Callbacks", dependencies: ["CCurl", "COpenSSL", "InspectCore", "Postgres"], swiftSettings: strict),
         .target(name: "Analyzer", dependencies: ["CSystem", "InspectCore", "Vision"], swiftSettings: strict),
+        .target(name: "Gateway", dependencies: ["CMicroHTTPD"], swiftSettings: strict),
         .executableTarget(
             name: "inspectd",
-            dependencies: ["Analyzer", "Callbacks", "InspectCore", "JobQueue", "Postgres", "Vision"],
+            dependencies: ["Analyzer", "Callbacks", "Gateway", "InspectCore", "JobQueue", "Postgres", "Vision"],
             swiftSettings: strict
         ),
         .target(
@@ -53,6 +55,7 @@ let package = Package(
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "TestSupport"]),
         .testTarget(name: "AnalyzerTests", dependencies: ["Analyzer", "CSystem", "InspectCore", "faulty-analyzer"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway"]),
         .testTarget(name: "EndToEndTests", dependencies: ["inspectd", "faulty-analyzer", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6],

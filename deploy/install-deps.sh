@@ -12,6 +12,8 @@ packages=(
     postgresql-15 postgresql-contrib libpq-dev
     # Callbacks, signatures, the analyzer's system-call filter.
     libcurl4-openssl-dev libssl-dev libseccomp-dev
+    # The health port.
+    libmicrohttpd-dev
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.
     libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-imgproc-dev libzxing-dev
     libopenblas-serial-dev libopenblas0-serial
@@ -20,7 +22,7 @@ packages=(
     # Rendering the specimens, receiving callbacks, fetching the models.
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The scripts themselves: runuser and setsid, ps.
-    procps util-linux
+    curl procps util-linux
 )
 
 as_root() {

@@ -1,3 +1,5 @@
+public import InspectCore
+
 /// What an ``AnalyzerPool`` starts and what it allows.
 public struct AnalyzerConfiguration: Sendable {
     /// The program that calls ``AnalyzerServer/run(makeEngine:)``. The default is the running program itself, also
@@ -57,5 +59,6 @@ public enum AnalyzerEvent: Sendable {
     case parentEnded(pid: Int32, cause: String?)
     case processStarted(slot: Int, forkTime: Duration)
     /// An analyzer ended. `expected` for one that was replaced because of its age or growth.
-    case processEnded(slot: Int, end: ProcessEnd?, reason: String, expected: Bool)
+    /// `error`: what the loss means to a job; `nil` if it was expected, or cancelled.
+    case processEnded(slot: Int, end: ProcessEnd?, reason: String, error: ErrorCode?, expected: Bool)
 }

@@ -15,7 +15,7 @@ public final class ClaimedJob: Sendable {
     public let attempt: Int
     /// Earlier attempts that ended in the death of a process or worker.
     public let crashes: Int
-    /// Furthest stage that is stored.
+    /// Furthest stage that was stored when it was claimed.
     public let status: JobStatus
     /// The request as JSON, normalised: workflow, partner, references, preselection.
     public let payload: Data
@@ -41,6 +41,15 @@ public final class ClaimedJob: Sendable {
 }
 
 extension ClaimedJob {
+    /// The job as logs speak of it.
+    ///
+    /// - Parameter stage: How far it is by now.
+    public func reference(at stage: JobStatus) -> JobReference {
+        JobReference(
+            id: self.publicID, attempt: self.attempt, stage: max(stage, .started),
+            trace: self.traceparent.flatMap { TraceContext(traceparent: $0) })
+    }
+
     private struct ReviewKey: Decodable { var review: ReviewPolicy }
     private struct Outcome: Decodable {
         struct Decision: Decodable { var type: DecisionType }

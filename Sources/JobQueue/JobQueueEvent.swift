@@ -6,21 +6,23 @@ public enum JobQueueEvent: Sendable {
     case registered(worker: Int64)
     /// One round trip of the claiming connection: so many writes stored and jobs claimed, in seconds.
     case roundTrip(written: Int, claimed: Int, seconds: Double)
-    case started(job: String, attempt: Int)
+    case started(job: JobReference)
     /// Finished with a result; seconds since it was claimed.
-    case finished(job: String, attempt: Int, seconds: Double)
+    case finished(job: JobReference, seconds: Double)
     /// Decided, and waiting for a person; seconds since it was claimed.
-    case heldForReview(job: String, attempt: Int, seconds: Double)
-    case retried(job: String, attempt: Int, error: InspectError, after: Double)
-    case givenUp(job: String, attempt: Int, error: InspectError)
+    case heldForReview(job: JobReference, seconds: Double)
+    case retried(job: JobReference, error: InspectError, after: Double)
+    case givenUp(job: JobReference, error: InspectError)
     /// Returned to the queue with the attempt refunded.
-    case handedBack(job: String)
+    case handedBack(job: JobReference)
     /// A write was refused, for the lease was no longer ours.
-    case leaseLost(job: String)
+    case leaseLost(job: JobReference)
     /// The job took longer than its deadline and was stopped.
-    case overdue(job: String)
+    case overdue(job: JobReference)
     /// The database could not be used; the worker tries again after so many seconds.
     case databaseUnavailable(role: String, error: String, retryAfter: Double)
+    /// A connection that was lost is there again.
+    case reconnected(role: String)
     /// No heartbeat got through for so many seconds: claiming stopped and the work was dropped.
     case suspended(silentFor: Double)
     case resumed

@@ -54,7 +54,8 @@ extension JobWorker {
 
     /// Says every few seconds that this worker lives, and compares the leases that the database knows with its own.
     func runHeartbeat() async {
-        let source = ReconnectingConnection(self.configuration, role: "heartbeat", timeout: .seconds(4))
+        let source = ReconnectingConnection(
+            self.configuration, role: "heartbeat", timeout: .seconds(4), report: self.report)
         var backoff = Backoff()
         while !Task.isCancelled {
             var pause = self.configuration.heartbeatInterval
@@ -184,9 +185,9 @@ extension JobWorker {
         let overdue = self.state.withLock { state in
             state.mark(.overdue, at: now) { $0.disposition == .working && now - $0.claimedAt > limit }
         }
-        for (job, task) in overdue {
-            task?.cancel()
-            self.report(.overdue(job: job.publicID))
+        for running in overdue {
+            running.task?.cancel()
+            self.report(.overdue(job: running.reference))
         }
         // A handler that does not heed its cancellation keeps its task, but neither the slot nor the job.
         for running in self.state.withLock({ $0.deaf(after: .seconds(5), at: now) }) {
@@ -200,7 +201,7 @@ extension JobWorker {
             guard let since = state.stoppingSince, now - since > limit else { return [] as WorkerState.Marked }
             return state.mark(.handBack, at: now) { $0.disposition == .working }
         }
-        for (_, task) in late { task?.cancel() }
+        for running in late { running.task?.cancel() }
     }
 
     // MARK: Listener
@@ -208,6 +209,7 @@ extension JobWorker {
     /// Turns notifications into wake-ups of the pump. Only a hint: the pump also looks by itself.
     func runListener() async {
         var backoff = Backoff()
+        var wasLost = false
         let lanes = Set(self.configuration.lanes.map(String.init))
         while !Task.isCancelled {
             do {
@@ -218,6 +220,8 @@ extension JobWorker {
                 let stream = try await connection.listen("insp_ready")
                 try await connection.execute("LISTEN insp_control")
                 backoff.reset()
+                if wasLost { self.report(.reconnected(role: "listener")) }
+                wasLost = true
                 // What was announced while nobody listened.
                 self.hint()
                 self.control.notify()

@@ -48,7 +48,8 @@ extension JobWorker {
 
     private func runPump(_ index: Int) async {
         let role = index == 0 ? "queue" : "queue \(index + 1)"
-        var pump = Pump(index: index, source: ReconnectingConnection(self.configuration, role: role))
+        var pump = Pump(
+            index: index, source: ReconnectingConnection(self.configuration, role: role, report: self.report))
         while true {
             switch self.nextStep(of: index) {
             case .done:
@@ -70,6 +71,7 @@ extension JobWorker {
     private func nextStep(of pump: Int) -> Step {
         let now = ContinuousClock.now
         return self.state.withLock { state in
+            state.pumpsMoved[pump] = now
             if state.isDone { return .done }
             // A database that stays away must not keep the worker for ever; its leases will be rescued.
             if let since = state.stoppingSince, now - since > .seconds(self.configuration.shutdownDeadline + 10) {
@@ -200,7 +202,7 @@ extension JobWorker {
             guard held.contains(job.id) else {
                 if write.endsLease {
                     // A job that was finished from outside while it waited has no id to tell.
-                    if !job.publicID.isEmpty { self.report(.leaseLost(job: job.publicID)) }
+                    if !job.publicID.isEmpty { self.report(.leaseLost(job: write.reference)) }
                 } else {
                     self.drop { $0.id == job.id && $0.fence == job.fence }
                 }
@@ -210,16 +212,16 @@ extension JobWorker {
             case .step: break
             case .finish:
                 let seconds = (now - write.claimedAt).seconds
-                self.report(.finished(job: job.publicID, attempt: job.attempt, seconds: seconds))
+                self.report(.finished(job: write.reference, seconds: seconds))
             case .holdForReview:
                 let seconds = (now - write.claimedAt).seconds
-                self.report(.heldForReview(job: job.publicID, attempt: job.attempt, seconds: seconds))
+                self.report(.heldForReview(job: write.reference, seconds: seconds))
             case .giveUp(let error):
-                self.report(.givenUp(job: job.publicID, attempt: job.attempt, error: error))
+                self.report(.givenUp(job: write.reference, error: error))
             case .retry(let error, let after):
-                self.report(.retried(job: job.publicID, attempt: job.attempt, error: error, after: after))
+                self.report(.retried(job: write.reference, error: error, after: after))
             case .handBack:
-                if !job.publicID.isEmpty { self.report(.handedBack(job: job.publicID)) }
+                if !job.publicID.isEmpty { self.report(.handedBack(job: write.reference)) }
             }
         }
     }

@@ -30,7 +30,7 @@ public final class JobWorker: Sendable {
         self.configuration = configuration
         self.handler = handler
         self.report = report
-        self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary")
+        self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary", report: report)
     }
 
     /// Works until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
@@ -72,8 +72,8 @@ public final class JobWorker: Sendable {
     /// Starts work on a claimed job.
     func start(_ job: ClaimedJob) {
         let now = ContinuousClock.now
-        self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now) }
-        self.report(.started(job: job.publicID, attempt: job.attempt))
+        self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now, stage: job.status) }
+        self.report(.started(job: job.reference(at: job.status)))
         let task = Task {
             let outcome: Result<Data, any Error>
             do {
@@ -114,7 +114,8 @@ public final class JobWorker: Sendable {
             guard let running = state.running[job.id], running.job.fence == job.fence else { return }
             state.running[job.id] = nil
             guard let kind = kind(running.disposition) else { return }
-            state.add(QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt), at: now)
+            state.add(
+                QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt, stage: running.stage), at: now)
         }
         self.wake(job.id)
     }
@@ -135,9 +136,9 @@ public final class JobWorker: Sendable {
     /// Ends the work on jobs whose lease is gone.
     func drop(where isMeant: @Sendable (ClaimedJob) -> Bool) {
         let dropped = self.state.withLock { state in state.mark(.lost, at: .now) { isMeant($0.job) } }
-        for (job, task) in dropped {
-            task?.cancel()
-            self.report(.leaseLost(job: job.publicID))
+        for running in dropped {
+            running.task?.cancel()
+            self.report(.leaseLost(job: running.reference))
         }
     }
 
@@ -148,6 +149,7 @@ public final class JobWorker: Sendable {
         let isHeld = self.state.withLock { state -> Bool in
             guard let running = state.running[job.id], running.job.fence == job.fence, running.disposition != .lost
             else { return false }
+            state.running[job.id]?.stage = max(running.stage, stage)
             state.add(QueueWrite(kind: .step(stage, text), job: job, claimedAt: running.claimedAt), at: .now)
             return true
         }

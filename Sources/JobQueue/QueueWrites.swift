@@ -21,6 +21,15 @@ struct QueueWrite: Sendable {
     var job: ClaimedJob
     /// When the job was claimed, for its duration.
     var claimedAt: ContinuousClock.Instant
+    /// How far the job is, apart from this write; `nil`: as it was claimed.
+    var stage: JobStatus?
+
+    /// The job as reports about the write speak of it.
+    var reference: JobReference {
+        if case .finish = self.kind { return self.job.reference(at: .finished) }
+        if case .holdForReview = self.kind { return self.job.reference(at: .decided) }
+        return self.job.reference(at: self.stage ?? self.job.status)
+    }
 
     /// Whether the lease ends with this write.
     var endsLease: Bool {

@@ -5,8 +5,16 @@ actor ReconnectingConnection {
     private let url: String
     private let options: ConnectionOptions
     private var connection: PostgresConnection?
+    private let role: String
+    private let report: @Sendable (JobQueueEvent) -> Void
+    private var hasConnected = false
 
-    init(_ configuration: JobWorkerConfiguration, role: String, timeout: Duration? = nil) {
+    init(
+        _ configuration: JobWorkerConfiguration, role: String, timeout: Duration? = nil,
+        report: @escaping @Sendable (JobQueueEvent) -> Void = { _ in }
+    ) {
+        self.role = role
+        self.report = report
         self.url = configuration.databaseURL
         var options = configuration.connection
         options.name += " \(role)"
@@ -27,6 +35,8 @@ actor ReconnectingConnection {
             return other
         }
         self.connection = connection
+        if self.hasConnected { self.report(.reconnected(role: self.role)) }
+        self.hasConnected = true
         return connection
     }
 

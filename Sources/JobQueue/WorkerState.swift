@@ -16,10 +16,15 @@ struct WorkerState: Sendable {
     struct Running: Sendable {
         var job: ClaimedJob
         var claimedAt: ContinuousClock.Instant
+        /// Furthest stage whose result is stored or about to be.
+        var stage: JobStatus
         var task: Task<Void, Never>?
         var disposition = Disposition.working
         /// When the disposition was set, and the task told to stop.
         var markedAt: ContinuousClock.Instant?
+
+        /// For reports.
+        var reference: JobReference { self.job.reference(at: self.stage) }
     }
 
     /// `nil` until registered, and again after being declared dead.
@@ -39,6 +44,8 @@ struct WorkerState: Sendable {
     /// No heartbeat gets through: nothing may be claimed.
     var isSuspended = false
     var lastHeartbeat = ContinuousClock.now
+    /// When each pump last looked at what there is to do.
+    var pumpsMoved: [Int: ContinuousClock.Instant] = [:]
     var stoppingSince: ContinuousClock.Instant?
     /// The last heartbeat that came in its turn, not because somebody asked.
     var lastRegularBeat: ContinuousClock.Instant?
@@ -65,7 +72,7 @@ struct WorkerState: Sendable {
     init(pumps: Int) { self.outboxes = Array(repeating: Outbox(), count: pumps) }
 
     /// Jobs and their tasks.
-    typealias Marked = [(job: ClaimedJob, task: Task<Void, Never>?)]
+    typealias Marked = [Running]
 
     var isStopping: Bool { self.stoppingSince != nil }
     /// Nothing is left to be worked on, claimed or sent.
@@ -116,7 +123,7 @@ struct WorkerState: Sendable {
         for (id, running) in self.running where running.disposition != .lost && isMeant(running) {
             self.running[id]?.disposition = disposition
             self.running[id]?.markedAt = now
-            marked.append((running.job, running.task))
+            marked.append(running)
         }
         return marked
     }

@@ -11,7 +11,7 @@ struct Command: Sendable {
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
-        .inspect, .compare, .enqueue, .status, .worker, .migrate, .doctor, .bench,
+        .inspect, .compare, .enqueue, .status, .worker, .top, .migrate, .doctor, .bench,
     ]
 
     /// The text of `inspectd NAME --help`.
@@ -44,7 +44,7 @@ struct Failure: Error {}
 /// Standard output, line by line.
 enum Output {
     static func line(_ data: Data) {
-        FileHandle.standardOutput.write(data + [0x0A])
+        self.write(data + [0x0A])
     }
 
     static func line(_ text: String) {
@@ -52,6 +52,16 @@ enum Output {
     }
 
     static func text(_ text: String) {
-        FileHandle.standardOutput.write(Data(text.utf8))
+        self.write(Data(text.utf8))
+    }
+
+    private static func write(_ data: Data) {
+        do {
+            try FileHandle.standardOutput.write(contentsOf: data)
+        } catch {
+            // Whoever reads has seen enough, as `head` has: the program ends the way that others do.
+            signal(SIGPIPE, SIG_DFL)
+            raise(SIGPIPE)
+        }
     }
 }

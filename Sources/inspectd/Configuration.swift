@@ -12,6 +12,10 @@ struct Configuration: Sendable {
     var analyzer: String
     /// The region whose jobs a worker takes.
     var region: String?
+    /// Where a worker answers probes and scrapes; `nil`: nowhere.
+    var health: String?
+    /// `TERM`: what kind of terminal this is.
+    var terminal: String?
     var log: Log
 
     /// Options that every command with a database or an analyzer takes.
@@ -34,6 +38,8 @@ struct Configuration: Sendable {
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
         self.region = environment["INSPECTD_REGION"]
+        self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
+        self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {
             throw UsageError("the log level is debug, info, warning or error, not \(level)")

@@ -12,35 +12,22 @@ enum Events {
             log.debug(
                 "queue round trip",
                 ["written": .integer(Int64(written)), "claimed": .integer(Int64(claimed)), "seconds": .double(seconds)])
-        case .started(let job, let attempt):
-            log.debug("job started", ["job": .string(job), "attempt": .integer(Int64(attempt))])
-        case .finished(let job, let attempt, let seconds):
-            log.info(
-                "job finished",
-                ["job": .string(job), "attempt": .integer(Int64(attempt)), "seconds": .double(seconds)])
-        case .heldForReview(let job, let attempt, let seconds):
-            log.info(
-                "job waits for a review",
-                ["job": .string(job), "attempt": .integer(Int64(attempt)), "seconds": .double(seconds)])
-        case .retried(let job, let attempt, let error, let after):
-            log.warning(
-                "job will be retried",
-                Self.fields(of: error).merging(
-                    ["job": .string(job), "attempt": .integer(Int64(attempt)), "after": .double(after)]
-                ) { $1 })
-        case .givenUp(let job, let attempt, let error):
-            log.warning(
-                "job given up",
-                Self.fields(of: error).merging(
-                    ["job": .string(job), "attempt": .integer(Int64(attempt))]
-                ) { $1 })
-        case .handedBack(let job): log.info("job handed back", ["job": .string(job)])
-        case .leaseLost(let job): log.warning("lease lost", ["job": .string(job)])
-        case .overdue(let job): log.warning("job overdue", ["job": .string(job)])
+        case .started(let job): log.debug("job started", Self.fields(of: job))
+        case .finished(let job, let seconds):
+            log.info("job finished", Self.fields(of: job, ["seconds": .double(seconds)]))
+        case .heldForReview(let job, let seconds):
+            log.info("job waits for a review", Self.fields(of: job, ["seconds": .double(seconds)]))
+        case .retried(let job, let error, let after):
+            log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after)]))
+        case .givenUp(let job, let error): log.warning("job given up", Self.fields(of: job, error))
+        case .handedBack(let job): log.info("job handed back", Self.fields(of: job))
+        case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
+        case .overdue(let job): log.warning("job overdue", Self.fields(of: job))
         case .databaseUnavailable(let role, let error, let after):
             log.error(
                 "database unavailable",
                 ["connection": .string(role), "error": .string(error), "retryAfter": .double(after)])
+        case .reconnected(let role): log.info("database restored", ["connection": .string(role)])
         case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence)])
         case .resumed: log.info("worker resumed")
         case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
@@ -76,6 +63,8 @@ enum Events {
             ]
             fields["status"] = attempt.status.map { .integer(Int64($0)) }
             fields["error"] = attempt.error.map { .string($0) }
+            fields["job"] = attempt.job.map { .string($0) }
+            fields.merge(Self.fields(of: attempt.trace)) { $1 }
             if attempt.outcome == .delivered {
                 log.info("callback delivered", fields)
             } else {
@@ -101,15 +90,38 @@ enum Events {
         case .processStarted(let slot, let time):
             log.debug(
                 "analyzer started", ["slot": .integer(Int64(slot)), "milliseconds": .double(time.milliseconds)])
-        case .processEnded(let slot, let end, let reason, let expected):
-            let fields: [String: Log.Value] = [
+        case .processEnded(let slot, let end, let reason, let error, let expected):
+            var fields: [String: Log.Value] = [
                 "slot": .integer(Int64(slot)), "reason": .string(reason), "cause": .string(end?.cause ?? "unknown"),
             ]
+            fields["code"] = error.map { .string($0.rawValue) }
             if expected { log.debug("analyzer replaced", fields) } else { log.warning("analyzer lost", fields) }
         }
     }
 
-    private static func fields(of error: InspectError) -> [String: Log.Value] {
-        ["code": .string(error.code.rawValue), "detail": .string(error.detail)]
+    /// A stage that was run, and that the job is at now.
+    static func log(stageOf job: JobReference, _ duration: Duration, to log: Log) {
+        log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
+    }
+
+    /// What every line about a job carries.
+    private static func fields(of job: JobReference, _ more: [String: Log.Value] = [:]) -> [String: Log.Value] {
+        var fields: [String: Log.Value] = [
+            "job": .string(job.id), "attempt": .integer(Int64(job.attempt)), "stage": .string(job.stage.name),
+        ]
+        fields.merge(Self.fields(of: job.trace)) { $1 }
+        return fields.merging(more) { $1 }
+    }
+
+    private static func fields(
+        of job: JobReference, _ error: InspectError, _ more: [String: Log.Value] = [:]
+    ) -> [String: Log.Value] {
+        Self.fields(
+            of: job, more.merging(["code": .string(error.code.rawValue), "detail": .string(error.detail)]) { $1 })
+    }
+
+    /// The names that OpenTelemetry gives them in JSON; nothing for a job without a trace.
+    private static func fields(of trace: TraceContext?) -> [String: Log.Value] {
+        trace.map { ["traceId": .string($0.traceID), "spanId": .string($0.spanID)] } ?? [:]
     }
 }

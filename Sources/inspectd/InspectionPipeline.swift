@@ -7,6 +7,8 @@ import JobQueue
 struct InspectionPipeline: JobHandler {
     let runner: InspectionRunner
     let fetcher: PartFetcher
+    /// Told of every stage that was run, before its result is stored.
+    var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
 
     func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data {
         let request: InspectionRequest
@@ -17,7 +19,8 @@ struct InspectionPipeline: JobHandler {
             throw InspectError(.internalError, "the payload is of a newer version")
         }
         let parts = try await self.fetch(context.parts())
-        let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output in
+        let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
+            self.onStage(job.reference(at: stage), duration)
             try await context.complete(stage, output: output)
         }
         let document = try await self.runner.run(request, parts: parts, ledger: ledger)

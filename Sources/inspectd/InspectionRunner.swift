@@ -22,7 +22,8 @@ struct InspectionRunner: Sendable {
     /// The outputs of stages that an earlier attempt stored, and where to store new ones.
     struct Ledger: Sendable {
         var stored: [JobStatus: Data] = [:]
-        var store: @Sendable (JobStatus, Data) async throws -> Void = { _, _ in }
+        /// Also told how long the stage took.
+        var store: @Sendable (JobStatus, Data, Duration) async throws -> Void = { _, _, _ in }
     }
 
     /// Runs what is missing and decides.
@@ -46,8 +47,9 @@ struct InspectionRunner: Sendable {
                     let start = ContinuousClock.now
                     let reply = try await session.perform(
                         stage: stage.stageName, request: Data(), deadline: self.stageDeadline)
-                    timings[stage.stageName] = start.duration(to: .now).milliseconds
-                    try await ledger.store(stage, reply)
+                    let duration = start.duration(to: .now)
+                    timings[stage.stageName] = duration.milliseconds
+                    try await ledger.store(stage, reply, duration)
                     output = reply
                 }
                 try facts.take(output ?? Data(), of: stage)

@@ -50,7 +50,8 @@ struct Log: Sendable {
         object["message"] = "\(message)"
         guard var line = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]) else { return }
         line.append(0x0A)
-        // One write per line keeps the lines of several threads and processes whole.
-        FileHandle.standardError.write(line)
+        // One write per line keeps the lines of several threads and processes whole. A line that cannot be written, for
+        // the disk is full or nobody reads any more, is no reason to stop working.
+        try? FileHandle.standardError.write(contentsOf: line)
     }
 }

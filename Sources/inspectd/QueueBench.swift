@@ -1,6 +1,7 @@
 import Foundation
 import InspectCore
 import JobQueue
+import Synchronization
 
 /// `inspectd bench queue`: which benchmark the options ask for.
 enum QueueBench {
@@ -41,10 +42,14 @@ enum QueueBench {
             var benchmark = QueueBenchmark.Pickup(databaseURL: url)
             benchmark.jobs = try arguments.integer("jobs", in: 10...100_000) ?? benchmark.jobs
             let report = try await benchmark.run(progress)
-            try Self.finish([report], violations: report.violations)
+            try Self.finish(report, violations: report.violations)
         case "backlog":
-            let reports = try await Self.backlog(arguments, url).run(progress)
-            try Self.finish(reports, violations: reports.map(\.violations).max() ?? 0)
+            let violations = Mutex(0)
+            try await Self.backlog(arguments, url).run(progress) { report in
+                Output.line(ResultEnvelope.json(report))
+                violations.withLock { $0 += report.violations }
+            }
+            if violations.withLock({ $0 }) > 0 { throw Failure() }
         case "held-xmin":
             let benchmark = try Self.heldXmin(arguments, url)
             // Not half an hour later.
@@ -53,16 +58,16 @@ enum QueueBench {
             }
             let report = try await benchmark.run(progress)
             if let path = arguments["plot"] { try report.plot.write(to: URL(fileURLWithPath: path)) }
-            try Self.finish([report], violations: report.violations)
+            try Self.finish(report, violations: report.violations)
         case "fairness":
             let report = try await Self.fairness(arguments, url).run(progress)
-            try Self.finish([report], violations: report.violations)
+            try Self.finish(report, violations: report.violations)
         case "limits":
             let report = try await Self.limits(arguments, url).run(progress)
-            try Self.finish([report], violations: report.violations)
+            try Self.finish(report, violations: report.violations)
         default:
             let report = try await Self.throughput(arguments, url).run(progress)
-            try Self.finish([report], violations: report.violations)
+            try Self.finish(report, violations: report.violations)
         }
     }
 
@@ -125,8 +130,8 @@ enum QueueBench {
         return benchmark
     }
 
-    private static func finish(_ reports: [some Encodable], violations: Int) throws {
-        for report in reports { Output.line(ResultEnvelope.json(report)) }
+    private static func finish(_ report: some Encodable, violations: Int) throws {
+        Output.line(ResultEnvelope.json(report))
         if violations > 0 { throw Failure() }
     }
 }

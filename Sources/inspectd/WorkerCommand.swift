@@ -2,6 +2,7 @@ import Analyzer
 import Callbacks
 import Dispatch
 import Foundation
+import Gateway
 import InspectCore
 import JobQueue
 
@@ -18,6 +19,9 @@ extension Command {
             .flag("drain", "exits when the queue is empty and no callback is due"),
             .value("stop-after", "SECONDS", "on SIGTERM, jobs that take longer are handed back [20]"),
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is ended [30]"),
+            .value(
+                "health", "[ADDRESS:]PORT",
+                "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
         ] + Configuration.databaseOptions + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
@@ -63,6 +67,7 @@ private struct WorkerService {
     let queue: JobWorkerConfiguration
     let callbacks: CallbackConfiguration
     let stageDeadline: Int
+    let healthAddress: ListenAddress?
 
     init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws(UsageError) {
         self.configuration = configuration
@@ -71,6 +76,13 @@ private struct WorkerService {
         self.drains = arguments.has("drain")
         self.analyzers = try configuration.analyzerConfiguration(arguments)
         self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
+
+        self.healthAddress = try configuration.health.map { text throws(UsageError) in
+            guard let address = ListenAddress(text) else {
+                throw UsageError("--health takes a port, or a numeric address and a port, not \(text)")
+            }
+            return address
+        }
 
         let host = ProcessInfo.processInfo.hostName
         let listenURL = arguments["listen-url"] ?? configuration.databaseURL
@@ -100,28 +112,45 @@ private struct WorkerService {
 
     func run() async throws {
         let log = self.log
-        let dispatcher = CallbackDispatcher(configuration: self.callbacks) { Events.log($0, to: log) }
+        let metrics = WorkerMetrics()
+        let dispatcher = CallbackDispatcher(configuration: self.callbacks) {
+            Events.log($0, to: log)
+            metrics.take($0)
+        }
+        let health = HealthService(metrics, roles: self.roles, dispatcher: dispatcher)
+        // Before the models are loaded: whoever waits for the worker is told what it waits for.
+        let server = try self.healthAddress.map { try health.serve(at: $0) }
+        defer { server?.stop() }
+        if let server, let address = self.healthAddress {
+            log.info("health port open", ["address": .string(address.host), "port": .integer(Int64(server.port))])
+        }
+        let watching = server.map { _ in Task { await self.watchQueue(metrics.queue) } }
+        defer { watching?.cancel() }
         // The dispatcher outlives the queue's worker: what the last jobs put into the outbox should still go out.
         let dispatching = self.roles.contains(.callback) ? Task { await dispatcher.run() } : nil
         defer { dispatching?.cancel() }
 
         if self.roles.contains(.inspect) {
-            try await self.configuration.withAnalyzers(self.analyzers, onEvent: { Events.log($0, to: log) }) { pool in
-                var runner = InspectionRunner(pool: pool)
-                runner.stageDeadline = .seconds(self.stageDeadline)
-                let worker = JobWorker(
-                    self.queue, handler: InspectionPipeline(runner: runner, fetcher: PartFetcher()),
-                    report: { Events.log($0, to: log) })
-                let signals = StopSignals { worker.stop() }
-                defer { signals.cancel() }
-                try await worker.run()
+            try await self.configuration.withAnalyzers(
+                self.analyzers,
+                onEvent: {
+                    Events.log($0, to: log)
+                    metrics.take($0)
+                    health.take($0)
+                }
+            ) { pool in
+                try await self.inspect(with: pool, metrics, health)
             }
+            health.stopping()
             if self.drains {
                 dispatcher.drain()
                 await dispatching?.value
             }
         } else if let dispatching {
-            let signals = StopSignals { dispatching.cancel() }
+            let signals = StopSignals {
+                health.stopping()
+                dispatching.cancel()
+            }
             defer { signals.cancel() }
             if self.drains { dispatcher.drain() }
             await dispatching.value
@@ -129,6 +158,37 @@ private struct WorkerService {
         dispatching?.cancel()
         await dispatching?.value
         log.info("worker stopped")
+    }
+
+    private func inspect(with pool: AnalyzerPool, _ metrics: WorkerMetrics, _ health: HealthService) async throws {
+        let log = self.log
+        var runner = InspectionRunner(pool: pool)
+        runner.stageDeadline = .seconds(self.stageDeadline)
+        var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
+        pipeline.onStage = { job, duration in
+            Events.log(stageOf: job, duration, to: log)
+            metrics.stage(job.stage, took: duration)
+        }
+        let worker = JobWorker(self.queue, handler: pipeline) {
+            Events.log($0, to: log)
+            metrics.take($0)
+        }
+        health.attach(worker)
+        let signals = StopSignals { worker.stop() }
+        defer { signals.cancel() }
+        try await worker.run()
+    }
+
+    /// Looks at the whole queue every five seconds, and less often where a look takes long: a twentieth of the time of one
+    /// connection, but every half minute.
+    private func watchQueue(_ metrics: QueueMetrics) async {
+        let observer = QueueObserver(databaseURL: self.configuration.databaseURL)
+        while !Task.isCancelled {
+            let start = ContinuousClock.now
+            do { metrics.take(try await observer.depth()) } catch { metrics.clear() }
+            try? await Task.sleep(for: min(.seconds(30), max(.seconds(5), (ContinuousClock.now - start) * 20)))
+        }
+        await observer.close()
     }
 }
 

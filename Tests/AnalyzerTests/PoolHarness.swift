@@ -20,7 +20,7 @@ final class EventLog: Sendable {
     var losses: [(end: ProcessEnd?, reason: String, expected: Bool)] {
         self.events.withLock {
             $0.compactMap {
-                if case .processEnded(_, let end, let reason, let expected) = $0 {
+                if case .processEnded(_, let end, let reason, _, let expected) = $0 {
                     (end, reason, expected)
                 } else {
                     nil

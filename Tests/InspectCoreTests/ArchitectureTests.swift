@@ -39,7 +39,8 @@ import Testing
             "JobQueue": ["InspectCore", "Postgres"],
             "Callbacks": ["CCurl", "COpenSSL", "InspectCore", "Postgres"],
             "Analyzer": ["CSystem", "InspectCore", "Vision"],
-            "inspectd": ["Analyzer", "Callbacks", "InspectCore", "JobQueue", "Postgres", "Vision"],
+            "Gateway": ["CMicroHTTPD", "InspectCore"],
+            "inspectd": ["Analyzer", "Callbacks", "Gateway", "InspectCore", "JobQueue", "Postgres", "Vision"],
         ]
         for (target, above) in allowed {
             let extra = try self.imports(target).subtracting(target == "InspectCore" ? [] : system).subtracting(above)
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test func `Only the program reads the environment, and the core does no input or output`() throws {
-        for target in ["InspectCore", "Postgres", "Vision", "JobQueue", "Callbacks", "Analyzer"] {
+        for target in ["InspectCore", "Postgres", "Vision", "JobQueue", "Callbacks", "Analyzer", "Gateway"] {
             for file in try self.files(target) {
                 #expect(!file.text.contains("getenv("), "\(target)/\(file.name)")
                 #expect(!file.text.contains(".environment["), "\(target)/\(file.name)")
@@ -63,7 +64,7 @@ import Testing
     }
 
     @Test func `The queue's tables are named in its own target alone`() throws {
-        for target in ["InspectCore", "Postgres", "Vision", "Callbacks", "Analyzer", "inspectd"] {
+        for target in ["InspectCore", "Postgres", "Vision", "Callbacks", "Analyzer", "Gateway", "inspectd"] {
             for file in try self.files(target) {
                 for table in ["insp.ready", "insp.lease", "insp.delayed", "insp.step", "insp.settle", "insp.claim("] {
                     #expect(!file.text.contains(table), "\(target)/\(file.name) names \(table)")

@@ -1,5 +1,6 @@
 import Foundation
 import JobQueue
+import Synchronization
 import TestSupport
 import Testing
 
@@ -52,7 +53,9 @@ import Testing
         benchmark.claims = 100
         benchmark.seconds = 1
         benchmark.partners = 3
-        let reports = try await benchmark.run()
+        let collected = Mutex<[QueueBenchmark.Backlog.Report]>([])
+        try await benchmark.run { report in collected.withLock { $0.append(report) } }
+        let reports = collected.withLock { $0 }
         #expect(reports.map(\.backlog) == [2_000, 4_000])
         for report in reports {
             #expect(report.violations == 0)
@@ -73,6 +76,10 @@ import Testing
             try await fixture.count("insp.job j WHERE NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id)") == 0)
         #expect(try await fixture.count("(SELECT DISTINCT partner_id, payload ->> 'partner' FROM insp.job) x") == 3)
         #expect(try await fixture.count("(SELECT public_id FROM insp.job GROUP BY 1 HAVING count(*) > 1) x") == 0)
+        // What waits already counts towards the length, and so cannot be more.
+        _ = try await fixture.enqueue(5)
+        benchmark.backlogs = [4]
+        await #expect(throws: (any Error).self) { try await benchmark.run { _ in } }
     }
 
     @Test func `Throughput is watched while a snapshot is held, and beside it a conventional queue's`() async throws {

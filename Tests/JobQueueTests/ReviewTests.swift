@@ -69,7 +69,9 @@ import Testing
         let log = EventLog()
         let id = try await fixture.client.enqueue(many: [Self.payload(nil)])[0]
         try await self.run(fixture, .rejected, log: log)
-        #expect(log.count { if case .heldForReview(id, 1, _) = $0 { true } else { false } } == 1)
+        #expect(
+            log.count { if case .heldForReview(let job, _) = $0 { job.id == id && job.attempt == 1 } else { false } }
+                == 1)
         let waiting = try await fixture.result(of: id)
         #expect(waiting["status"] as? Int == 64)
         #expect(waiting["decision"] == nil)

@@ -183,7 +183,7 @@ final class AnalyzerSlot: @unchecked Sendable {
     private func replace(_ child: ChildConnection, reason: String) {
         self.child = nil
         let end: ProcessEnd? = if case .ended(let end) = child.retire() { end } else { nil }
-        self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, expected: true))
+        self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, error: nil, expected: true))
         self.refill()
     }
 
@@ -210,7 +210,9 @@ final class AnalyzerSlot: @unchecked Sendable {
             : ProcessLoss(failure: failure, end: end, complaint: child.complaint(limit: 4096)).error(
                 stage: stage, deadline: deadline, configuration: self.configuration)
         let reason = cancelled ? "stage \(stage): cancelled" : loss.detail
-        self.onEvent(.processEnded(slot: self.index, end: end, reason: reason, expected: false))
+        self.onEvent(
+            .processEnded(
+                slot: self.index, end: end, reason: reason, error: cancelled ? nil : loss.code, expected: false))
         if refills { self.refill() }
         return loss
     }

@@ -86,7 +86,7 @@ public struct CallbackBenchmark: Sendable {
             id: 1, claim: 1, webhookID: "msg_benchmark", endpoint: 1, url: "http://127.0.0.1:\(sink.port)/ok",
             body: [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes), attempts: 0, released: 0,
             secret: WebhookSecret.generate().text, previousSecret: nil, allowsHTTP: true, allowsPrivate: true,
-            waitedMilliseconds: 0)
+            waitedMilliseconds: 0, job: nil, trace: nil)
         let next = Counter()
         let total = self.callbacks
         return try await self.measure(total, sink) {

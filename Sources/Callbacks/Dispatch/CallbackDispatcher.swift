@@ -21,6 +21,16 @@ public final class CallbackDispatcher: Sendable {
         var isDraining = false
         /// Set once: when attempts under way are broken off.
         var graceEnd: ContinuousClock.Instant?
+        /// When the loop last went round; `nil` before it runs.
+        var moved: ContinuousClock.Instant?
+        /// Whether the last exchange with the database succeeded.
+        var isConnected = false
+    }
+
+    /// How the dispatcher is at this moment, for health checks: seconds since its loop last went round (`nil` before it
+    /// runs; its waits are a second long), and whether its database answered last. Answers from any thread and at once.
+    public var vitals: (loopAge: Double?, isConnected: Bool) {
+        self.inbox.withLock { inbox in (inbox.moved.map { (.now - $0) / .seconds(1) }, inbox.isConnected) }
     }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
@@ -96,6 +106,7 @@ public final class CallbackDispatcher: Sendable {
         let now = ContinuousClock.now
         let (finished, isDraining, graceEnd) = self.inbox.withLock { inbox in
             defer { inbox.finished = [] }
+            inbox.moved = now
             return (inbox.finished, inbox.isDraining, inbox.graceEnd)
         }
         for settlement in finished { state.underWay[settlement.callback.key] = nil }
@@ -166,6 +177,7 @@ public final class CallbackDispatcher: Sendable {
     private func failed(_ error: any Error, _ state: inout LoopState) async {
         await state.connection?.close()
         state.connection = nil
+        self.inbox.withLock { $0.isConnected = false }
         state.nextSweep = .now
         if state.failures == 0 { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
         state.failures += 1
@@ -182,6 +194,7 @@ public final class CallbackDispatcher: Sendable {
     private func restored(_ state: inout LoopState) {
         if state.failures > 0 { self.onEvent(.databaseRestored) }
         state.failures = 0
+        self.inbox.withLock { $0.isConnected = true }
     }
 
     // MARK: - Hints

@@ -1,3 +1,5 @@
+public import InspectCore
+
 /// Something that a dispatcher reports, for logs and metrics. Holds no URL, no body and no secret.
 public enum CallbackEvent: Sendable {
     case attempted(Attempt)
@@ -21,6 +23,10 @@ public enum CallbackEvent: Sendable {
 
         public let webhookID: String
         public let endpoint: Int64
+        /// The id of the job that it tells of.
+        public let job: String?
+        /// The trace context that was sent, if the job has one: the trace of the job, a span of this attempt.
+        public let trace: TraceContext?
         /// Number among the counted attempts, from 1.
         public let number: Int
         public let outcome: Outcome
@@ -39,6 +45,8 @@ extension CallbackEvent.Attempt {
     init(_ settlement: CallbackSettlement, isRecorded: Bool) {
         self.webhookID = settlement.callback.webhookID
         self.endpoint = settlement.callback.endpoint
+        self.job = settlement.callback.job
+        self.trace = settlement.trace
         self.number = settlement.callback.attempts + 1
         self.outcome =
             if isRecorded {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import InspectCore
 
 /// Makes one attempt: signs, sends and judges.
 struct CallbackSender: Sendable {
@@ -14,8 +15,11 @@ struct CallbackSender: Sendable {
     /// - Parameter deadline: When the claim lapses.
     func attempt(_ callback: ClaimedCallback, deadline: ContinuousClock.Instant) async -> CallbackSettlement {
         let started = Date()
+        // A span of its own for each attempt: a receiver's work belongs to the attempt that reached it.
+        var generator = SystemRandomNumberGenerator()
+        let trace = callback.trace?.child(using: &generator)
         let clock = ContinuousClock.now
-        let result = await self.send(callback, at: started)
+        let result = await self.send(callback, at: started, trace)
         let milliseconds = Int((ContinuousClock.now - clock) / .milliseconds(1))
         var isOurFault = false
         if case .failure(let error) = result {
@@ -27,11 +31,13 @@ struct CallbackSender: Sendable {
             now: Date(), jitter: Double.random(in: 0.8...1.2))
         return CallbackSettlement(
             callback: callback, outcome: outcome, started: started, milliseconds: milliseconds,
-            status: (try? result.get())?.status, error: Self.error(of: result, isOurFault: isOurFault),
+            status: (try? result.get())?.status, error: Self.error(of: result, isOurFault: isOurFault), trace: trace,
             deadline: deadline)
     }
 
-    private func send(_ callback: ClaimedCallback, at date: Date) async -> Result<HTTPResponse, HTTPError> {
+    private func send(
+        _ callback: ClaimedCallback, at date: Date, _ trace: TraceContext?
+    ) async -> Result<HTTPResponse, HTTPError> {
         guard let secret = WebhookSecret(callback.secret) else {
             return .failure(HTTPError(.localFault, "the endpoint's secret is not one of Standard Webhooks"))
         }
@@ -44,7 +50,7 @@ struct CallbackSender: Sendable {
             method: .post(body: callback.body), url: callback.url,
             headers: [
                 .init(name: "Content-Type", value: "application/json"), .init(name: "User-Agent", value: self.agent),
-            ] + signature.headers,
+            ] + signature.headers + (trace.map { [.init(name: "traceparent", value: $0.traceparent)] } ?? []),
             limits: .init(totalMilliseconds: self.timeoutMilliseconds, bodyBytes: 64 * 1024),
             allowsHTTP: callback.allowsHTTP)
         do throws(HTTPError) {

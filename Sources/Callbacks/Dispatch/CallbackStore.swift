@@ -1,4 +1,5 @@
 internal import Foundation
+internal import InspectCore
 internal import Postgres
 
 /// One callback under a claim, with what its endpoint allows.
@@ -21,6 +22,10 @@ struct ClaimedCallback: Sendable {
     let allowsPrivate: Bool
     /// From when it was due to the claim, in milliseconds.
     let waitedMilliseconds: Double
+    /// The id of the job that it tells of, unless retention removed the job.
+    let job: String?
+    /// The trace that the job's caller began.
+    let trace: TraceContext?
 
     /// The claim of the callback: after a lapse, the same callback may be under way twice.
     struct Key: Hashable, Sendable {
@@ -39,6 +44,8 @@ struct CallbackSettlement: Sendable {
     let milliseconds: Int
     let status: Int?
     let error: String?
+    /// The trace context that was sent.
+    let trace: TraceContext?
     /// When the claim lapses; afterwards settling is pointless.
     let deadline: ContinuousClock.Instant
 }
@@ -100,7 +107,13 @@ struct CallbackStore: Sendable {
     private func claim(_ limit: Int, _ floors: CallbackFloors) -> PostgresStatement {
         let endpoints = Array(floors.endpoints)
         return PostgresStatement(
-            "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5)",
+            // The jobs of all of them in one look; rows with floors have none.
+            """
+            WITH claimed AS MATERIALIZED (
+                SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5))
+            SELECT c.*, j.job, j.traceparent FROM claimed c LEFT JOIN insp.callback_jobs(
+                ARRAY(SELECT x.id FROM claimed x WHERE x.id IS NOT NULL)) j ON j.id = c.id
+            """,
             [
                 .int(Int64(limit)), .double(self.lease / .seconds(1)), .optional(floors.base),
                 .intArray(endpoints.map(\.key)), .intArray(endpoints.map(\.value)),
@@ -144,6 +157,8 @@ struct CallbackStore: Sendable {
             id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: try row.int(3),
             url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
             released: Int(try row.int(7)), secret: try row.string(8), previousSecret: try row.optionalString(9),
-            allowsHTTP: try row.bool(10), allowsPrivate: try row.bool(11), waitedMilliseconds: try row.double(12))
+            allowsHTTP: try row.bool(10), allowsPrivate: try row.bool(11), waitedMilliseconds: try row.double(12),
+            job: try row.optionalString("job"),
+            trace: try row.optionalString("traceparent").flatMap { TraceContext(traceparent: $0) })
     }
 }

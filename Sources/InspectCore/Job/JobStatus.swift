@@ -32,3 +32,8 @@ extension JobStatus {
         }
     }
 }
+
+extension JobStatus {
+    /// The name that the result document and operators know it by, such as QUEUED.
+    public var name: String { "\(self)".uppercased() }
+}

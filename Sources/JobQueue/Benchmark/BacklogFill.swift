@@ -22,11 +22,13 @@ struct BacklogFill: Sendable {
         _ = try await admin.query("SELECT insp.ensure_partitions($1::bigint + 15000000)", [.int(Int64(jobs))])
         let statement = try await self.copyStatement()
         var left = jobs - ids.count
+        var chunks = 0
         while left > 0 {
             let count = min(left, self.chunk)
             _ = try await admin.query(statement, [.int(Int64(count)), .int(Int64(ids.count))])
             left -= count
-            if left % (self.chunk * 10) == 0 {
+            chunks += 1
+            if chunks % 10 == 0 {
                 progress("filled \(jobs - left) of \(jobs) jobs, \(Int((.now - start).seconds)) s")
             }
         }

@@ -139,7 +139,7 @@ final class BenchmarkWorkers: Sendable {
             self.state.withLock { state in
                 if state.measured.firstStart == nil { state.measured.firstStart = now }
             }
-        case .finished(_, _, let seconds):
+        case .finished(_, let seconds):
             let now = ContinuousClock.now
             let done = self.state.withLock { state -> [JobWorker] in
                 state.measured.jobs.append(seconds)

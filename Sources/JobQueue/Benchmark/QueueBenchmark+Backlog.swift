@@ -57,21 +57,31 @@ extension QueueBenchmark.Backlog {
         public var violations: Int
     }
 
-    public func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> [Report] {
-        try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
+    /// Measures one length after the other; jobs that wait from an earlier run count towards the first.
+    ///
+    /// - Parameter each: Given each report as soon as it is there.
+    public func run(
+        _ progress: @escaping QueueBenchmark.Progress = { _ in }, each: @escaping @Sendable (Report) -> Void
+    ) async throws {
+        try await BenchmarkDatabase.with(self.databaseURL, allowingWaiting: true) {
+            try await self.run(in: $0, progress, each)
+        }
     }
 
-    private func run(in database: BenchmarkDatabase, _ progress: QueueBenchmark.Progress) async throws -> [Report] {
+    private func run(
+        in database: BenchmarkDatabase, _ progress: QueueBenchmark.Progress, _ each: (Report) -> Void
+    ) async throws {
         let partners = (1...self.partners).map { "bench-\($0)" }
         try await database.addPartners(partners)
         let requests = partners.map { BenchmarkDatabase.request(partner: $0) }
-        var reports: [Report] = []
-        var filled = 0
+        var shortest: Report?
         for backlog in self.backlogs.sorted() {
-            let waiting = filled - (try await database.finished())
+            let waiting = try await database.waiting()
+            guard waiting <= backlog else {
+                throw InspectError(.internalError, "\(waiting) jobs wait already, more than \(backlog)")
+            }
             let start = ContinuousClock.now
             try await BacklogFill(database).add(backlog - waiting, like: requests, progress)
-            filled += max(0, backlog - waiting)
             let fillSeconds = QueueBenchmark.rounded((.now - start).seconds)
             progress("single claims over \(backlog) jobs")
             let probe = try await ClaimProbe.start(database.url)
@@ -86,27 +96,27 @@ extension QueueBenchmark.Backlog {
             }
             await probe.stop()
             progress("draining from \(backlog) jobs")
-            let (drained, loaded) = try await self.drain(database, jobs: filled - (try await database.finished()))
+            let (drained, loaded) = try await self.drain(database, jobs: try await database.waiting())
             let p50 = QueueBenchmark.milliseconds(claims, 0.5)
             let p99 = QueueBenchmark.milliseconds(claims, 0.99)
             let steady = Self.steadyP99(claims)
-            reports.append(
-                Report(
-                    backlog: backlog, partners: self.partners, fillSeconds: fillSeconds, claims: claims.count,
-                    claimP50Ms: p50, claimP99Ms: p99, claimMaxMs: QueueBenchmark.milliseconds(claims, 1),
-                    claimSteadyP99Ms: steady,
-                    claimP50Ratio: QueueBenchmark.ratio(p50, reports.first?.claimP50Ms ?? p50),
-                    claimP99Ratio: QueueBenchmark.ratio(p99, reports.first?.claimP99Ms ?? p99),
-                    claimSteadyP99Ratio: QueueBenchmark.ratio(steady, reports.first?.claimSteadyP99Ms ?? steady),
-                    loadedClaims: loaded.count, loadedClaimP50Ms: QueueBenchmark.milliseconds(loaded, 0.5),
-                    loadedClaimP99Ms: QueueBenchmark.milliseconds(loaded, 0.99),
-                    roundTripP50Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.5),
-                    roundTripP99Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.99),
-                    jobsPerRoundTrip: drained.jobsPerRoundTrip, jobsPerSecond: drained.rate.rounded(),
-                    drainSeconds: QueueBenchmark.rounded(drained.seconds),
-                    violations: try await database.violations()))
+            let report = Report(
+                backlog: backlog, partners: self.partners, fillSeconds: fillSeconds, claims: claims.count,
+                claimP50Ms: p50, claimP99Ms: p99, claimMaxMs: QueueBenchmark.milliseconds(claims, 1),
+                claimSteadyP99Ms: steady,
+                claimP50Ratio: QueueBenchmark.ratio(p50, shortest?.claimP50Ms ?? p50),
+                claimP99Ratio: QueueBenchmark.ratio(p99, shortest?.claimP99Ms ?? p99),
+                claimSteadyP99Ratio: QueueBenchmark.ratio(steady, shortest?.claimSteadyP99Ms ?? steady),
+                loadedClaims: loaded.count, loadedClaimP50Ms: QueueBenchmark.milliseconds(loaded, 0.5),
+                loadedClaimP99Ms: QueueBenchmark.milliseconds(loaded, 0.99),
+                roundTripP50Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.5),
+                roundTripP99Ms: QueueBenchmark.milliseconds(drained.roundTrips, 0.99),
+                jobsPerRoundTrip: drained.jobsPerRoundTrip, jobsPerSecond: drained.rate.rounded(),
+                drainSeconds: QueueBenchmark.rounded(drained.seconds),
+                violations: try await database.violations())
+            if shortest == nil { shortest = report }
+            each(report)
         }
-        return reports
     }
 
     private static func steadyP99(_ claims: [Double]) -> Double {

@@ -1,0 +1,18 @@
+/// A job as logs speak of it: which one, how far it is, and the trace that it belongs to. Holds no personal data.
+public struct JobReference: Sendable, Equatable {
+    /// The id that callers know.
+    public var id: String
+    /// Number of the attempt, from 1.
+    public var attempt: Int
+    /// Furthest stage that is stored, or about to be.
+    public var stage: JobStatus
+    /// The caller's trace context, if it gave a valid one.
+    public var trace: TraceContext?
+
+    public init(id: String, attempt: Int, stage: JobStatus, trace: TraceContext?) {
+        self.id = id
+        self.attempt = attempt
+        self.stage = stage
+        self.trace = trace
+    }
+}

@@ -1,0 +1,49 @@
+internal import Foundation
+internal import Postgres
+
+/// Looks at the queue and changes nothing; its connection is made at the first look and made anew when it was lost.
+public actor QueueObserver {
+    private let connection: ReconnectingConnection
+
+    /// - Parameter databaseURL: A libpq connection string or URL. Never logged.
+    public init(databaseURL: String) {
+        let configuration = JobWorkerConfiguration(databaseURL: databaseURL, host: "", version: "", slots: 1)
+        self.connection = ReconnectingConnection(configuration, role: "observer", timeout: .seconds(10))
+    }
+
+    /// Depth and age, for metrics.
+    public func depth() async throws -> QueueDepth {
+        let rows = try await self.connection.open().query("SELECT measure, lane, value FROM insp.depth()")
+        var depth = QueueDepth()
+        for row in rows {
+            let value = try row.double(2)
+            let lane = try row.optionalString(1) ?? ""
+            switch try row.string(0) {
+            case "waiting": depth.lanes[lane, default: .init()].waiting = value
+            case "oldest": depth.lanes[lane, default: .init()].oldest = value
+            case "running": depth.lanes[lane, default: .init()].running = value
+            case "delayed": depth.lanes[lane, default: .init()].delayed = value
+            case "paused": depth.lanes[lane, default: .init()].isPaused = value != 0
+            case "workers": depth.workers = value
+            case "callbacks_pending": depth.callbacksPending = value
+            case "callbacks_oldest": depth.callbacksOldest = value
+            // A newer schema measures more.
+            default: break
+            }
+        }
+        return depth
+    }
+
+    /// Everything that an operator looks at.
+    ///
+    /// - Parameter seconds: The time that rates are taken over.
+    public func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
+        let row = try await self.connection.open().query(
+            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)])[0]
+        return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
+    }
+
+    public func close() async {
+        await self.connection.close()
+    }
+}

@@ -1,0 +1,117 @@
+import Analyzer
+import Callbacks
+import Foundation
+import Gateway
+import JobQueue
+import Synchronization
+
+/// Answers probes and scrapes: `/healthz` whether the process works, `/readyz` whether it can take jobs, `/metrics`.
+///
+/// It only looks at what others keep in memory, so an answer waits neither for the database nor for Swift's threads.
+final class HealthService: Sendable {
+    /// A loop goes round every second, and a statement ends at its time-out of 30 seconds: after this it hangs.
+    static let loopPatience = 60.0
+    /// As long as the worker itself trusts its last heartbeat.
+    static let heartbeatPatience = 10.0
+
+    private let metrics: WorkerMetrics
+    private let roles: Command.Roles
+    private let dispatcher: CallbackDispatcher
+    private let state = Mutex(State())
+
+    private struct State {
+        var worker: JobWorker?
+        var hasAnalyzers = false
+        var isStopping = false
+    }
+
+    /// One thing that is wrong.
+    private struct Reason: Encodable {
+        var check: String
+        var reason: String
+    }
+
+    private struct Report: Encodable {
+        var status: String
+        var reasons: [Reason]?
+    }
+
+    init(_ metrics: WorkerMetrics, roles: Command.Roles, dispatcher: CallbackDispatcher) {
+        self.metrics = metrics
+        self.roles = roles
+        self.dispatcher = dispatcher
+    }
+
+    func serve(at address: ListenAddress) throws -> HealthServer {
+        try HealthServer(address) { path in self.answer(path) }
+    }
+
+    func attach(_ worker: JobWorker) { self.state.withLock { $0.worker = worker } }
+
+    func stopping() { self.state.withLock { $0.isStopping = true } }
+
+    func take(_ event: AnalyzerEvent) {
+        switch event {
+        case .parentStarted: self.state.withLock { $0.hasAnalyzers = true }
+        case .parentFailed, .parentEnded: self.state.withLock { $0.hasAnalyzers = false }
+        case .processStarted, .processEnded: break
+        }
+    }
+
+    private func answer(_ path: String) -> HealthAnswer? {
+        switch path {
+        case "/healthz": Self.json(self.faults(), good: "alive", bad: "stuck")
+        case "/readyz": Self.json(self.obstacles(), good: "ready", bad: "unready")
+        case "/metrics":
+            HealthAnswer(
+                contentType: MetricRegistry.contentType,
+                body: self.metrics.text(
+                    self.state.withLock { $0.worker }?.vitals, isReady: self.obstacles().isEmpty))
+        default: nil
+        }
+    }
+
+    private static func json(_ reasons: [Reason], good: String, bad: String) -> HealthAnswer {
+        let report = reasons.isEmpty ? Report(status: good) : Report(status: bad, reasons: reasons)
+        return HealthAnswer(
+            status: reasons.isEmpty ? 200 : 503, contentType: "application/json",
+            body: String(decoding: ResultEnvelope.json(report), as: UTF8.self) + "\n")
+    }
+
+    /// Why the process should be ended and started anew. A database that is away is no such reason.
+    private func faults() -> [Reason] {
+        var ages: [(String, Double?)] = []
+        if let worker = self.state.withLock({ $0.worker }) { ages.append(("queue", worker.vitals.pumpAge)) }
+        if self.roles.contains(.callback) { ages.append(("callbacks", self.dispatcher.vitals.loopAge)) }
+        // A dispatcher or a worker that has ended moves no more.
+        guard !self.state.withLock({ $0.isStopping }) else { return [] }
+        return ages.compactMap { check, age in
+            guard let age, age > Self.loopPatience else { return nil }
+            return Reason(check: check, reason: "the loop has not moved for \(Int(age)) s")
+        }
+    }
+
+    /// Why the process can take no jobs.
+    private func obstacles() -> [Reason] {
+        let (worker, hasAnalyzers, isStopping) = self.state.withLock { ($0.worker, $0.hasAnalyzers, $0.isStopping) }
+        var reasons: [Reason] = []
+        func add(_ check: String, _ reason: String) { reasons.append(Reason(check: check, reason: reason)) }
+        if isStopping || worker?.vitals.isStopping == true { add("worker", "is stopping") }
+        if self.roles.contains(.inspect) {
+            if !hasAnalyzers { add("analyzers", "no parent with loaded models runs") }
+            if let vitals = worker?.vitals {
+                if !vitals.isRegistered {
+                    add("database", "the worker is not registered")
+                } else if vitals.isSuspended || vitals.heartbeatAge > Self.heartbeatPatience {
+                    add("database", "the last heartbeat got through \(Int(vitals.heartbeatAge)) s ago")
+                }
+            } else {
+                add("worker", "is starting")
+            }
+        }
+        if self.roles.contains(.callback), !self.dispatcher.vitals.isConnected {
+            add("callbacks", "the database does not answer the dispatcher")
+        }
+        return reasons
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Gateway
+import JobQueue
+
+/// What a worker says of its own process.
+struct ProcessMetrics: Sendable {
+    private let ready, slots, busy, heartbeatAge, resident, descriptors: MetricRegistry.Gauge
+    private let cpu: MetricRegistry.Counter
+
+    init(_ registry: MetricRegistry) {
+        registry.gauge("inspectd_build_info", "1, with the version as a label.", labels: ["version"]).set(
+            1, Version.current)
+        self.ready = registry.gauge("inspectd_ready", "Whether /readyz says yes.")
+        self.slots = registry.gauge("inspectd_slots", "Jobs that this worker works on at once.")
+        self.busy = registry.gauge("inspectd_slots_busy", "Jobs that this worker works on now.")
+        self.heartbeatAge = registry.gauge(
+            "inspectd_heartbeat_age_seconds", "Time since this worker's last heartbeat that got through.")
+        registry.gauge("process_start_time_seconds", "When the process began to count, in Unix time.").set(
+            Date().timeIntervalSince1970)
+        self.cpu = registry.counter("process_cpu_seconds_total", "Processor time of the process, analyzers apart.")
+        self.resident = registry.gauge("process_resident_memory_bytes", "Memory of the process, analyzers apart.")
+        self.descriptors = registry.gauge("process_open_fds", "Open file descriptors of the process.")
+    }
+
+    func update(_ vitals: JobWorkerVitals?, isReady: Bool) {
+        self.ready.set(isReady ? 1 : 0)
+        if let vitals {
+            self.slots.set(Double(vitals.slots))
+            self.busy.set(Double(vitals.running))
+            self.heartbeatAge.set(vitals.heartbeatAge)
+        }
+        var usage = rusage()
+        if getrusage(0, &usage) == 0 {
+            let times = [usage.ru_utime, usage.ru_stime]
+            self.cpu.raise(to: times.reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 })
+        }
+        // Sizes in pages: all of the program, then what is resident.
+        if let text = try? FileHandle(forReadingAtPath: "/proc/self/statm")?.readToEnd(),
+            let pages = String(decoding: text, as: UTF8.self).split(separator: " ").dropFirst().first.flatMap({
+                Double($0)
+            })
+        {
+            self.resident.set(pages * Double(sysconf(CInt(_SC_PAGESIZE))))
+        }
+        if let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            self.descriptors.set(Double(names.count))
+        }
+    }
+}
+
+/// What the database says of the whole queue.
+struct QueueMetrics: Sendable {
+    private let waiting, oldest, running, delayed, paused: MetricRegistry.Gauge
+    private let workers, callbacksPending, callbacksOldest, readAt: MetricRegistry.Gauge
+
+    init(_ registry: MetricRegistry) {
+        func byLane(_ name: String, _ help: String) -> MetricRegistry.Gauge {
+            registry.gauge("inspectd_queue_\(name)", help, labels: ["lane"])
+        }
+        self.waiting = byLane(
+            "waiting_jobs", "Jobs ready to be claimed; an estimate where many thousands wait.")
+        self.oldest = byLane("oldest_seconds", "Time since the first waiting job was accepted; 0 if none waits.")
+        self.running = byLane("running_jobs", "Jobs being worked on by the whole fleet.")
+        self.delayed = byLane("delayed_jobs", "Jobs that wait for a time: scheduled, or between two attempts.")
+        self.paused = byLane("paused", "Whether claims from the lane are stopped.")
+        self.workers = registry.gauge("inspectd_workers_live", "Workers with a heartbeat within 15 seconds.")
+        self.callbacksPending = registry.gauge(
+            "inspectd_callbacks_pending", "Callbacks to be delivered; counting stops at 10000.")
+        self.callbacksOldest = registry.gauge(
+            "inspectd_callbacks_oldest_seconds", "Time since the oldest pending callback was written; 0 if none is.")
+        self.readAt = registry.gauge(
+            "inspectd_queue_read_timestamp_seconds", "When the queue was last looked at, in Unix time.")
+    }
+
+    func take(_ depth: QueueDepth) {
+        for (name, lane) in depth.lanes {
+            self.waiting.set(lane.waiting, name)
+            self.oldest.set(lane.oldest, name)
+            self.running.set(lane.running, name)
+            self.delayed.set(lane.delayed, name)
+            self.paused.set(lane.isPaused ? 1 : 0, name)
+        }
+        self.workers.set(depth.workers)
+        self.callbacksPending.set(depth.callbacksPending)
+        self.callbacksOldest.set(depth.callbacksOldest)
+        self.readAt.set(Date().timeIntervalSince1970)
+    }
+
+    /// Says nothing until the database answers again: old numbers would look like the present.
+    func clear() {
+        for gauge in [
+            self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,
+            self.callbacksOldest,
+        ] { gauge.clear() }
+    }
+}

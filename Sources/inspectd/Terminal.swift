@@ -1,0 +1,122 @@
+import Foundation
+
+/// The terminal while a full-screen view has it; what was there before comes back when the value ends.
+struct Terminal: ~Copyable {
+    /// A line of the screen; what the style adds takes no room.
+    struct Line: Equatable {
+        enum Style { case plain, title, good, warning }
+
+        var text: String
+        var style = Style.plain
+
+        fileprivate var escaped: String {
+            switch self.style {
+            case .plain: self.text
+            case .title: "\u{1b}[1m\(self.text)\u{1b}[0m"
+            case .good: "\u{1b}[32m\(self.text)\u{1b}[0m"
+            case .warning: "\u{1b}[33m\(self.text)\u{1b}[0m"
+            }
+        }
+    }
+
+    private let saved: termios?
+    private var shown: [Line] = []
+    private var shownSize = (columns: 0, rows: 0)
+
+    /// Takes the terminal.
+    init() {
+        var settings = termios()
+        if tcgetattr(STDIN_FILENO, &settings) == 0 {
+            self.saved = settings
+        } else {
+            self.saved = nil
+        }
+        self.enter()
+    }
+
+    deinit { self.leave() }
+
+    /// Whether a full-screen view is possible.
+    static func isUsable(_ type: String?) -> Bool {
+        isatty(STDOUT_FILENO) == 1 && !["", "dumb", "unknown"].contains(type ?? "")
+    }
+
+    /// Takes the terminal (again).
+    func enter() {
+        if var settings = self.saved {
+            // Keys come at once and unseen; Ctrl-C and Ctrl-Z stay signals.
+            settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+            tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+        }
+        // Alternate screen, no cursor, no wrapping at the right edge.
+        Self.write("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[2J")
+    }
+
+    /// Gives the terminal back as it was.
+    func leave() {
+        Self.write("\u{1b}[0m\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
+        if var settings = self.saved { tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) }
+    }
+
+    /// The window's size, asked anew each time.
+    static var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// Forgets what is on the screen, so that all of it is written again.
+    mutating func invalidate() { self.shownSize = (0, 0) }
+
+    /// Shows lines from the top; only those that changed are written, in one piece, so that nothing flickers.
+    mutating func draw(_ lines: [Line]) {
+        let size = Self.size
+        var text = ""
+        if size != self.shownSize {
+            text += "\u{1b}[2J"
+            self.shown = []
+            self.shownSize = size
+        }
+        let visible = lines.prefix(size.rows).map { Line(text: Self.fitted($0.text, size.columns), style: $0.style) }
+        for row in 0..<max(visible.count, self.shown.count) {
+            let line = row < visible.count ? visible[row] : Line(text: "")
+            if row < self.shown.count, self.shown[row] == line { continue }
+            text += "\u{1b}[\(row + 1);1H\(line.escaped)\u{1b}[K"
+        }
+        self.shown = visible
+        if !text.isEmpty { Self.write(text) }
+    }
+
+    /// Text of others without what a terminal would obey, cut to a width. A column is left free: clearing the rest of a full
+    /// line would take its last character.
+    static func fitted(_ text: String, _ columns: Int) -> String {
+        String(Self.harmless(text).prefix(max(0, columns - 1)))
+    }
+
+    /// Host and partner names come from elsewhere; a control character among them could do anything to a terminal.
+    static func harmless(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { scalar in
+                    scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value) ? "?" : scalar
+                }))
+    }
+
+    private static func write(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let written = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            if written > 0 {
+                bytes = bytes.dropFirst(written)
+            } else if errno == EAGAIN {
+                var waiting = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+                poll(&waiting, 1, 1000)
+            } else if errno != EINTR {
+                // The terminal is gone; so will the program be.
+                return
+            }
+        }
+    }
+}

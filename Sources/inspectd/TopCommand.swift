@@ -1,0 +1,181 @@
+import Dispatch
+import Foundation
+import InspectCore
+import JobQueue
+
+extension Command {
+    static let top = Command(
+        name: "top",
+        summary: "shows the queue, its workers and what they do, anew every few seconds",
+        synopsis: "[--interval S] | --once",
+        options: [
+            .value("interval", "SECONDS", "time between two looks [2]"),
+            .flag("once", "prints one look as plain text and ends"),
+        ] + Configuration.databaseOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            let interval = try arguments.integer("interval", in: 1...3600) ?? 2
+            guard arguments.operands.isEmpty else { throw UsageError("top takes no operand") }
+            let view = TopView(databaseURL: configuration.databaseURL, interval: Double(interval))
+            if arguments.has("once") {
+                try await view.printOnce()
+            } else {
+                guard Terminal.isUsable(configuration.terminal) else {
+                    throw UsageError("top needs a terminal; --once prints plain text")
+                }
+                await view.run()
+            }
+        }
+    )
+}
+
+/// Looks at the queue again and again, and shows what it sees.
+private struct TopView {
+    let observer: QueueObserver
+    let interval: Double
+
+    init(databaseURL: String, interval: Double) {
+        self.observer = QueueObserver(databaseURL: databaseURL)
+        self.interval = interval
+    }
+
+    func printOnce() async throws {
+        // Two looks, for a rate needs two.
+        let first = try await self.observer.snapshot(rateOver: 10)
+        try await Task.sleep(for: .seconds(1))
+        let second = try await self.observer.snapshot(rateOver: 10)
+        await self.observer.close()
+        let page = TopPage(snapshot: second, acceptedPerSecond: Self.rate(first, second))
+        for line in page.lines { Output.line(Terminal.harmless(line.text)) }
+    }
+
+    private enum Event: Sendable {
+        case seen(QueueSnapshot)
+        case failed(String)
+        case key(UInt8)
+        case resized
+        case suspended
+        case ended
+    }
+
+    /// What is shown.
+    private struct State {
+        var last: QueueSnapshot?
+        var accepted: Double?
+        var failure: String?
+        var order = TopPage.Order.waiting
+        var isPaused = false
+    }
+
+    func run() async {
+        let (events, sink) = AsyncStream.makeStream(of: Event.self)
+        // Before the terminal is taken, so that no signal can end the program while it is.
+        let sources = Self.signals(sink)
+        var terminal = Terminal()
+        let keys = Self.keys(sink)
+        var looking: Task<Void, Never>? = self.look(sink)
+        defer {
+            looking?.cancel()
+            sources.forEach { $0.cancel() }
+            keys?.cancel()
+        }
+        var state = State()
+        self.draw(state, &terminal)
+        for await event in events {
+            switch event {
+            case .seen(let snapshot):
+                state.accepted = state.last.flatMap { Self.rate($0, snapshot) }
+                state.last = snapshot
+                state.failure = nil
+            case .failed(let reason): state.failure = reason
+            case .key(UInt8(ascii: "q")), .ended: return
+            case .key(UInt8(ascii: "p")), .key(UInt8(ascii: " ")):
+                state.isPaused.toggle()
+                looking?.cancel()
+                looking = state.isPaused ? nil : self.look(sink)
+            case .key(let key):
+                let orders = TopPage.Order.allCases
+                guard let index = (0..<orders.count).first(where: { key == UInt8(ascii: "1") + UInt8($0) }) else {
+                    continue
+                }
+                state.order = orders[index]
+            case .resized: terminal.invalidate()
+            case .suspended:
+                terminal.leave()
+                kill(getpid(), SIGSTOP)
+                // Here again after SIGCONT.
+                terminal.enter()
+                terminal.invalidate()
+            }
+            self.draw(state, &terminal)
+        }
+    }
+
+    private func draw(_ state: State, _ terminal: inout Terminal) {
+        let remark =
+            (state.isPaused ? "paused" : "every \(Int(self.interval)) s")
+            + " · by \(state.order.rawValue) · q quit p pause 1–4 order"
+        var lines: [Terminal.Line]
+        if let last = state.last {
+            lines =
+                TopPage(
+                    snapshot: last, acceptedPerSecond: state.accepted, order: state.order, rows: Terminal.size.rows,
+                    remark: remark
+                ).lines
+        } else {
+            lines = [Terminal.Line(text: "inspectd · \(remark)", style: .title)]
+        }
+        if let failure = state.failure {
+            lines.insert(Terminal.Line(text: "database unavailable: \(failure)", style: .warning), at: 1)
+        }
+        terminal.draw(lines)
+    }
+
+    private func look(_ sink: AsyncStream<Event>.Continuation) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                do {
+                    sink.yield(.seen(try await self.observer.snapshot(rateOver: max(2, self.interval))))
+                } catch {
+                    sink.yield(.failed("\(error)"))
+                }
+                try? await Task.sleep(for: .seconds(self.interval))
+            }
+        }
+    }
+
+    private static func rate(_ first: QueueSnapshot, _ second: QueueSnapshot) -> Double? {
+        second.at > first.at ? Double(second.accepted - first.accepted) / (second.at - first.at) : nil
+    }
+
+    private static func signals(_ sink: AsyncStream<Event>.Continuation) -> [any DispatchSourceSignal] {
+        let meanings: [(CInt, Event)] = [
+            (SIGINT, .ended), (SIGTERM, .ended), (SIGHUP, .ended), (SIGQUIT, .ended), (SIGWINCH, .resized),
+            (SIGTSTP, .suspended),
+        ]
+        return meanings.map { number, event in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { sink.yield(event) }
+            source.activate()
+            return source
+        }
+    }
+
+    private static func keys(_ sink: AsyncStream<Event>.Continuation) -> (any DispatchSourceRead)? {
+        guard isatty(STDIN_FILENO) == 1 else { return nil }
+        let source = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: .global())
+        source.setEventHandler {
+            var bytes = [UInt8](repeating: 0, count: 64)
+            let count = read(STDIN_FILENO, &bytes, bytes.count)
+            if count > 0 {
+                for byte in bytes.prefix(count) { sink.yield(.key(byte)) }
+            } else if count == 0 || errno != EINTR && errno != EAGAIN {
+                // Hung up.
+                sink.yield(.ended)
+            }
+        }
+        source.activate()
+        return source
+    }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import InspectCore
+import JobQueue
+
+/// What `inspectd top` shows, as lines of text. Decides how it looks, and does nothing.
+struct TopPage {
+    /// Which partners come first.
+    enum Order: String, CaseIterable {
+        case waiting, oldest, running, delayed
+    }
+
+    var snapshot: QueueSnapshot
+    /// Jobs accepted each second since the look before; `nil` at the first.
+    var acceptedPerSecond: Double?
+    var order = Order.waiting
+    /// Lines that there is room for; `nil`: as many as it takes.
+    var rows: Int?
+    /// Words at the end of the first line.
+    var remark = ""
+
+    typealias Line = Terminal.Line
+
+    var lines: [Line] {
+        var lines = self.head
+        lines += self.lanes
+        // The rest shares what room there is: partners and errors get some, workers what is left.
+        let room = self.rows.map { max(0, $0 - lines.count) }
+        let partners = self.partners(limit: room.map { max(2, $0 / 3 - 2) })
+        let errors = self.errors(limit: room.map { max(2, $0 / 5 - 2) })
+        let workers = self.workers(limit: room.map { max(2, $0 - partners.count - errors.count) })
+        return lines + partners + errors + workers
+    }
+
+    private var head: [Line] {
+        let snapshot = self.snapshot
+        let finished = snapshot.finished
+        let callbacks = snapshot.callbacks
+        // Whoever watches knows the day, and needs the room.
+        let stamp = Date(timeIntervalSince1970: snapshot.at).formatted(Date.ISO8601FormatStyle())
+        let time = self.rows == nil ? stamp : stamp.drop { $0 != "T" }.dropFirst().dropLast() + " UTC"
+        let states = ["live", "draining", "silent", "dead"].compactMap { state -> String? in
+            let count = snapshot.workers.count { $0.state == state }
+            return count > 0 ? "\(count) \(state)" : nil
+        }
+        return [
+            Line(
+                text: "inspectd · \(snapshot.database) · \(time)\(self.remark.isEmpty ? "" : " · \(self.remark)")",
+                style: .title),
+            Line(
+                text:
+                    "accepted \(self.acceptedPerSecond.map(Self.rate) ?? "–")  finished \(Self.rate(finished.perSecond))"
+                    + "  callbacks \(Self.rate(callbacks.deliveredPerSecond)), failed \(Self.rate(callbacks.failedPerSecond))"
+                    + "  workers \(states.isEmpty ? "none" : states.joined(separator: ", "))"),
+            Line(
+                text: "wait p50 \(Self.time(finished.waitMedian)) p95 \(Self.time(finished.wait95))"
+                    + "  run p50 \(Self.time(finished.runMedian)) p95 \(Self.time(finished.run95))"
+                    + "  of \(Self.count(finished.count)) jobs finished within 5 min"),
+            Line(
+                text: "callbacks: pending \(Self.count(callbacks.pending))\(callbacks.isMore ? "+" : "")"
+                    + ", retrying \(Self.count(callbacks.retrying)), dead \(Self.count(callbacks.dead))"
+                    + ", held \(Self.count(callbacks.held)), oldest \(Self.time(callbacks.oldest))"
+                    + "; attempt p50 \(Self.time(callbacks.median)) p95 \(Self.time(callbacks.p95))",
+                style: callbacks.dead > 0 || callbacks.held > 0 ? .warning : .plain),
+        ]
+    }
+
+    private var lanes: [Line] {
+        Self.table(
+            ["LANE", "REGION", "WAITING", "OLDEST", "RUNNING", "DELAYED", ""], right: [2, 3, 4, 5],
+            self.snapshot.lanes.map { lane in
+                (
+                    [
+                        lane.lane, lane.region, Self.count(lane.waiting, lane.isEstimate), Self.time(lane.oldest),
+                        Self.count(lane.running), Self.count(lane.delayed), lane.paused ? "paused" : "",
+                    ], lane.paused ? .warning : .plain
+                )
+            })
+    }
+
+    private func partners(limit: Int?) -> [Line] {
+        let sorted = self.snapshot.partners.sorted { left, right in
+            switch self.order {
+            case .waiting: left.waiting > right.waiting
+            case .oldest: left.oldest ?? -1 > right.oldest ?? -1
+            case .running: left.running > right.running
+            case .delayed: left.delayed > right.delayed
+            }
+        }
+        let shown = limit.map { Array(sorted.prefix($0)) } ?? sorted
+        return Self.table(
+            ["PARTNER", "WAITING", "OLDEST", "RUNNING", "DELAYED", ""], right: [1, 2, 3, 4],
+            shown.map { partner in
+                (
+                    [
+                        partner.name, Self.count(partner.waiting, partner.isEstimate), Self.time(partner.oldest),
+                        Self.count(partner.running), Self.count(partner.delayed), partner.paused ? "paused" : "",
+                    ], partner.paused ? .warning : .plain
+                )
+            }, more: sorted.count - shown.count)
+    }
+
+    private func errors(limit: Int?) -> [Line] {
+        let errors = self.snapshot.errors
+        guard !errors.isEmpty else { return [] }
+        let shown = limit.map { Array(errors.prefix($0)) } ?? errors
+        return Self.table(
+            ["ERROR", "GIVEN UP IN 1 H", "TO BE RETRIED"], right: [1, 2],
+            shown.map { error in
+                (
+                    [error.code, Self.count(error.givenUp), Self.count(error.retrying)],
+                    error.givenUp > 0 ? .warning : .plain
+                )
+            }, more: errors.count - shown.count)
+    }
+
+    /// Each worker, and below it what it does now.
+    private func workers(limit: Int?) -> [Line] {
+        let jobs = Dictionary(grouping: self.snapshot.running, by: \.worker)
+        var rows: [([String], Line.Style)] = []
+        for worker in self.snapshot.workers {
+            rows.append(
+                (
+                    [
+                        "\(worker.id)", "\(worker.host):\(worker.process)",
+                        worker.region.isEmpty ? "any" : worker.region,
+                        worker.version,
+                        worker.state == "live" ? "live" : "\(worker.state), \(Self.time(worker.silent))",
+                        "\(worker.busy)/\(worker.slots)", Self.time(worker.up),
+                    ], worker.state == "live" ? .good : .warning
+                ))
+            for job in jobs[worker.id] ?? [] { rows.append((Self.row(of: job), .plain)) }
+        }
+        // Claimed by a worker that is gone: the rescue is about to take them back.
+        let known = Set(self.snapshot.workers.map(\.id))
+        for job in self.snapshot.running where !known.contains(job.worker) {
+            rows.append((Self.row(of: job), .warning))
+        }
+        let shown = limit.map { Array(rows.prefix(max(0, $0 - 2))) } ?? rows
+        return Self.table(
+            [
+                "WORKER", "PROCESS / JOB", "REGION / PARTNER", "VERSION / WORKFLOW", "STATE / STATUS", "BUSY / TRY",
+                "FOR",
+            ],
+            right: [0, 5, 6], shown, more: rows.count - shown.count)
+    }
+
+    private static func row(of job: QueueSnapshot.Running) -> [String] {
+        [
+            "", "  " + job.job.prefix(8), job.partner, job.workflow ?? "", Self.status(job.status), "\(job.attempt)",
+            Self.time(job.seconds),
+        ]
+    }
+
+    // MARK: Text
+
+    /// A head and rows with columns as wide as their widest cell, and an empty line before.
+    private static func table(
+        _ head: [String], right: Set<Int>, _ rows: [([String], Line.Style)], more: Int = 0
+    ) -> [Line] {
+        let widths = head.indices.map { column in ([head] + rows.map(\.0)).map { $0[column].count }.max() ?? 0 }
+        func line(_ cells: [String]) -> String {
+            var text = cells.indices.map { column in
+                let blanks = String(repeating: " ", count: widths[column] - cells[column].count)
+                return right.contains(column) ? blanks + cells[column] : cells[column] + blanks
+            }.joined(separator: "  ")
+            while text.last == " " { text.removeLast() }
+            return text
+        }
+        var lines = [Line(text: ""), Line(text: line(head), style: .title)]
+        lines += rows.map { Line(text: line($0.0), style: $0.1) }
+        if more > 0 { lines.append(Line(text: "… and \(Self.count(more)) more")) }
+        return lines
+    }
+
+    private static func status(_ number: Int16) -> String {
+        JobStatus(rawValue: number)?.name ?? "\(number)"
+    }
+
+    private static func rate(_ perSecond: Double) -> String {
+        perSecond >= 100 ? "\(Self.count(Int(perSecond.rounded())))/s" : String(format: "%.1f/s", perSecond)
+    }
+
+    /// With commas; an estimate is marked, and has no more than three digits that mean something.
+    static func count(_ number: Int, _ isEstimate: Bool = false) -> String {
+        var number = number
+        if isEstimate {
+            var unit = 1
+            while number / unit >= 1000 { unit *= 10 }
+            number = number / unit * unit
+        }
+        var digits = String(number)
+        var end = digits.count - 3
+        while end > 0 {
+            digits.insert(",", at: digits.index(digits.startIndex, offsetBy: end))
+            end -= 3
+        }
+        return isEstimate ? "~\(digits)" : digits
+    }
+
+    static func time(_ seconds: Double?) -> String {
+        guard let seconds = seconds.map({ max(0, $0) }) else { return "–" }
+        switch seconds {
+        case ..<1: return String(format: "%.0f ms", seconds * 1000)
+        case ..<10: return String(format: "%.1f s", seconds)
+        case ..<120: return String(format: "%.0f s", seconds)
+        case ..<7200: return String(format: "%.0f min", seconds / 60)
+        case ..<172_800: return String(format: "%.0f h", seconds / 3600)
+        default: return String(format: "%.0f d", seconds / 86_400)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Analyzer
+import Callbacks
+import Foundation
+import Gateway
+import InspectCore
+import JobQueue
+
+/// What a worker counts and measures. Labels hold lanes, stages, codes and outcomes; never an id, a partner or a person.
+struct WorkerMetrics: Sendable {
+    /// Upper bounds in seconds: for round trips, for work, and for whole jobs.
+    private static let short = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+    private static let medium = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+    private static let long = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+
+    let process: ProcessMetrics
+    let queue: QueueMetrics
+    private let registry: MetricRegistry
+    private let claimed, started, held, handedBack, leasesLost, overdue, workersLost: MetricRegistry.Counter
+    private let finished, retries, givenUp, rescued: MetricRegistry.Counter
+    private let promoted, swept, expired, purged, suspensions, deaths: MetricRegistry.Counter
+    private let databaseFailures, reconnects: MetricRegistry.Counter
+    private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
+    private let parentStarts, parentLosses, analyzerStarts, analyzerLosses, analyzerReplacements: MetricRegistry.Counter
+    private let callbackAttempts: MetricRegistry.Counter
+    private let callbackDuration, callbackWait: MetricRegistry.Histogram
+
+    init() {
+        let registry = MetricRegistry()
+        self.registry = registry
+        self.process = ProcessMetrics(registry)
+        self.queue = QueueMetrics(registry)
+        func counter(_ name: String, _ help: String, _ label: String? = nil, _ values: [String] = [])
+            -> MetricRegistry.Counter
+        {
+            registry.counter(
+                "inspectd_\(name)_total", help, labels: label.map { [$0] } ?? [], preset: values.map { [$0] })
+        }
+        self.claimed = counter("jobs_claimed", "Jobs that this worker took from the queue.")
+        self.started = counter("job_attempts_started", "Attempts that this worker began.")
+        self.finished = counter(
+            "jobs_finished", "Jobs that this worker brought to 128, with a result or given up.", "outcome",
+            ["completed", "given_up"])
+        self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a person.")
+        self.retries = counter("job_retries", "Attempts that failed and will be followed by another.", "code")
+        self.givenUp = counter("jobs_given_up", "Jobs that ended as NOT_EXECUTED here, by error code.", "code")
+        self.handedBack = counter("jobs_handed_back", "Jobs returned to the queue with the attempt refunded.")
+        self.leasesLost = counter("leases_lost", "Jobs whose lease was gone when something was to be written.")
+        self.overdue = counter("jobs_overdue", "Jobs that were stopped at their own deadline.")
+        self.rescued = counter(
+            "jobs_rescued", "Jobs that this worker took back from dead workers.", "outcome", ["requeued", "given_up"])
+        self.workersLost = counter("workers_lost", "Workers that this worker struck off as dead.")
+        self.promoted = counter("jobs_promoted", "Delayed jobs that this worker made ready.")
+        self.swept = counter("jobs_swept", "Stragglers that this worker gave a new place in the queue.")
+        self.expired = counter("jobs_expired", "Jobs that this worker finished as EXPIRED.")
+        self.purged = counter(
+            "purged", "What retention removed here: jobs' parts, jobs' results, whole partitions.", "what",
+            ["parts", "results", "partitions"])
+        self.suspensions = counter(
+            "worker_suspensions", "Times that no heartbeat got through for so long that the work was dropped.")
+        self.deaths = counter("worker_deaths", "Times that the fleet declared this worker dead.")
+        let connections = ["queue", "heartbeat", "listener", "auxiliary", "callback"]
+        self.databaseFailures = counter(
+            "database_failures", "Failures of a database connection.", "connection", connections)
+        self.reconnects = counter("database_reconnects", "Connections made anew.", "connection", connections)
+        self.claimDuration = registry.histogram(
+            "inspectd_claim_duration_seconds", "Time of a round trip to the database that brought jobs.",
+            bounds: Self.short)
+        self.stageDuration = registry.histogram(
+            "inspectd_stage_duration_seconds", "Time of one stage in an analyzer.", labels: ["stage"],
+            bounds: Self.medium)
+        self.jobDuration = registry.histogram(
+            "inspectd_job_duration_seconds", "Time from the claim of a job to its result in the database.",
+            bounds: Self.long)
+        self.attempts = registry.histogram(
+            "inspectd_job_attempts", "Attempts that finished jobs took.", bounds: [1, 2, 3, 4, 5, 6, 7, 8])
+        self.parentStarts = counter("analyzer_parent_starts", "Warm parents of the analyzers that loaded their models.")
+        self.parentLosses = counter(
+            "analyzer_parent_losses", "Warm parents that ended or could not be started.", "kind",
+            ["ended", "not_started"])
+        self.analyzerStarts = counter("analyzer_starts", "Analyzer processes that were forked.")
+        self.analyzerLosses = counter(
+            "analyzer_losses", "Analyzer processes that were lost.", "kind",
+            ["crash", "timeout", "memory", "cancelled", "other"])
+        self.analyzerReplacements = counter(
+            "analyzer_replacements", "Analyzer processes that were replaced for their age or growth.")
+        let outcomes = ["delivered", "failed", "dead", "released", "stale"]
+        self.callbackAttempts = counter("callback_attempts", "Attempts to deliver a callback.", "outcome", outcomes)
+        self.callbackDuration = registry.histogram(
+            "inspectd_callback_attempt_duration_seconds", "Time of one attempt to deliver a callback.",
+            labels: ["outcome"], preset: [["delivered"]], bounds: Self.medium)
+        self.callbackWait = registry.histogram(
+            "inspectd_callback_wait_seconds", "Time from when a callback was due to its claim.", bounds: Self.medium)
+    }
+
+    /// Everything, for a scrape. Neither waits nor asks anybody.
+    func text(_ vitals: JobWorkerVitals?, isReady: Bool) -> String {
+        self.process.update(vitals, isReady: isReady)
+        return self.registry.text()
+    }
+
+    func take(_ event: JobQueueEvent) {
+        switch event {
+        case .roundTrip(_, let claimed, let seconds) where claimed > 0:
+            self.claimed.add(Double(claimed))
+            self.claimDuration.observe(seconds)
+        case .started: self.started.add()
+        case .finished(let job, let seconds):
+            self.finished.add(1, "completed")
+            self.jobDuration.observe(seconds)
+            self.attempts.observe(Double(job.attempt))
+        case .heldForReview(_, let seconds):
+            self.held.add()
+            self.jobDuration.observe(seconds)
+        case .givenUp(let job, let error):
+            self.finished.add(1, "given_up")
+            self.givenUp.add(1, error.code.rawValue)
+            self.attempts.observe(Double(job.attempt))
+        case .retried(_, let error, _): self.retries.add(1, error.code.rawValue)
+        case .handedBack: self.handedBack.add()
+        case .leaseLost: self.leasesLost.add()
+        case .overdue: self.overdue.add()
+        case .databaseUnavailable(let role, _, _): self.databaseFailures.add(1, Self.kind(of: role))
+        case .reconnected(let role): self.reconnects.add(1, Self.kind(of: role))
+        case .suspended: self.suspensions.add()
+        case .declaredDead: self.deaths.add()
+        case .promoted(let count): self.promoted.add(Double(count))
+        case .rescued(let requeued, let givenUp, let workers):
+            self.rescued.add(Double(requeued), "requeued")
+            self.rescued.add(Double(givenUp), "given_up")
+            self.workersLost.add(Double(workers))
+        case .swept(let count): self.swept.add(Double(count))
+        case .expired(let count): self.expired.add(Double(count))
+        case .purged(let parts, let results, let partitions):
+            self.purged.add(Double(parts), "parts")
+            self.purged.add(Double(results), "results")
+            self.purged.add(Double(partitions), "partitions")
+        case .roundTrip, .registered, .resumed, .stopping, .stopped: break
+        }
+    }
+
+    /// A further connection of a kind, such as "queue 2", counts as one of the kind.
+    private static func kind(of role: String) -> String { String(role.prefix { $0 != " " }) }
+
+    func take(_ event: CallbackEvent) {
+        switch event {
+        case .attempted(let attempt):
+            let outcome = attempt.outcome.rawValue
+            self.callbackAttempts.add(1, outcome)
+            self.callbackDuration.observe(Double(attempt.milliseconds) / 1000, outcome)
+            self.callbackWait.observe(max(0, attempt.waitedMilliseconds / 1000))
+        case .databaseUnavailable: self.databaseFailures.add(1, "callback")
+        case .databaseRestored: self.reconnects.add(1, "callback")
+        }
+    }
+
+    func take(_ event: AnalyzerEvent) {
+        switch event {
+        case .parentStarted: self.parentStarts.add()
+        case .parentFailed: self.parentLosses.add(1, "not_started")
+        case .parentEnded: self.parentLosses.add(1, "ended")
+        case .processStarted: self.analyzerStarts.add()
+        case .processEnded(_, _, _, _, expected: true): self.analyzerReplacements.add()
+        case .processEnded(_, _, _, let error, expected: false):
+            let kind =
+                switch error {
+                case .analyzerCrashed: "crash"
+                case .analyzerTimeout: "timeout"
+                case .analyzerOutOfMemory: "memory"
+                case nil: "cancelled"
+                default: "other"
+                }
+            self.analyzerLosses.add(1, kind)
+        }
+    }
+
+    func stage(_ stage: JobStatus, took duration: Duration) {
+        self.stageDuration.observe(duration / .seconds(1), stage.stageName)
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `inspectd top` over a queue in which every kind of thing goes on.
+@Suite struct TopTests {
+    /// A worker that is busy with one job for long, jobs that wait, and one that was given up.
+    private func busyService() async throws -> (service: Service, worker: Program) {
+        let service = try await Service.start()
+        let corrupt = try await service.enqueue(["workflow": "liveness"], face: Data("no picture".utf8))
+        let first = try service.worker(["--slots", "1"])
+        defer { first.send(SIGKILL) }
+        #expect(try await service.result(of: corrupt)["status"] as? Int == 128)
+        #expect(
+            try await service.waitForNone(
+                "SELECT count(*) FROM insp.callback WHERE state <> 'delivered'", within: .seconds(30)))
+        first.send(SIGTERM)
+        #expect(try await first.wait() == 0)
+
+        let worker = try service.worker([
+            "--slots", "1", "--stage-deadline", "300", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"),
+        ])
+        let picture = SmallPNG.noise(width: 64, height: 64)
+        for lane in ["urgent", "normal", "normal", "bulk"] {
+            _ = try await service.enqueue(["workflow": "liveness", "lane": lane], face: picture)
+        }
+        _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: picture)
+        _ = try await service.connection.query("SELECT insp.pause_lane('bulk', 'a test')")
+        #expect(
+            try await service.waitForNone(
+                "SELECT 1 - count(*) FROM insp.lease l JOIN insp.job j ON j.id = l.job_id AND j.status >= 4",
+                within: .seconds(30)))
+        return (service, worker)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `One look is plain text and tells what goes on`() async throws {
+        let (service, worker) = try await self.busyService()
+        defer { worker.send(SIGKILL) }
+        let done = try await Program.run(["top", "--once"], environment: service.environment)
+        #expect(done.status == 0, "\(done.errors)")
+        let text = String(decoding: done.output, as: UTF8.self)
+        #expect(!text.contains("\u{1b}"))
+        func line(_ start: String) -> [Substring] {
+            text.split(separator: "\n").first { $0.hasPrefix(start) }?.split(separator: " ") ?? []
+        }
+        // Lane, region, waiting, oldest with its unit, running, delayed.
+        let lanes = ["urgent", "normal", "bulk"].map { line("\($0) ") }
+        #expect(lanes.map { $0.dropFirst().first } == ["any", "any", "any"])
+        #expect(lanes[2].contains("paused") && !lanes[1].contains("paused"))
+        let waiting = lanes.compactMap { $0.dropFirst(2).first.flatMap { Int($0) } }
+        #expect(waiting.reduce(0, +) == 3 && waiting.last == 1)
+        #expect(line("normal ").last == "1", "one job is delayed")
+        #expect(line("bank ").dropFirst().first == "3")
+        #expect(line("CORRUPT_IMAGE ").suffix(2) == ["1", "0"] || line("UNSUPPORTED_FORMAT ").suffix(2) == ["1", "0"])
+        #expect(text.contains(" of 1 jobs finished within 5 min"))
+        #expect(text.contains("workers 1 live"))
+        let job = try await service.connection.query(
+            "SELECT left(j.public_id::text, 8) FROM insp.lease l JOIN insp.job j ON j.id = l.job_id")[0].string(0)
+        let running = text.split(separator: "\n").first { $0.contains(job) }?.split(separator: " ") ?? []
+        #expect(running.starts(with: [Substring(job), "bank", "liveness", "ACQUIRED", "1"]), "\(running)")
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `The live view draws, obeys keys and the window, and leaves the terminal as it was`() async throws {
+        let (service, worker) = try await self.busyService()
+        defer { worker.send(SIGKILL) }
+        let terminal = try PseudoTerminal(["top", "--interval", "1"], environment: service.environment)
+        let modes = terminal.modes
+        #expect(try await terminal.wait { $0.screen.text.contains("liveness") })
+        #expect(terminal.screen.isAlternate && terminal.modes != modes)
+        for word in ["urgent", "paused", "bank", "ACQUIRED", "every 1 s"] {
+            #expect(terminal.screen.text.contains(word), "\(word)")
+        }
+        #expect(terminal.screen.rows.values.allSatisfy { $0.count < 100 })
+
+        // Later frames write over the first; clearing in between would flicker.
+        let (clears, title) = (terminal.screen.clears, terminal.screen.rows[1])
+        #expect(try await terminal.wait { $0.screen.rows[1] != title })
+        #expect(terminal.screen.clears == clears)
+
+        terminal.type("3")
+        #expect(try await terminal.wait { $0.screen.rows[1]?.contains("by running") == true })
+        terminal.type("p")
+        #expect(try await terminal.wait { $0.screen.rows[1]?.contains("· paused ·") == true })
+        let frozen = terminal.output.count
+        #expect(try await !terminal.wait(within: 2.5) { $0.output.count > frozen })
+        terminal.type(" ")
+        #expect(try await terminal.wait { $0.screen.rows[1]?.contains("every 1 s") == true })
+
+        terminal.resize(columns: 50, rows: 12)
+        #expect(try await terminal.wait { $0.screen.clears > clears && $0.screen.text.contains("urgent") })
+        #expect(terminal.screen.rows.keys.allSatisfy { $0 <= 12 })
+        #expect(terminal.screen.rows.values.allSatisfy { $0.count < 50 })
+
+        terminal.type("q")
+        #expect(try await terminal.end() == 0)
+        #expect(!terminal.screen.isAlternate && terminal.modes == modes)
+        #expect(terminal.output.hasSuffix("\u{1b}[0m\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l"))
+        #expect(terminal.screen.unknown.isEmpty, "\(terminal.screen.unknown)")
+    }
+
+    @Test(.timeLimit(.minutes(2)), arguments: [SIGINT, SIGTERM, SIGHUP])
+    func `A signal ends it and the terminal is as it was`(signal: Int32) async throws {
+        let database = try await ScratchDatabase.migrated()
+        let terminal = try PseudoTerminal(["top"], environment: ["INSPECTD_DATABASE_URL": database.url])
+        let modes = terminal.modes
+        #expect(try await terminal.wait { $0.screen.text.contains("urgent") })
+        // Ctrl-C the way a user sends it.
+        if signal == SIGINT { terminal.type("\u{3}") } else { kill(terminal.pid, signal) }
+        #expect(try await terminal.end() == 0)
+        #expect(!terminal.screen.isAlternate && terminal.modes == modes)
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `A database that is away is said to be away, and watched for`() async throws {
+        let environment = ["INSPECTD_DATABASE_URL": "postgresql:///x?host=/nonexistent&password=hunter2"]
+        let terminal = try PseudoTerminal(["top", "--interval", "1"], environment: environment)
+        #expect(try await terminal.wait { $0.screen.text.contains("database unavailable") })
+        #expect(!terminal.output.contains("hunter2"))
+        terminal.type("q")
+        #expect(try await terminal.end() == 0)
+        #expect(!terminal.screen.isAlternate)
+        let once = try await Program.run(["top", "--once"], environment: environment)
+        #expect(once.status == 1 && once.output.isEmpty && !once.errors.contains("hunter2"))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `A reader that leaves early ends it without a crash`() async throws {
+        let database = try await ScratchDatabase.migrated()
+        let script = "'\(Program.inspectd)' top --once | true; echo ${PIPESTATUS[0]}"
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).sh")
+        try Data(script.utf8).write(to: file)
+        let terminal = try PseudoTerminal(
+            [file.path], program: "/bin/bash", environment: ["INSPECTD_DATABASE_URL": database.url])
+        _ = try await terminal.end()
+        // 141: by SIGPIPE.
+        #expect(terminal.output == "141\r\n")
+    }
+
+    @Test func `Without a terminal the live view is refused`() async throws {
+        let done = try await Program.run(["top"])
+        #expect(done.status == 2)
+        #expect(done.errors.contains("--once"))
+        #expect(done.output.isEmpty)
+    }
+}

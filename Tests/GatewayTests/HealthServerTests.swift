@@ -1,0 +1,162 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import Gateway
+
+@Suite struct HealthServerTests {
+    private static func server() throws -> HealthServer {
+        let address = try #require(ListenAddress("0"))
+        return try HealthServer(address) { path in
+            switch path {
+            case "/good": HealthAnswer(contentType: "application/json", body: "{}\n")
+            case "/bad": HealthAnswer(status: 503, contentType: "application/json", body: #"{"reason":"ü"}"#)
+            case "/large": HealthAnswer(contentType: "text/plain", body: String(repeating: "x", count: 300_000))
+            default: nil
+            }
+        }
+    }
+
+    /// One request over a socket of its own; everything that comes back until the server closes or falls silent.
+    private static func exchange(_ port: UInt16, _ request: String, seconds: Int = 8) throws -> String {
+        let descriptor = try Self.connect(port, seconds: seconds)
+        defer { close(descriptor) }
+        let bytes = Array(request.utf8)
+        #expect(send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count <= 0 { break }
+            answer += buffer.prefix(count)
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+
+    private static func connect(_ port: UInt16, seconds: Int = 8) throws -> CInt {
+        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(result == 0)
+        return descriptor
+    }
+
+    private static func request(_ line: String, more: String = "") -> String {
+        "\(line) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\(more)\r\n"
+    }
+
+    @Test func `GET and HEAD are answered, anything else is refused`() throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let good = try Self.exchange(server.port, Self.request("GET /good"))
+        #expect(good.hasPrefix("HTTP/1.1 200 OK\r\n") && good.hasSuffix("\r\n\r\n{}\n"))
+        #expect(good.contains("Content-Type: application/json\r\n") && good.contains("Cache-Control: no-store\r\n"))
+        let head = try Self.exchange(server.port, Self.request("HEAD /good"))
+        #expect(head.hasPrefix("HTTP/1.1 200 OK\r\n") && head.hasSuffix("\r\n\r\n"))
+        #expect(head.contains("Content-Length: 3\r\n"))
+        let bad = try Self.exchange(server.port, Self.request("GET /bad?x=1"))
+        #expect(bad.hasPrefix("HTTP/1.1 503 ") && bad.hasSuffix(#"{"reason":"ü"}"#))
+        #expect(try Self.exchange(server.port, Self.request("GET /other")).hasPrefix("HTTP/1.1 404 "))
+        #expect(try Self.exchange(server.port, Self.request("GET /large")).utf8.count > 300_000)
+        for method in ["PUT", "DELETE", "OPTIONS", "get", "TRACE"] {
+            let refused = try Self.exchange(server.port, Self.request("\(method) /good"))
+            #expect(refused.hasPrefix("HTTP/1.1 405 ") && refused.contains("Allow: GET, HEAD\r\n"), "\(method)")
+        }
+        let post = try Self.exchange(server.port, Self.request("POST /good", more: "Content-Length: 5\r\n") + "hello")
+        #expect(post.hasPrefix("HTTP/1.1 405 "))
+        let long = try Self.exchange(
+            server.port, Self.request("GET /good", more: "X: \(String(repeating: "x", count: 100_000))\r\n"))
+        #expect(!long.contains("200 OK"))
+    }
+
+    @Test func `Connections that say nothing are closed and do not keep others out for long`() throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let idle = try (0..<40).map { _ in try Self.connect(server.port) }
+        defer { idle.forEach { close($0) } }
+        let start = ContinuousClock.now
+        let answer = try Self.exchange(server.port, Self.request("GET /good"), seconds: 20)
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(ContinuousClock.now - start < .seconds(15))
+    }
+
+    @Test func `It answers while every thread of Swift's pool is busy`() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let port = server.port
+        let answered = Thread.answer { (try? Self.exchange(port, Self.request("GET /good"))) ?? "" }
+        await withTaskGroup(of: Void.self) { group in
+            // More than the pool has threads, each of them blocked until the answer has come.
+            for _ in 0..<(ProcessInfo.processInfo.activeProcessorCount * 4) {
+                group.addTask { _ = answered.wait(seconds: 10) }
+            }
+        }
+        #expect(answered.value.hasPrefix("HTTP/1.1 200 OK\r\n"))
+    }
+
+    @Test func `A stopped server frees its port, and a taken one is an error`() throws {
+        let first = try Self.server()
+        let address = try #require(ListenAddress("127.0.0.1:\(first.port)"))
+        #expect(throws: ServerFailure.self) { try HealthServer(address) { _ in nil } }
+        first.stop()
+        first.stop()
+        let second = try HealthServer(address) { _ in nil }
+        second.stop()
+    }
+
+    @Test func `Addresses are numeric, and loopback unless said otherwise`() {
+        #expect(ListenAddress("9464").map { "\($0)" } == "127.0.0.1:9464")
+        #expect(ListenAddress("0.0.0.0:80").map { "\($0)" } == "0.0.0.0:80")
+        #expect(ListenAddress("[::1]:80").map { "\($0)" } == "[::1]:80")
+        for wrong in [
+            "", ":", "a", "-1", "70000", "host:80", "::1:80", "[::1]80", "1.2.3:x", "127.0.0.1:", "[x]:1", "+5",
+        ] {
+            #expect(ListenAddress(wrong) == nil, "\(wrong)")
+        }
+    }
+}
+
+/// Something that a thread outside Swift's pool finds out.
+private final class Answer: @unchecked Sendable {
+    // Guarded by the condition.
+    private let condition = NSCondition()
+    private var text: String?
+
+    var value: String { self.condition.withLock { self.text ?? "" } }
+
+    func set(_ text: String) {
+        self.condition.withLock {
+            self.text = text
+            self.condition.broadcast()
+        }
+    }
+
+    func wait(seconds: Double) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: seconds)
+        return self.condition.withLock {
+            while self.text == nil { if !self.condition.wait(until: deadline) { break } }
+            return self.text != nil
+        }
+    }
+}
+
+extension Thread {
+    fileprivate static func answer(_ body: @escaping @Sendable () -> String) -> Answer {
+        let answer = Answer()
+        Self.detachNewThread {
+            // The pool is full by then.
+            Thread.sleep(forTimeInterval: 0.3)
+            answer.set(body())
+        }
+        return answer
+    }
+}

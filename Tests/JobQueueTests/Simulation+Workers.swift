@@ -224,7 +224,6 @@ extension Simulation {
             case .giveUp(let error): "give up \(error.code.rawValue)"
             case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
             case .handBack: "hand back"
-            case .holdForReview: "hold for review"
             }
         return "\(kind) \(write.job.id)/\(write.job.fence)"
     }

@@ -64,7 +64,7 @@ import Testing
     func `A rule that is broken on purpose is noticed`(_ fault: SimulatedDatabase.Fault) async throws {
         let world = try await SimulatedDatabase(breaking: fault)
         var found: Simulation.Failed?
-        for seed in UInt64(1)...150 where found == nil {
+        for seed in UInt64(1)...300 where found == nil {
             var simulation = Simulation(world, seed: seed)
             do {
                 try await simulation.run(actions: Self.actions)

@@ -101,6 +101,18 @@ extension Simulation {
         self.note("job number \(place) is cancelled\(leaveOpen ? ", not committed yet" : "")")
     }
 
+    mutating func review() async throws {
+        guard !self.operators.isOpen else { return }
+        let leaveOpen = self.random.chance(15)
+        let decision = self.random.chance(50) ? "PASSED" : "REJECTED"
+        let statement = PostgresStatement(
+            "SELECT id, insp.review(id, $1) FROM insp.v_review LIMIT 1", [.text(decision)])
+        let outcome = try await self.operators.run(self.world, [statement], leaveOpen: leaveOpen)
+        guard case .rows(let rows) = outcome else { return self.note("a review waits for a lock") }
+        guard !rows[0].isEmpty else { return }
+        self.note("a job is reviewed: \(decision)\(leaveOpen ? ", not committed yet" : "")")
+    }
+
     mutating func pause() async throws {
         guard !self.operators.isOpen else { return }
         let partner = SimulatedDatabase.partners[self.random.below(3)]

@@ -126,8 +126,11 @@ extension Simulation {
             self.workers[index].stored[job.id, default: []].append(stage)
             let step = self.write(.step(stage, self.output(of: job)), job)
             guard self.random.chance(25) else { return [step] }
-            return [step, self.write(.finish(self.output(of: job, passed: true)), job)]
-        case 9..<13: return [self.write(.finish(self.output(of: job, passed: true)), job)]
+            let output = self.output(of: job, passed: true)
+            return [step, self.write(self.random.chance(25) ? .holdForReview(output) : .finish(output), job)]
+        case 9..<13:
+            let output = self.output(of: job, passed: true)
+            return [self.write(self.random.chance(25) ? .holdForReview(output) : .finish(output), job)]
         case 13..<16:
             let error = InspectError(self.random.chance(50) ? .partUnreachable : .analyzerCrashed)
             let verdict = RetryPolicy().verdict(
@@ -150,7 +153,8 @@ extension Simulation {
         let job = old[self.random.below(old.count)]
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.output(of: job, passed: true)),
-            .giveUp(InspectError(.corruptImage, "stale")), .retry(InspectError(.partUnreachable), after: 1), .handBack,
+            .holdForReview(self.output(of: job, passed: true)), .giveUp(InspectError(.corruptImage, "stale")),
+            .retry(InspectError(.partUnreachable), after: 1), .handBack,
         ]
         let kind = kinds[self.random.below(kinds.count)]
         self.note("worker \(index) writes under the stale fence \(job.fence):")
@@ -216,10 +220,10 @@ extension Simulation {
             switch write.kind {
             case .step(let stage, _): "stage \(stage.rawValue)"
             case .finish: "finish"
+            case .holdForReview: "hold for review"
             case .giveUp(let error): "give up \(error.code.rawValue)"
             case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
             case .handBack: "hand back"
-            case .holdForReview: "hold for review"
             }
         return "\(kind) \(write.job.id)/\(write.job.fence)"
     }

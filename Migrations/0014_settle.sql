@@ -248,6 +248,32 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    lost record;
+BEGIN
+    WITH ended AS (
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_codes, p_details, p_crashed)
+            AS u (job_id, fence, code, detail, crashed)
+        WHERE l.job_id = u.job_id AND l.fence = u.fence
+        RETURNING l.job_id, l.fence, u.code, u.detail, l.attempt, (l.crashes + u.crashed::int)::smallint AS crashes,
+            l.claimed_at
+    ), begun AS (
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e WHERE j.id = e.job_id AND j.status = 1
+    )
+    SELECT array_agg(e.job_id) AS jobs, array_agg(e.fence) AS fences, array_agg(e.code) AS codes,
+        array_agg(e.detail) AS details, array_agg(e.attempt) AS attempts, array_agg(e.crashes) AS crashes
+    INTO lost FROM ended e;
+    IF lost.jobs IS NOT NULL THEN
+        RETURN QUERY SELECT f.id FROM insp.finish_failed(
+            lost.jobs, lost.fences, lost.codes, lost.details, lost.attempts, lost.crashes) AS f (id);
+    END IF;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION insp.retry_later(
     p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]
 ) RETURNS SETOF bigint

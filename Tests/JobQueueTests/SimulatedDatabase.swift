@@ -251,6 +251,11 @@ extension SimulatedDatabase {
             FROM insp.job j LEFT JOIN place p ON p.job_id = j.id
             WHERE coalesce(p.places, 0) > 1 OR j.status < 128 AND coalesce(p.places, 0) = 0
             UNION ALL
+            SELECT format('job %s at %s %s for a review', j.id, j.status,
+                CASE WHEN w.job_id IS NULL THEN 'does not wait' ELSE 'waits' END)
+            FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = j.id
+            WHERE (j.status = 64) <> (w.job_id IS NOT NULL)
+            UNION ALL
             SELECT format('job %s waits or runs and does not exist', p.job_id) FROM place p
             WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.id = p.job_id)
             UNION ALL

@@ -154,7 +154,8 @@ extension Simulation {
         let job = old[self.random.below(old.count)]
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.output(of: job, passed: true)),
-            .giveUp(InspectError(.corruptImage, "stale")), .retry(InspectError(.partUnreachable), after: 1), .handBack,
+            .holdForReview(self.output(of: job, passed: true)), .giveUp(InspectError(.corruptImage, "stale")),
+            .retry(InspectError(.partUnreachable), after: 1), .handBack,
         ]
         let kind = kinds[self.random.below(kinds.count)]
         self.note("worker \(index) writes under the stale fence \(job.fence):")

@@ -177,9 +177,11 @@ struct Simulation {
         let isNew = self.workers[0].isDraining || self.random.chance(50)
         if isNew { await self.workers[0].drop(self.world) }
         self.workers = [isNew ? SimulatedWorker() : self.workers[0]]
-        _ = try await self.operators.run(
+        // Until it is done: a commit with notifications may wait too long for those of other databases.
+        while case .blocked = try await self.operators.run(
             self.world, PostgresStatement("SELECT insp.resume_lane(l) FROM unnest('{urgent,normal,bulk}'::text[]) l"),
             PostgresStatement("UPDATE insp.partner SET paused = false WHERE paused"))
+        {}
         for _ in 0..<60 where try await self.world.left() > 0 {
             try await self.world.advance(seconds: 30)
             for duty in Duty.allCases {

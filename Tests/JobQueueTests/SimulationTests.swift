@@ -51,6 +51,9 @@ import Testing
         .init(
             function: "hand_back", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
             replacement: "WHERE l.job_id = u.job_id"),
+        .init(
+            function: "hold_for_review", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
+            replacement: "WHERE l.job_id = u.job_id"),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
         .init(function: "promote", rule: "d.run_at <= moment", replacement: "true"),
         .init(function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),
@@ -61,7 +64,7 @@ import Testing
     func `A rule that is broken on purpose is noticed`(_ fault: SimulatedDatabase.Fault) async throws {
         let world = try await SimulatedDatabase(breaking: fault)
         var found: Simulation.Failed?
-        for seed in UInt64(1)...150 where found == nil {
+        for seed in UInt64(1)...300 where found == nil {
             var simulation = Simulation(world, seed: seed)
             do {
                 try await simulation.run(actions: Self.actions)

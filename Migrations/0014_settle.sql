@@ -41,7 +41,8 @@ CREATE OR REPLACE FUNCTION insp.accept(
     OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb
 )
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     keys record;
     lanes smallint[];
@@ -144,7 +145,8 @@ CREATE FUNCTION insp.finish(
     p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamptz[] DEFAULT NULL
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     moment constant text := insp.iso_time(now());
 BEGIN
@@ -153,17 +155,17 @@ BEGIN
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
         FROM unnest(p_jobs, p_fences, p_outputs, p_started) AS u (job_id, fence, output, started)
         WHERE j.id = u.job_id AND j.status < 128
-        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.payload, u.fence, u.output
+        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.payload, u.fence, u.output,
+            u.output #> '{decision,type}' AS decision, u.output #> '{error,code}' AS error
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, output) SELECT d.id, 128, d.fence, d.output FROM done d
     ), terminal AS (
         INSERT INTO insp.event (job_id, kind, fence, detail)
-        SELECT d.id, 'finished', 0, jsonb_build_object(
-            'decision', d.output #> '{decision,type}', 'error', d.output #> '{error,code}', 'fence', d.fence)
+        SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
         FROM done d
     ), outbox AS (
-        INSERT INTO insp.callback (job_id, endpoint_id, state, url, body)
-        SELECT d.id, e.id, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(d.callback_url, e.url),
+        INSERT INTO insp.callback (webhook_id, job_id, endpoint_id, state, url, body)
+        SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, e.id, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(d.callback_url, e.url),
             -- Written out, not built as jsonb: these bytes are signed, and jsonb would order the keys its own way.
             convert_to(format(
                 '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s",%2$s"workflowExecution":{"id":"%3$s",'
@@ -172,8 +174,8 @@ BEGIN
                 coalesce('"userReference":' || (d.payload -> 'userReference')::text || ',', ''),
                 d.public_id,
                 insp.definition_key(d.payload ->> 'workflow'),
-                CASE WHEN d.output #>> '{error,code}' = 'EXPIRED' THEN 'SESSION_EXPIRED' ELSE 'PROCESSED' END,
-                coalesce((d.output #> '{decision,type}')::text, 'null')), 'UTF8')
+                CASE WHEN d.error = '"EXPIRED"' THEN 'SESSION_EXPIRED' ELSE 'PROCESSED' END,
+                coalesce(d.decision::text, 'null')), 'UTF8')
         FROM done d JOIN insp.endpoint e ON e.id = d.endpoint_id
         WHERE coalesce(d.callback_url, e.url) IS NOT NULL
     )
@@ -186,7 +188,8 @@ COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], timestamptz[]) IS
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[])
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     RETURN QUERY
     WITH input AS MATERIALIZED (
@@ -218,7 +221,8 @@ CREATE OR REPLACE FUNCTION insp.settle(
     p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     jobs bigint[];
     fences bigint[];
@@ -251,7 +255,8 @@ $$;
 CREATE OR REPLACE FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     lost record;
 BEGIN
@@ -278,7 +283,8 @@ CREATE OR REPLACE FUNCTION insp.retry_later(
     p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]
 ) RETURNS SETOF bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     WITH ended AS (
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_seconds, p_codes, p_crashed)
             AS u (job_id, fence, seconds, code, crashed)
@@ -301,7 +307,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     touched smallint;
 BEGIN
@@ -331,7 +338,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     -- As a value: the function itself, being volatile, would be compared with every row of the index.
     moment constant timestamptz := clock_timestamp();
@@ -361,7 +369,8 @@ CREATE FUNCTION insp.rescue(
     OUT requeued integer, OUT given_up integer, OUT workers integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     dead bigint[];
     lost record;
@@ -450,7 +459,8 @@ GRANT EXECUTE ON FUNCTION insp.rescue(interval, integer, integer, integer, boole
 
 CREATE OR REPLACE FUNCTION insp.sweep(p_limit integer DEFAULT 10000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     moved integer;
 BEGIN
@@ -477,7 +487,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
 DECLARE
     -- As a value, so that the index is read up to it and no further.
     moment constant timestamptz := clock_timestamp();

@@ -9,7 +9,8 @@ LANGUAGE sql IMMUTABLE AS $$
         AND length(p_part ->> 'sha256') = 64 AND ltrim(p_part ->> 'sha256', '0123456789abcdefABCDEF') = ''
         AND length(p_part ->> 'url') <= 2048
         AND (p_part ->> 'url') ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
-        AND (p_part ->> 'url') !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)'
+        AND split_part(split_part(p_part ->> 'url', '/', 3), '.', -1) NOT IN ('local', 'localhost', 'internal', 'intranet', 'lan',
+            'home', 'arpa', 'invalid', 'onion')
 $$;
 COMMENT ON FUNCTION insp.is_plain_part(jsonb) IS 'Whether a part by URL is plainly right; otherwise insp.check_part_url decides';
 
@@ -49,7 +50,8 @@ DECLARE
     conflicts boolean;
 BEGIN
     WITH checked AS MATERIALIZED (
-        SELECT u.n, nextval('insp.job_id') AS id, gen_random_uuid() AS public_id, u.payload AS original, c.*
+        SELECT u.n, nextval('insp.job_id') AS id, gen_random_uuid() AS public_id,
+            CASE WHEN c.idempotency_key IS NOT NULL THEN u.payload END AS original, c.*
         FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n)
             LEFT JOIN LATERAL (
                 SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, x.job_lifetime
@@ -74,7 +76,7 @@ BEGIN
         FROM checked c WHERE c.idempotency_key IS NOT NULL ORDER BY c.partner_id, c.idempotency_key
         ON CONFLICT DO NOTHING
         RETURNING k.job_id
-    ), fresh AS MATERIALIZED (
+    ), fresh AS NOT MATERIALIZED (
         SELECT c.* FROM checked c
         WHERE c.idempotency_key IS NULL OR c.id = ANY (ARRAY(SELECT k.job_id FROM keyed k))
     ), queues AS MATERIALIZED (
@@ -97,22 +99,25 @@ BEGIN
     ), deadlines AS (
         INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
     ), parts AS (
+        -- The kinds are written out: taking an object apart costs three times as much as asking for eight keys.
         INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
-        SELECT f.id, e.key, i.ordinal - 1, decode(i.part ->> 'sha256', 'hex'), i.part ->> 'url'
-        FROM fresh f, jsonb_each(f.part_urls) e, LATERAL (
-            SELECT e.value AS part, 1 AS ordinal WHERE jsonb_typeof(e.value) = 'object'
-            UNION ALL
-            SELECT a.value, a.n FROM jsonb_array_elements(
-                CASE WHEN jsonb_typeof(e.value) = 'array' THEN e.value ELSE '[]' END) WITH ORDINALITY AS a (value, n)
-        ) i
-        WHERE f.part_urls IS NOT NULL
+        SELECT f.id, k.kind, 0, decode(f.part_urls #>> ARRAY[k.kind, 'sha256'], 'hex'), f.part_urls #>> ARRAY[k.kind, 'url']
+        FROM fresh f CROSS JOIN (VALUES ('FRONT'), ('BACK'), ('FACE'), ('FRAMES'), ('DG1'), ('DG2'), ('SOD'), ('SESSION_BLOB'))
+            AS k (kind)
+        WHERE f.part_urls ? k.kind AND jsonb_typeof(f.part_urls -> k.kind) = 'object'
+    ), frames AS (
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        SELECT f.id, 'FRAMES', a.n - 1, decode(a.frame ->> 'sha256', 'hex'), a.frame ->> 'url'
+        FROM fresh f, jsonb_array_elements(CASE WHEN jsonb_typeof(f.part_urls -> 'FRAMES') = 'array'
+            THEN f.part_urls -> 'FRAMES' END) WITH ORDINALITY AS a (frame, n)
+        WHERE f.part_urls ? 'FRAMES'
     )
-    SELECT array_agg(c.public_id ORDER BY c.n), array_agg(CASE WHEN c.is_fresh THEN c.id END ORDER BY c.n),
-        (array_agg(c.digests ORDER BY c.n))[1], array_agg(DISTINCT c.lane) FILTER (WHERE c.is_fresh),
+    SELECT array_agg(c.public_id), array_agg(CASE WHEN c.is_fresh THEN c.id END), (array_agg(c.digests))[1],
+        array_agg(DISTINCT c.lane) FILTER (WHERE c.is_fresh),
         NOT bool_and(c.is_fresh)
     INTO public_ids, job_ids, accept.digests, lanes, conflicts
     FROM (SELECT x.*, x.idempotency_key IS NULL OR x.id = ANY (ARRAY(SELECT k.job_id FROM keyed k)) AS is_fresh
-        FROM checked x) c;
+        FROM checked x ORDER BY x.n) c;
 
     IF conflicts THEN
         -- A key that was there before: the same request gets the id that the first one got.

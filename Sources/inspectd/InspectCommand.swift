@@ -6,27 +6,28 @@ extension Command {
     static let inspect = Command(
         name: "inspect",
         summary: "analyses files without a database and prints the result document",
-        synopsis: "--front FILE [--back FILE] [--face FILE] [--workflow W]\n       inspectd inspect --batch LIST.jsonl",
+        synopsis:
+            "--front FILE [--back FILE] [--face FILE] [--dg1 FILE --dg2 FILE --sod FILE --csca PATH...] [--workflow W]\n       inspectd inspect --batch LIST.jsonl",
         options: [
             .value("front", "FILE", "front of the document, or a passport's data page"),
             .value("back", "FILE", "back of a two-sided document"),
             .value("face", "FILE", "picture of the person"),
             .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
-            .value("dg1", "FILE", "chip data group 1 (reported as not assessed in this version)"),
-            .value("dg2", "FILE", "chip data group 2"),
-            .value("sod", "FILE", "chip document security object"),
+            .value("dg1", "FILE", "chip data group 1, the machine-readable zone"),
+            .value("dg2", "FILE", "chip data group 2, the portrait"),
+            .value("sod", "FILE", "chip document security object, which vouches for both"),
             .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
             .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
-        ] + Configuration.analyzerOptions + Configuration.commonOptions,
+        ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
-            let hasFile = ["front", "face", "frames"].contains { arguments[$0] != nil }
+            let hasFile = ["front", "face", "frames", "dg1", "dg2", "sod"].contains { arguments[$0] != nil }
             guard hasFile || arguments["batch"] != nil else {
-                throw UsageError("inspect needs --front, --face, --frames or --batch")
+                throw UsageError("inspect needs --front, --face, --frames, --dg1, --dg2, --sod or --batch")
             }
             let analyzers = try configuration.analyzerConfiguration(arguments)
             try await configuration.withAnalyzers(analyzers) { pool in
@@ -56,6 +57,8 @@ extension Command {
         var dg1: String?
         var dg2: String?
         var sod: String?
+        /// Files and folders, in place of those of the command line.
+        var csca: [String]?
         var workflow: String?
         var format: String?
         var gate: Bool?
@@ -84,6 +87,7 @@ extension Command {
             var runner = InspectionRunner(pool: pool)
             runner.isGated = request.gate ?? !arguments.has("no-gate")
             runner.withFeatures = arguments.has("features")
+            runner.trustAnchors = try TrustAnchorFiles.read(request.csca ?? [])
             let document = try await runner.run(
                 InspectionRequest(workflow: workflow, documentFormat: format), parts: parts)
             return (ResultEnvelope.encode(id: request.id, workflow: workflow, document), false)
@@ -118,7 +122,8 @@ extension Command {
             guard let workflow = Workflow(name: name) else { throw InspectError(.workflowUnknown, name) }
             return workflow
         }
-        if request.front == nil { return .liveness }
+        let hasChip = request.dg1 != nil || request.dg2 != nil || request.sod != nil
+        if request.front == nil && !hasChip { return .liveness }
         return request.face == nil ? .id : .idIdentity
     }
 }

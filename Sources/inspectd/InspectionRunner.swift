@@ -16,6 +16,8 @@ struct InspectionRunner: Sendable {
     var isGated = true
     /// Whether the result carries the faces' features.
     var withFeatures = false
+    /// Files with certificates of authorities for this inspection's chip, in place of those that analyzers know.
+    var trustAnchors: [Data] = []
     /// The longest that one stage may take; an analyzer that takes longer is ended.
     var stageDeadline: Duration = .seconds(30)
 
@@ -36,8 +38,8 @@ struct InspectionRunner: Sendable {
         let today = CalendarDate(Date())
         var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
         var timings: [String: Double] = [:]
-        let images = Self.imageParts(parts)
-        facts = try await self.pool.withAnalyzer(parts: images.map { (kind: $0.name, bytes: $0.bytes) }) { session in
+        let analyzed = Self.imageParts(parts) + self.chipParts(parts)
+        facts = try await self.pool.withAnalyzer(parts: analyzed.map { (kind: $0.name, bytes: $0.bytes) }) { session in
             var facts = facts
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
@@ -64,6 +66,12 @@ struct InspectionRunner: Sendable {
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
         return document
+    }
+
+    /// The chip's files, and what they are held against.
+    private func chipParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
+        let files = parts.filter(\.kind.isChipFile).map { ($0.kind.rawValue, $0.bytes) }
+        return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }
     }
 
     /// The parts that the analyzer decodes. Of a liveness capture's frames the first stands for the face where no

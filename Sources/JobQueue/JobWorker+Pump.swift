@@ -23,9 +23,7 @@ extension JobWorker {
         var identity: WorkerIdentity
         /// Jobs wanted; reserved in the state until the answer is there.
         var limit: Int
-        var looks: [QueueFloors.Look]
-        /// Whether all queues are looked at.
-        var isFull: Bool
+        var plan: QueueFloors.Plan
         /// The highest number of a queue that is known.
         var known: Int
     }
@@ -111,8 +109,8 @@ extension JobWorker {
             || !state.floors.hasActive
         state.isHinted = false
         return Claiming(
-            identity: identity, limit: limit, looks: state.floors.plan(limit: limit, onlyActive: !isFull),
-            isFull: isFull, known: state.floors.newest)
+            identity: identity, limit: limit, plan: state.floors.plan(limit: limit, onlyActive: !isFull),
+            known: state.floors.newest)
     }
 
     private func roundTrip(_ pump: inout Pump, _ batch: [QueueWrite], _ claiming: Claiming?) async {
@@ -124,7 +122,7 @@ extension JobWorker {
             statements.append(
                 QueueStatements.claim(
                     claiming.identity, leaseTime: self.configuration.jobDeadline + 30, limit: claiming.limit,
-                    claiming.looks, known: claiming.known))
+                    claiming.plan.looks, known: claiming.known))
         }
         do {
             let rows = try await pump.source.open().pipeline(statements)
@@ -172,20 +170,15 @@ extension JobWorker {
         from answer: QueueStatements.Claims, of claiming: Claiming, _ state: inout WorkerState,
         at now: ContinuousClock.Instant
     ) {
-        var looks = claiming.looks
-        let isRestricted = answer.caps?.count == looks.count
-        if let caps = answer.caps, isRestricted {
-            for (index, cap) in caps.enumerated() { looks[index].cap = cap }
-            // Of a queue that was closed nothing was seen.
-            looks.removeAll { $0.cap == 0 }
-        }
+        var plan = claiming.plan
+        let isRestricted = plan.restrict(to: answer.caps)
         state.floors.learn(
-            looks, limit: claiming.limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+            plan, limit: claiming.limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
         let hasNew = state.floors.add(answer.queues)
         let foundNothing = answer.jobs.isEmpty
         // Only a look at everything can tell that nothing is there.
-        if claiming.isFull { state.look.lastFull = now } else if foundNothing { state.look.lastFull = nil }
-        state.look.sawNothing = foundNothing && claiming.isFull && !hasNew
+        if plan.isFull { state.look.lastFull = now } else if foundNothing { state.look.lastFull = nil }
+        state.look.sawNothing = foundNothing && plan.isFull && !hasNew
         if hasNew { state.look.lastFull = nil }
         if state.look.sawNothing {
             // A partner that is limited may go on any moment, and nobody announces it.

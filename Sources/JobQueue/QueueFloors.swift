@@ -15,6 +15,25 @@ struct QueueFloors: Sendable {
         var partner: Int
     }
 
+    /// Looks to be taken in one claim.
+    struct Plan: Sendable {
+        var looks: [Look]
+        /// Whether all queues are looked at, from their floors on.
+        var isFull: Bool
+        fileprivate var generation: Int
+
+        /// Takes over the caps that the database allowed, if it lowered any.
+        ///
+        /// - Returns: Whether it did.
+        mutating func restrict(to caps: [Int]?) -> Bool {
+            guard let caps, caps.count == self.looks.count else { return false }
+            for (index, cap) in caps.enumerated() { self.looks[index].cap = cap }
+            // Of a queue that was closed nothing was seen.
+            self.looks.removeAll { $0.cap == 0 }
+            return true
+        }
+    }
+
     /// One look at one queue.
     struct Look: Sendable {
         var queue: Int
@@ -29,9 +48,12 @@ struct QueueFloors: Sendable {
     /// The queues of each lane in the order of partners, who take turns.
     private var rings: [Int: [Queue]] = [:]
     private var floors: [Int: Int64] = [:]
-    /// Behind the last job that was claimed from each queue. Looks at busy queues alone begin here: what lies between a
-    /// floor and this is mostly claimed, and the frequent looks need not wade through it.
+    /// Where looks at busy queues alone begin: behind the last job that was claimed. The frequent looks need not wade
+    /// through what lies between a floor and this. A look at everything starts from the floors and sets the fronts back to
+    /// what it found there: jobs whose producers committed after later ones are claimed before the looks go on.
     private var fronts: [Int: Int64] = [:]
+    /// Counts the looks at everything; an answer to an older plan must not move the fronts past what the newest found.
+    private var generation = 0
     /// The queue that was served last, by lane: the next look starts behind it.
     private var lastServed: [Int: Queue] = [:]
     /// Queues that gave jobs at the last look at them.
@@ -94,44 +116,49 @@ struct QueueFloors: Sendable {
     ///
     /// - Parameters:
     ///   - limit: Jobs wanted.
-    ///   - onlyActive: Leave out queues that were empty at the last look. A look at everything keeps a share for every
-    ///     lane, or those that are busy would use it up before the others are looked at.
-    func plan(limit: Int, onlyActive: Bool) -> [Look] {
+    ///   - onlyActive: Leave out queues that were empty at the last look. Otherwise these come first: what is not known to
+    ///     have jobs would else, with few jobs wanted, be looked at by chance alone.
+    mutating func plan(limit: Int, onlyActive: Bool) -> Plan {
+        if !onlyActive { self.generation += 1 }
         var busy: [Int: Int] = [:]
         for id in self.active {
             if let queue = self.queues[id] { busy[queue.lane, default: 0] += 1 }
         }
         let served = self.lanes.filter { self.rings[$0] != nil && (!onlyActive || busy[$0] != nil) }
-            .sorted { (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1) }
         let weight = served.reduce(0) { $0 + (self.weights[$1] ?? 1) }
+        // A fair share for each lane and, in it, for each busy partner; the rest follows with the next claim.
+        let caps = Dictionary(
+            uniqueKeysWithValues: served.map { lane in
+                let share = (Double(limit) * (self.weights[lane] ?? 1) / weight).rounded(.up)
+                return (lane, min(limit, max(1, Int((share / Double(max(1, busy[lane] ?? 1))).rounded(.up)))))
+            })
         var looks: [Look] = []
-        for lane in served {
-            let ring = self.rings[lane] ?? []
-            // A fair share for each lane and, in it, for each busy partner; the rest follows with the next claim.
-            let share = (Double(limit) * (self.weights[lane] ?? 1) / weight).rounded(.up)
-            let cap = max(1, Int((share / Double(max(1, busy[lane] ?? 1))).rounded(.up)))
+        func look(at queue: Queue) {
+            let floor = (onlyActive ? self.fronts[queue.id] : nil) ?? self.floors[queue.id] ?? 0
+            looks.append(Look(queue: queue.id, floor: floor, cap: caps[queue.lane] ?? 1))
+        }
+        if !onlyActive {
+            for lane in served { self.rings[lane]?.filter { !self.active.contains($0.id) }.forEach(look) }
+        }
+        for lane in served.sorted(by: { (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1) }) {
+            let ring = (self.rings[lane] ?? []).filter { self.active.contains($0.id) }
             let first =
                 self.lastServed[lane].flatMap { last in
                     ring.firstIndex { ($0.partner, $0.region) > (last.partner, last.region) }
                 } ?? 0
-            for offset in ring.indices {
-                let queue = ring[(first + offset) % ring.count]
-                if onlyActive && !self.active.contains(queue.id) { continue }
-                let floor = (onlyActive ? self.fronts[queue.id] : nil) ?? self.floors[queue.id] ?? 0
-                looks.append(Look(queue: queue.id, floor: floor, cap: min(limit, cap)))
-            }
+            for offset in ring.indices { look(at: ring[(first + offset) % ring.count]) }
         }
-        return looks
+        return Plan(looks: looks, isFull: !onlyActive, generation: self.generation)
     }
 
     /// Learns from a claim.
     ///
     /// - Parameters:
-    ///   - looks: What was asked, with the caps that the database allowed.
+    ///   - plan: What was asked, with the caps that the database allowed.
     ///   - limit: Jobs wanted.
     ///   - claimed: Queue and sequence number of each job that was claimed.
     ///   - high: The sequence's last number before the claim.
-    mutating func learn(_ looks: [Look], limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64) {
+    mutating func learn(_ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64) {
         var counts: [Int: Int] = [:]
         var last: [Int: Int64] = [:]
         for (queue, seq) in claimed {
@@ -141,19 +168,24 @@ struct QueueFloors: Sendable {
         self.pay(for: counts)
         // With the limit reached, queues towards the end were not looked at and nothing is known of them.
         let sawAll = claimed.count < limit
-        for look in looks {
+        for look in plan.looks {
             let count = counts[look.queue] ?? 0
             if count > 0 {
                 self.active.insert(look.queue)
                 let seq = last[look.queue] ?? 0
                 self.raise(look.queue, to: seq - Self.slack)
-                self.fronts[look.queue] = max(self.fronts[look.queue] ?? 0, seq + 1)
+                if plan.isFull {
+                    self.fronts[look.queue] = seq + 1
+                } else if plan.generation == self.generation {
+                    self.fronts[look.queue] = max(self.fronts[look.queue] ?? 0, seq + 1)
+                }
                 // The last in the order asked for, not the highest.
                 if let queue = self.queues[look.queue] { self.lastServed[queue.lane] = queue }
             }
             if sawAll && count < look.cap {
                 if count == 0 { self.active.remove(look.queue) }
-                self.raise(look.queue, to: high - Self.slack)
+                // From a front on nothing was seen of what lies before it.
+                if plan.isFull { self.raise(look.queue, to: high - Self.slack) }
             }
         }
     }

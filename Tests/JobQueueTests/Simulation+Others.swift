@@ -140,15 +140,12 @@ extension Simulation {
     // MARK: Floors
 
     mutating func learn(
-        _ index: Int, from answer: QueueStatements.Claims, _ looks: [QueueFloors.Look], limit: Int
+        _ index: Int, from answer: QueueStatements.Claims, _ plan: QueueFloors.Plan, limit: Int
     ) {
-        var looks = looks
-        if let caps = answer.caps, caps.count == looks.count {
-            for (place, cap) in caps.enumerated() { looks[place].cap = cap }
-            looks.removeAll { $0.cap == 0 }
-        }
+        var plan = plan
+        _ = plan.restrict(to: answer.caps)
         self.workers[index].floors.learn(
-            looks, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+            plan, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
         _ = self.workers[index].floors.add(answer.queues)
     }
 }

@@ -13,9 +13,10 @@ extension Simulation {
         guard let identity = try await self.identity(of: index) else { return }
         let limit = plainly ? 50 : 1 + self.random.below(4)
         let leaveOpen = !plainly && self.random.chance(15)
-        let looks = self.workers[index].floors.plan(limit: limit, onlyActive: false)
+        let onlyActive = !plainly && self.workers[index].floors.hasActive && self.random.chance(50)
+        let plan = self.workers[index].floors.plan(limit: limit, onlyActive: onlyActive)
         let statement = QueueStatements.claim(
-            identity, leaseTime: 330, limit: limit, looks, known: self.workers[index].floors.newest)
+            identity, leaseTime: 330, limit: limit, plan.looks, known: self.workers[index].floors.newest)
         let outcome = try await self.workers[index].queue.run(self.world, [statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("worker \(index): the claim waits for a lock") }
         guard let answer = try QueueStatements.claims(from: rows[0]) else {
@@ -30,7 +31,7 @@ extension Simulation {
             self.note("  and never hears the answer")
             return await self.workers[index].queue.drop(self.world)
         }
-        self.learn(index, from: answer, looks, limit: limit)
+        self.learn(index, from: answer, plan, limit: limit)
         if leaveOpen {
             self.workers[index].pending = .claim(answer.jobs)
         } else {

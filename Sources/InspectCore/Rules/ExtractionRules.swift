@@ -57,7 +57,7 @@ public struct ExtractionRules {
         self.data = data
     }
 
-    private static func fill(_ data: inout ExtractionData, from source: Source<MRZDocument>) {
+    static func fill(_ data: inout ExtractionData, from source: Source<MRZDocument>) {
         let zone = source.value
         data.type = self.type(of: zone)
         data.issuingCountry = self.country(zone.issuingState)
@@ -78,7 +78,7 @@ public struct ExtractionRules {
             format: zone.format.rawValue, lines: zone.lines, checks: zone.checksByName, part: source.part)
     }
 
-    private static func fill(_ data: inout ExtractionData, from card: AAMVACard) {
+    static func fill(_ data: inout ExtractionData, from card: AAMVACard) {
         data.type = card.kind == .drivingLicence ? "DRIVING_LICENSE" : "ID_CARD"
         data.issuingCountry = card.country
         data.lastName = card.surname.map { self.cut($0, 100) }

@@ -167,6 +167,27 @@ import Testing
         }
     }
 
+    /// An analyzer that an image took over may tell any number: none may end the worker.
+    @Test func `Absurd facts are judged and shown`() throws {
+        for size in [Int.max, Int.min, 0] {
+            var facts = self.facts()
+            let image = ImageFacts(format: .png, width: size, height: size, orientation: 1)
+            var front = try #require(facts.documents?.sides["FRONT"])
+            front.image = image
+            front.outline = nil
+            front.mrz?.confidences = [[]]
+            front.mrz?.centres = []
+            front.faces[0].box.width = .greatestFiniteMagnitude
+            front.quality.documentWidth = -1
+            var back = front
+            back.mrz = nil
+            back.barcodes = []
+            facts.documents = DocumentStageFacts(sides: ["FRONT": front, "BACK": back])
+            facts.parts.append(.back)
+            #expect(self.elements(self.report(facts)) != nil)
+        }
+    }
+
     @Test func `Numbers are short and never invented`() {
         #expect(Markup.number(1251.4) == "1251")
         #expect(Markup.number(0.0042) == "0.0042")

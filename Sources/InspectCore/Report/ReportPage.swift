@@ -83,12 +83,10 @@ enum ReportPage {
           border-radius: 4px; background: var(--panel); }
         figcaption { color: var(--soft); font-size: 13px; } .pictures { display: grid; gap: 16px; grid-template-columns:
           repeat(auto-fit, minmax(min(100%, 480px), 1fr)); }
-        svg polygon, svg rect, svg circle { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke; }
-        .outline { stroke: #2f81f7; } .zoneBox { stroke: #8957e5; stroke-dasharray: 4 3; } .barcode { stroke: #e85aad; }
-        .face { stroke: #ff9d2e; } .mark { fill: #ff9d2e !important; stroke: #000; stroke-width: 1 !important; }
-        .cell { stroke-width: 1 !important; fill-opacity: 0.25 !important; }
-        .sure.cell { stroke: #2da44e; fill: #2da44e; } .good.cell { stroke: #94a800; fill: #94a800; }
-        .weak.cell { stroke: #e09b00; fill: #e09b00; } .poor.cell { stroke: #ff3b30; fill: #ff3b30; }
+        svg polygon, svg rect, svg circle { vector-effect: non-scaling-stroke; }
+        .zoneBox { stroke-dasharray: 4 3; } .mark { stroke: #000; stroke-width: 1 !important; }
+        .cell { stroke-width: 1 !important; fill-opacity: 0.25; }
+        .sure.cell { fill: #2da44e; } .good.cell { fill: #94a800; } .weak.cell { fill: #e09b00; } .poor.cell { fill: #ff3b30; }
         .sure.text { color: var(--good); } .good.text { color: #7d8f00; } .weak.text { color: var(--warn); text-decoration: underline; }
         .poor.text { color: var(--bad); text-decoration: underline wavy; font-weight: 700; }
         .key { display: inline-block; width: 12px; height: 12px; border: 2px solid; margin: 0 4px 0 10px; vertical-align: -1px; }

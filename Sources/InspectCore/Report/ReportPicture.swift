@@ -19,7 +19,9 @@ struct ReportPicture {
         return """
             <figure>
             <svg viewBox='0 0 \(width) \(height)' role='img' aria-label='\(self.part)'>
-            \(self.pixels)\(self.shapes)</svg>
+            \(self.pixels)<g fill='none' stroke-width='2'>
+            \(self.shapes)</g>
+            </svg>
             <figcaption>\(self.part): \(self.caption)</figcaption>
             </figure>
 
@@ -65,12 +67,12 @@ struct ReportPicture {
             shapes.append(
                 """
                 <rect class='face' x='\(Self.px(box.x))' y='\(Self.px(box.y))' width='\(Self.px(max(0, box.width)))' \
-                height='\(Self.px(max(0, box.height)))'><title>face \(index + 1)</title></rect>
+                height='\(Self.px(max(0, box.height)))' stroke='#ff9d2e'><title>face \(index + 1)</title></rect>
 
                 """)
             let radius = max(1.5, box.width / 45)
             shapes += face.landmarks.map { point in
-                "<circle class='mark' cx='\(Self.px(point.x))' cy='\(Self.px(point.y))' r='\(Self.px(radius))'/>\n"
+                "<circle class='mark' cx='\(Self.px(point.x))' cy='\(Self.px(point.y))' r='\(Self.px(radius))' fill='#ff9d2e'/>\n"
             }
         }
         return shapes
@@ -109,8 +111,17 @@ struct ReportPicture {
         let points = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft].map {
             "\(self.px($0.x)),\(self.px($0.y))"
         }.joined(separator: " ")
-        return "<polygon class='\(style)' points='\(points)'><title>\(title)</title></polygon>\n"
+        let stroke = self.colours[style.split(separator: " ").first.map(String.init) ?? ""] ?? "none"
+        return
+            "<polygon class='\(style)' points='\(points)' stroke='\(stroke)'><title>\(title)</title></polygon>\n"
     }
+
+    /// Colours that show on any document. They stand in the drawing, too: not every program that prints HTML applies the
+    /// page's style to it.
+    private static let colours = [
+        "outline": "#2f81f7", "zoneBox": "#8957e5", "barcode": "#e85aad", "face": "#ff9d2e", "sure": "#2da44e",
+        "good": "#94a800", "weak": "#e09b00", "poor": "#ff3b30",
+    ]
 
     /// A tenth of a pixel is finer than anything was measured.
     private static func px(_ value: Double) -> String {

@@ -1,0 +1,110 @@
+import Foundation
+
+/// Inputs to start from, made by the code that is tried: always of the present format.
+enum FuzzSeeds {
+    static let quad = Quad(
+        topLeft: Point(x: 10, y: 10), topRight: Point(x: 900, y: 10), bottomRight: Point(x: 900, y: 600),
+        bottomLeft: Point(x: 10, y: 600))
+
+    /// A side with everything that a side can have.
+    static let side = DocumentFacts(
+        image: ImageFacts(format: .jpeg, width: 1000, height: 700, orientation: 1),
+        outline: OutlineFacts(quad: quad, aspectRatio: 1.42, cornersOutside: 1, support: 0.9),
+        quality: QualityFacts(
+            laplacianVariance: 300, edgeWidth: 2.5, brightness: 150, contrast: 50, glareShare: 0, chroma: 60,
+            backgroundChroma: 40, documentWidth: 890, printShare: 0.05, midtoneShare: 0.8, moire: 1.5, occlusion: 0.01),
+        mrz: MRZReading(
+            lines: passport, confidences: passport.map { Array(repeating: 0.99, count: $0.count) }, quad: quad,
+            pitch: 19,
+            corrections: 1, edgeWidths: [0.2, 0.2], turn: 1,
+            centres: passport.map { _ in Segment(start: Point(x: 20, y: 500), end: Point(x: 880, y: 500)) }),
+        barcodes: [BarcodeFacts(format: "PDF417", text: cards[0], bytesHex: "00", quad: quad)], faces: [face])
+
+    private static let face = FaceFacts(
+        box: Box(x: 50, y: 100, width: 200, height: 200), landmarks: [Point(x: 90, y: 150), Point(x: 150, y: 150)],
+        detectionScore: 1.5,
+        quality: FaceQuality(
+            interEyeDistance: 90, roll: 1, yawOffset: 0.02, luminanceMean: 0.3, luminanceVariance: 0.05, overExposed: 0,
+            underExposed: 0.1, illuminationUniformity: 0.8, dynamicRange: 7, chroma: 15, sharpness: 200, centreX: 0.5,
+            eyeLineY: 0.6, headWidth: 0.5, visible: 1),
+        feature: FaceFeature(
+            engine: FaceFeature.currentEngine, modelSHA256: String(repeating: "a", count: 64),
+            hex: String(repeating: "0000803f", count: 128)))
+
+    /// Specimens of ICAO Doc 9303-4 to -7 and layouts of states.
+    private static let passport = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159ZE184226B<<<<<10",
+    ]
+    private static let zones = [
+        passport,
+        [
+            "I<UTOD231458907<<<<<<<<<<<<<<<", "7408122F1204159UTO<<<<<<<<<<<6",
+            "ERIKSSON<<ANNA<MARIA<<<<<<<<<<",
+        ],
+        ["I<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "D231458907UTO7408122F1204159<<<<<<<6"],
+        ["V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L8988901C4XXX4009078F96121096ZE184226B<<<<<<"],
+        [
+            "I<UTOD23145890<7349<<<<<<<<<<<", "3407127M9507122UTO<<<<<<<<<<<2",
+            "STEVENSON<<PETER<JOHN<<<<<<<<<",
+        ],
+        ["IDFRAERIKSSON<<<<<<<<<<<<<<<<<<952042", "0509952018746NICOLAS<<PAUL<8206152M3"],
+    ]
+    private static let cards = [
+        "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQD12345678\nDCSDOE\nDACJOHN\nDADQ\nDBB08121974\nDBA04152034\n"
+            + "DBC1\nDAU068 in\nDCGUSA\nDAK123450000  \n\rZVZVA01\n\r",
+        "@\n\u{1E}\rAAMVA6360000102DL00390187DL\nDAADOE,JOHN,Q\nDAQD1\nDBB19740812\nDAU508\n\r",
+        "ANSI 636000040001DL DAQX1 DCSROE DCTJANE MARY DBB08121974 DCGUSA",
+        "@|ANSI 636000090002DL00410278|DAQD1|DCSDOE|DDEN|DDFT",
+    ]
+
+    static func write(to folder: String) {
+        func write(_ target: FuzzTarget, _ seeds: [[UInt8]]) {
+            let path = "\(folder)/\(target.rawValue)"
+            do {
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                for (index, seed) in seeds.enumerated() {
+                    try Data(seed).write(to: URL(fileURLWithPath: "\(path)/seed-\(index)"))
+                }
+            } catch { fatalError("\(error)") }
+        }
+        write(.mrz, self.zones.map { Array($0.joined(separator: "\n").utf8) })
+        write(.aamva, self.cards.map { Array($0.utf8) })
+        write(.frames, self.messages)
+        write(.facts, self.stages)
+    }
+
+    private static var messages: [[UInt8]] {
+        let limits = ChildLimits(addressSpace: 1 << 40, cpuSeconds: 60, sharedMemory: 1 << 26, largestFrame: 1 << 24)
+        let end = ProcessEnd(
+            pid: 7, exitStatus: -1, signal: 11, dumpedCore: false, maxResidentBytes: 1 << 20, cpuMicroseconds: 5)
+        let controls: [ControlMessage] = [
+            .fork(child: 1, limits: limits), .kill(child: 2), .ready(microseconds: 3),
+            .failed(InspectError(.modelUnavailable, "a file")), .ended(child: 4, end: end),
+        ]
+        var table = PartTable()
+        table.append(kind: "FRONT", byteCount: 1000)
+        table.append(kind: "BACK", byteCount: 2000)
+        var frame = ByteWriter()
+        frame.append(UInt32(4))
+        frame.append(UInt32(1))
+        frame.append(UInt32(0x494E_5304))
+        return controls.map { $0.encoded() } + [
+            table.encoded(), InspectError(.corruptImage, "FRONT").encoded, frame.bytes + [1, 2, 3, 4],
+        ]
+    }
+
+    private static var stages: [[UInt8]] {
+        let picture = FaceStageFacts.Picture(image: self.side.image, faces: [self.face])
+        let cues = LivenessFacts(
+            cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.95) }))
+        func encoded(_ value: some Encodable) -> Data { (try? JSONEncoder().encode(value)) ?? Data() }
+        let stages: [(JobStatus, Data)] = [
+            (.acquired, encoded(AcquisitionFacts(images: ["FRONT": self.side.image]))),
+            (.document, encoded(DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side]))),
+            (.face, encoded(FaceStageFacts(pictures: ["FACE": picture]))),
+            (.liveness, encoded(LivenessStageFacts(passive: cues))),
+        ]
+        let all = Dictionary(uniqueKeysWithValues: stages.map { ($0.0.stageName, $0.1) })
+        return stages.enumerated().map { [UInt8($0.offset)] + $0.element.1 } + [[0] + encoded(all)]
+    }
+}

@@ -213,14 +213,47 @@ UPDATE insp.worker SET floor_queues = '{}', floor_seqs = '{}';
 COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
 COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
 
--- In order of time, so that the index is appended to; random ones would dirty a page of it each.
-CREATE FUNCTION insp.new_webhook_id() RETURNS text
-LANGUAGE sql VOLATILE AS $$
-    SELECT 'msg_' || lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0')
-        || substr(replace(gen_random_uuid()::text, '-', ''), 13)
+-- A job's callback is named by the job's public id, which is random already and leads back to the callback: an index of the
+-- names would cost as much with each finished job as its result.
+ALTER TABLE insp.callback DROP CONSTRAINT callback_webhook_id_key;
+CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    callback_id bigint;
+BEGIN
+    IF p_webhook_id ~ '^msg_[0-9a-f]{32}' THEN
+        SELECT c.id INTO callback_id FROM insp.job j JOIN insp.callback c ON c.job_id = j.id
+        WHERE j.public_id = substr(p_webhook_id, 5, 32)::uuid AND c.webhook_id = p_webhook_id;
+    END IF;
+    IF callback_id IS NULL THEN
+        -- Named before that was so: only a look at every callback can tell.
+        SELECT c.id INTO callback_id FROM insp.callback c WHERE c.webhook_id = p_webhook_id LIMIT 1;
+    END IF;
+    RETURN callback_id;
+END
 $$;
-COMMENT ON FUNCTION insp.new_webhook_id() IS 'A new webhook-id: msg_, the time in ms and 74 random bits, in hexadecimal';
-ALTER TABLE insp.callback ALTER COLUMN webhook_id SET DEFAULT insp.new_webhook_id();
+COMMENT ON FUNCTION insp.callback_by_webhook_id(text) IS 'The callback with a webhook-id; null: none';
+
+CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    UPDATE insp.callback c
+    SET state = 'pending', due_at = clock_timestamp(), attempts = 0, released = 0, claim_id = NULL, lease_until = NULL
+    WHERE c.id = (SELECT insp.callback_by_webhook_id(p_webhook_id));
+    IF NOT FOUND THEN RETURN false; END IF;
+    PERFORM pg_notify('insp_callback', '');
+    RETURN true;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION insp.callback_bury(p_webhook_id text, p_reason text DEFAULT 'buried by an operator') RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    UPDATE insp.callback c SET state = 'dead', last_error = p_reason, claim_id = NULL, lease_until = NULL
+    WHERE c.id = (SELECT insp.callback_by_webhook_id(p_webhook_id)) AND c.state IN ('pending', 'held');
+    RETURN FOUND;
+END
+$$;
 
 GRANT SELECT ON insp.queue, insp.ready, insp.lease, insp.delayed TO insp_worker, insp_operator;
 GRANT SELECT ON insp.queue TO insp_auditor;

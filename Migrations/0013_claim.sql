@@ -37,7 +37,8 @@ CREATE FUNCTION insp.heartbeat(
     OUT weights smallint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
     -- Before the leases are read: what is claimed after that has a higher fence.
     SELECT s.last_value INTO heartbeat.fence FROM insp.fence s;
@@ -61,7 +62,8 @@ COMMENT ON FUNCTION insp.heartbeat(bigint, uuid, integer, bigint, integer[], big
 
 CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     caps integer[] := p_caps;
     limited record;
@@ -134,7 +136,8 @@ CREATE FUNCTION insp.claim(
     public_id uuid, status smallint, expired boolean, payload text, traceparent text, steps text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     paused smallint[];
@@ -177,20 +180,20 @@ BEGIN
     ), taken AS (
         -- By row address: a join on the key would be estimated from a LIMIT that is a parameter, and end as a hash join.
         DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT p.row FROM picked p)) RETURNING x.*
+    ), numbered AS MATERIALIZED (
+        -- Kept once and read twice: joined to what the insert returns, every row would be compared with every other.
+        SELECT t.*, nextval('insp.fence') AS fence FROM taken t
     ), leased AS (
-        INSERT INTO insp.lease AS l (job_id, fence, worker_id, deadline, queue, attempt, crashes)
-        SELECT t.job_id, nextval('insp.fence'), p_worker, now() + p_deadline, t.queue, t.attempt + 1, t.crashes
-        FROM taken t
-        RETURNING l.job_id, l.fence
+        INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
+        SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes FROM numbered n
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
-    SELECT l.job_id, l.fence, (t.attempt + 1)::smallint, t.crashes, t.queue, t.seq,
+    SELECT n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
         j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.payload::text,
         j.traceparent,
         CASE WHEN j.status > 2 THEN
-            (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = l.job_id) END
-    FROM leased l JOIN taken t ON t.job_id = l.job_id
-        LEFT JOIN insp.job j ON j.id = l.job_id AND j.status < 128;
+            (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = n.job_id) END
+    FROM numbered n LEFT JOIN insp.job j ON j.id = n.job_id AND j.status < 128;
     IF restricted THEN
         SELECT array_agg(l.queue) INTO taken_from FROM insp.lease l
         WHERE l.worker_id = p_worker AND l.claimed_at = now() AND l.fence >= (

@@ -38,6 +38,7 @@ begin faults
 disk=
 
 # The cluster lies on the disk, so it must go before the disk does, and the disk before the folder.
+# shellcheck disable=SC2317
 finish() {
     local status=$?
     trap - EXIT
@@ -49,7 +50,6 @@ finish() {
         rm -f "$disk/ballast"
         as_root umount "$disk" || status=1
     fi
-    # shellcheck disable=SC2317
     (exit "$status")
     end
 }

@@ -108,4 +108,7 @@ if [ "$total" -eq 0 ]; then
     echo "failed: no test ran"
     failed=$((failed + 1))
 fi
+if [ -z "$filter" ]; then
+    check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
+fi
 summary

@@ -21,6 +21,8 @@ packages=(
     libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
+    # The fault suite: a pooler, a clock that jumps, a client of another make.
+    libfaketime pgbouncer python3-psycopg2
     # The scripts themselves: runuser and setsid, ps.
     curl procps util-linux
 )
@@ -65,6 +67,11 @@ if [ "${#missing[@]}" -gt 0 ]; then
         exit 1
     fi
     rm -f "$log"
+    # Debian's package starts a pooler of its own, which nothing here uses; the tests start theirs.
+    if [[ " ${missing[*]} " == *" pgbouncer "* ]]; then
+        as_root service pgbouncer stop >/dev/null 2>&1 || true
+        as_root update-rc.d pgbouncer disable >/dev/null 2>&1 || true
+    fi
 fi
 
 # A machine that already had another BLAS may have it selected by hand.

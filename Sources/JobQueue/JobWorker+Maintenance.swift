@@ -7,20 +7,22 @@ extension JobWorker {
         enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions, purge }
 
         var kind: Kind
-        /// Key of the advisory lock: "insp" in ASCII, then a number.
-        var lock: Int64
-        var sql: String
-        var parameters: [PostgresValue]
+        let statement: PostgresStatement
         /// Seconds between two rounds.
         var interval: Double
         let shortest: Double
         var lastRun: ContinuousClock.Instant?
 
-        init(_ kind: Kind, lock: Int64, every seconds: Double, _ sql: String, _ parameters: [PostgresValue] = []) {
+        /// - Parameter call: The function's call; its own parameters begin with `$2`.
+        init(_ kind: Kind, lock: Int64, every seconds: Double, _ call: String, _ parameters: [PostgresValue] = []) {
             self.kind = kind
-            self.lock = lock
-            self.sql = sql
-            self.parameters = parameters
+            // One statement, and so one transaction, which holds the lock. The function looks with snapshots of its own,
+            // taken when it has the lock.
+            self.statement = PostgresStatement(
+                """
+                SELECT duty.* FROM (SELECT pg_try_advisory_xact_lock($1) AS is_mine OFFSET 0) AS lock
+                    CROSS JOIN LATERAL \(call) AS duty WHERE lock.is_mine
+                """, [.int(lock)] + parameters)
             self.interval = seconds
             self.shortest = seconds
         }
@@ -34,16 +36,17 @@ extension JobWorker {
         let rescue: [PostgresValue] = [
             .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
         ]
-        let rescueSQL = "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => "
+        let rescueCall = "insp.rescue(make_interval(secs => $2), $3, $4, p_thorough => "
+        // Keys of the locks: "insp" in ASCII, then a number.
         var duties = [
-            Duty(.promote, lock: 0x696e_7370_0000_0010, every: tick, "SELECT insp.promote()"),
-            Duty(.rescue, lock: 0x696e_7370_0000_0011, every: tick, rescueSQL + "false)", rescue),
-            Duty(.orphans, lock: 0x696e_7370_0000_0015, every: 10, rescueSQL + "true)", rescue),
-            Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "SELECT insp.expire()"),
-            Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "SELECT insp.sweep()"),
-            Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "SELECT insp.ensure_partitions()"),
+            Duty(.promote, lock: 0x696e_7370_0000_0010, every: tick, "insp.promote()"),
+            Duty(.rescue, lock: 0x696e_7370_0000_0011, every: tick, rescueCall + "false)", rescue),
+            Duty(.orphans, lock: 0x696e_7370_0000_0015, every: 10, rescueCall + "true)", rescue),
+            Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "insp.expire()"),
+            Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "insp.sweep()"),
+            Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "insp.ensure_partitions()"),
             // Last: it is what can wait, and what may take a while.
-            Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "SELECT * FROM insp.purge()"),
+            Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "insp.purge()"),
         ]
         var backoff = Backoff()
         while !Task.isCancelled {
@@ -55,14 +58,10 @@ extension JobWorker {
                     if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
                     // Also if it fails: it must not come before everything else again and again.
                     duties[index].lastRun = start
-                    let (lock, statement) = (
-                        duties[index].lock, PostgresStatement(duties[index].sql, duties[index].parameters)
-                    )
-                    let row = try await connection.transaction { connection -> PostgresRow? in
-                        let gotLock = try connection.query("SELECT pg_try_advisory_xact_lock($1)", [.int(lock)])
-                        guard try gotLock[0].bool(0) else { return nil }
-                        return try connection.query(statement.sql, statement.parameters, timeout: .seconds(30))[0]
-                    }
+                    let statement = duties[index].statement
+                    let row = try await connection.query(
+                        statement.sql, statement.parameters, timeout: .seconds(30)
+                    ).first
                     // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less
                     // often it is done.
                     let seconds = (ContinuousClock.now - start).seconds

@@ -246,10 +246,14 @@ public actor PostgresConnection {
             }
             if case .rows = expectation { collected.append(rows) }
         }
-        // A failing COMMIT (a deferred constraint) is reported here, at the sync point.
-        while let result = try handle.nextResult(deadline) {
-            if result.status == .error { failure = failure ?? result.error }
-            if result.status == .sync { break }
+        // A failing COMMIT (a deferred constraint, a lock that notifications wait for) is reported here, at the sync point;
+        // libpq puts an empty answer between it and the sync.
+        var isSynced = false
+        for _ in 0..<2 where !isSynced {
+            while !isSynced, let result = try handle.nextResult(deadline) {
+                if result.status == .error { failure = failure ?? result.error }
+                isSynced = result.status == .sync
+            }
         }
         try handle.check(PQexitPipelineMode(try handle.open()))
         if let failure { throw failure }

@@ -52,6 +52,9 @@ class World:
         self.producing = threading.Event()
         self.disturbances = 0
         self.disturbed = False
+        # Faults between workers and the database that are under way, and how many there have been.
+        self.between = set()
+        self.betweens = 0
         self.quiet_until = 0
         self.killed = []
         self.rescue_seconds = []
@@ -88,7 +91,7 @@ class World:
         analyzer = os.path.join(self.folder, "analyzer")
         with open(analyzer, "w", encoding="ascii") as file:
             file.write(
-                f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 150 "
+                f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 250 "
                 "--reply 'acquired={\"images\": {}, \"cpuMs\": 0}' --reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
         os.chmod(analyzer, 0o755)
         self.clock = os.path.join(self.folder, "clock")
@@ -183,9 +186,14 @@ class World:
             self.quiet_until = time.monotonic() + 25
         leases = []
         try:
-            leases = self.postgres.rows(
-                "SELECT l.job_id, l.fence FROM insp.lease l JOIN insp.worker w ON w.id = l.worker_id WHERE w.process = %s",
-                (worker.process.pid,), patience=3)
+            # In the middle of work, if there is any.
+            for _ in range(40):
+                leases = self.postgres.rows(
+                    "SELECT l.job_id, l.fence FROM insp.lease l JOIN insp.worker w ON w.id = l.worker_id"
+                    " WHERE w.process = %s", (worker.process.pid,), patience=3)
+                if leases:
+                    break
+                time.sleep(0.05)
         except psycopg2.Error:
             pass
         worker.send(signal.SIGKILL)
@@ -193,9 +201,6 @@ class World:
         if leases:
             with self.lock:
                 self.killed.append([time.monotonic(), self.disturbances, self.disturbed, leases])
-
-    def dirty(self, worker):
-        """Nothing to measure: a frozen worker may wake and finish its jobs itself."""
 
     def watch(self):
         while not self.stopping.wait(0.25):
@@ -232,6 +237,9 @@ class World:
                 while name in DISTURBING and time.monotonic() < self.quiet_until:
                     time.sleep(0.2)
                 self.note(f"{name} for {seconds:.1f} s")
+                if name in kinds.DATABASE:
+                    self.between.add(name)
+                    self.betweens += 1
                 if name in DISTURBING:
                     self.disturbed = True
                     self.disturbances += 1
@@ -240,6 +248,7 @@ class World:
                     self.counts[name] = self.counts.get(name, 0) + 1
                 except Exception as error:  # the fault itself failed: the run has shown nothing
                     self.violation(f"{name} could not be done: {type(error).__name__}: {error}")
+                self.between.discard(name)
                 if name in DISTURBING:
                     self.disturbances += 1
                     self.disturbed = False
@@ -278,7 +287,8 @@ class World:
             "rescueSecondsMax": round(self.rescue_seconds[-1], 1) if self.rescue_seconds else None,
             "rescues": self.postgres.rows("SELECT count(*) FROM insp.event WHERE kind = 'rescued'")[0][0],
             "givenUp": self.postgres.rows("SELECT count(*) FROM insp.dead")[0][0],
-            "stopSecondsMax": round(self.stop_seconds, 1), "skipped": self.skipped,
+            "finishedBy": {worker.name: worker.finished() for worker in self.workers},
+            "stopSecondsMax": round(self.stop_seconds, 2), "skipped": self.skipped,
             "minutes": round((time.monotonic() - self.began) / 60, 1), "seed": self.seed}
         for name in ("lost", "finishedTwice", "stagesTwice", "stuck", "keysTwice", "unsigned"):
             if counts[name]:
@@ -287,6 +297,9 @@ class World:
             for name in set(kinds.PROCESSES) | set(kinds.DATABASE):
                 if name not in self.counts and name not in self.skipped:
                     self.violations.append(f"{name} was not tried")
+        for worker in self.workers:
+            if worker.finished() == 0:
+                self.violations.append(f"{worker.name} finished nothing")
         if not self.short and self.rescue_seconds and self.rescue_seconds[-1] > 30:
             self.violations.append(f"a rescue took {self.rescue_seconds[-1]:.1f} s")
         return report
@@ -297,7 +310,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--rate", type=float, default=8, help="jobs a second")
+    parser.add_argument("--rate", type=float, default=12, help="jobs a second")
     parser.add_argument("--bin", required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--disk", default="")

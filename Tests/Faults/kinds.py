@@ -34,7 +34,6 @@ def worker_frozen(world, random, seconds):
     """Long enough to be taken for dead; then it wakes and goes on where it was."""
     worker = random.choice(world.workers)
     worker.send(signal.SIGSTOP)
-    world.dirty(worker)
     time.sleep(max(seconds, 6) if world.short else 21)
     worker.send(signal.SIGCONT)
 
@@ -42,7 +41,7 @@ def worker_frozen(world, random, seconds):
 def worker_stopped(world, random, seconds):
     worker = random.choice([worker for worker in world.workers if worker.alive])
     began = time.monotonic()
-    disturbances = world.disturbances
+    alone, betweens = not world.between, world.betweens
     worker.send(signal.SIGTERM)
     status = worker.wait(40)
     took = time.monotonic() - began
@@ -50,8 +49,8 @@ def worker_stopped(world, random, seconds):
         world.violation(f"{worker.name} did not stop within 40 s")
         worker.send(signal.SIGKILL)
         worker.wait(10)
-    elif world.disturbances == disturbances and not world.disturbed:
-        # With the database away a worker may take longer: it tries to write what it has.
+    elif alone and world.betweens == betweens:
+        # With the database away, or the way to it, a worker may take longer: it tries to write what it has.
         world.stop_seconds = max(world.stop_seconds, took)
         if took > (30 if world.short else 10):
             world.violation(f"{worker.name} took {took:.1f} s to stop")
@@ -81,7 +80,13 @@ def clock_jumps(world, random, seconds):
 
 def two_versions(world, random, seconds):
     """A worker of version 0.1.0 works on the same queue, and then dies or hands back."""
-    previous.work(world.postgres.connect("inspectd 0.1.0"), random, seconds)
+    # Once the database, which the other lane may be at, lets it in.
+    world.postgres.rows("SELECT 1")
+    try:
+        connection = world.postgres.connect("inspectd 0.1.0")
+    except psycopg2.OperationalError:
+        return
+    previous.work(connection, random, seconds)
 
 
 # Of the database ---------------------------------------------------------------------------------------------------------

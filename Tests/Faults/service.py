@@ -270,6 +270,10 @@ class Worker:
         except subprocess.TimeoutExpired:
             return None
 
+    def finished(self):
+        with open(self.log, "rb") as log:
+            return sum(1 for line in log if b'"message":"job finished"' in line)
+
     def last_words(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return " ".join(log.read().splitlines()[-2:])

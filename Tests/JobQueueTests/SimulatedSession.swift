@@ -9,7 +9,7 @@ struct SimulatedSession {
     private(set) var connection: PostgresConnection?
     private(set) var isOpen = false
 
-    /// Why a statement had no answer: a lock that another actor holds.
+    /// A statement has no answer if another actor holds a lock, or the connection was lost.
     enum Outcome {
         case rows([[PostgresRow]])
         case blocked
@@ -41,6 +41,12 @@ struct SimulatedSession {
         } catch let error as PostgresError where error.isTransient && error.sqlState != nil {
             if self.isOpen { try await self.end(commit: false) }
             return .blocked
+        } catch let error as PostgresError where error.code == .connectionLost {
+            // Whether it was done is not known, which is the same to everyone who tries again.
+            await connection.close()
+            self.connection = nil
+            self.isOpen = false
+            return .blocked
         }
     }
 
@@ -48,7 +54,8 @@ struct SimulatedSession {
     mutating func end(commit: Bool) async throws {
         guard self.isOpen, let connection else { return }
         self.isOpen = false
-        try await connection.execute(commit ? "COMMIT" : "ROLLBACK")
+        // A commit with a notification waits for those of every other database of the server; they do let go.
+        try await connection.execute(commit ? "SET LOCAL lock_timeout = 0; COMMIT" : "ROLLBACK")
     }
 
     /// The connection breaks; the server rolls back what is open.

@@ -101,6 +101,21 @@ extension Simulation {
         self.note("job number \(place) is cancelled\(leaveOpen ? ", not committed yet" : "")")
     }
 
+    /// A person confirms a decision, or finds that nothing waits for one.
+    mutating func review() async throws {
+        guard !self.operators.isOpen else { return }
+        let statement = PostgresStatement(
+            """
+            SELECT count(insp.review(j.public_id, 'PASSED')) FROM insp.job j
+            WHERE j.id = (SELECT min(r.job_id) FROM insp.review_wait r)
+            """)
+        let leaveOpen = self.random.chance(15)
+        guard case .rows(let rows) = try await self.operators.run(self.world, [statement], leaveOpen: leaveOpen) else {
+            return self.note("a review waits for a lock")
+        }
+        self.note("\(try rows[0][0].int(0)) decisions are confirmed\(leaveOpen ? ", not committed yet" : "")")
+    }
+
     mutating func pause() async throws {
         guard !self.operators.isOpen else { return }
         let partner = SimulatedDatabase.partners[self.random.below(3)]

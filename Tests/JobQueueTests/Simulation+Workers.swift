@@ -118,17 +118,20 @@ extension Simulation {
         let stages: [JobStatus] = [.acquired, .document, .face, .liveness]
         let stored = self.workers[index].stored[job.id] ?? []
         switch self.random.below(20) {
-        case 0..<9:
+        case 0..<11:
             // Now and then one that was stored before, as after an answer that was lost.
-            let again = self.random.chance(15) ? stored.first : nil
-            let stage = again ?? stages.first { $0 > (stored.last ?? job.status) }
-            guard let stage else { return [self.write(.finish(self.output(of: job, passed: true)), job)] }
-            self.workers[index].stored[job.id, default: []].append(stage)
-            let step = self.write(.step(stage, self.output(of: job)), job)
-            guard self.random.chance(25) else { return [step] }
-            return [step, self.write(.finish(self.output(of: job, passed: true)), job)]
-        case 9..<13: return [self.write(.finish(self.output(of: job, passed: true)), job)]
-        case 13..<16:
+            if stored.count > 1, self.random.chance(40) {
+                return [self.write(.step(stored[0], self.output(of: job)), job)]
+            }
+            let left = stages.filter { $0 > (stored.max() ?? job.status) }
+            if left.isEmpty { return [self.write(.finish(self.output(of: job, passed: true)), job)] }
+            let next = left.prefix(1 + self.random.below(2))
+            self.workers[index].stored[job.id, default: []] += next
+            let steps = next.map { self.write(.step($0, self.output(of: job)), job) }
+            guard self.random.chance(25) else { return steps }
+            return steps + [self.write(.finish(self.output(of: job, passed: true)), job)]
+        case 11..<14: return [self.write(.finish(self.output(of: job, passed: true)), job)]
+        case 14..<16:
             let error = InspectError(self.random.chance(50) ? .partUnreachable : .analyzerCrashed)
             let verdict = RetryPolicy().verdict(
                 after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0), random: 0)
@@ -137,6 +140,7 @@ extension Simulation {
             case .retry(let seconds): return [self.write(.retry(error, after: seconds), job)]
             }
         case 16: return [self.write(.giveUp(InspectError(.corruptImage, "x")), job)]
+        case 17: return [self.write(.holdForReview(self.output(of: job, passed: true)), job)]
         default: return [self.write(.handBack, job)]
         }
     }
@@ -150,7 +154,8 @@ extension Simulation {
         let job = old[self.random.below(old.count)]
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.output(of: job, passed: true)),
-            .giveUp(InspectError(.corruptImage, "stale")), .retry(InspectError(.partUnreachable), after: 1), .handBack,
+            .holdForReview(self.output(of: job, passed: true)), .giveUp(InspectError(.corruptImage, "stale")),
+            .retry(InspectError(.partUnreachable), after: 1), .handBack,
         ]
         let kind = kinds[self.random.below(kinds.count)]
         self.note("worker \(index) writes under the stale fence \(job.fence):")
@@ -216,10 +221,10 @@ extension Simulation {
             switch write.kind {
             case .step(let stage, _): "stage \(stage.rawValue)"
             case .finish: "finish"
+            case .holdForReview: "hold for review"
             case .giveUp(let error): "give up \(error.code.rawValue)"
             case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
             case .handBack: "hand back"
-            case .holdForReview: "hold for review"
             }
         return "\(kind) \(write.job.id)/\(write.job.fence)"
     }

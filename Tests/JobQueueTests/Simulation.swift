@@ -92,7 +92,8 @@ struct Simulation {
     // MARK: Choosing
 
     private enum Action: CaseIterable {
-        case enqueue, claim, work, stale, heartbeat, crash, resolve, maintain, cancel, pause, drain, wait, pass, restart
+        case enqueue, claim, work, stale, heartbeat, crash, resolve, maintain, cancel, review, pause, drain, wait, pass,
+            restart
 
         var weight: Int {
             switch self {
@@ -105,7 +106,8 @@ struct Simulation {
             case .resolve: 10
             case .maintain: 14
             case .cancel: 3
-            case .pause: 3
+            case .review: 2
+            case .pause: 2
             case .drain: 1
             case .wait: 11
             case .pass: 2
@@ -134,6 +136,7 @@ struct Simulation {
         case .resolve: try await self.resolve()
         case .maintain: try await self.maintain()
         case .cancel: try await self.cancel()
+        case .review: try await self.review()
         case .pause: try await self.pause()
         case .drain: try await self.drain(worker)
         case .wait:
@@ -174,9 +177,11 @@ struct Simulation {
         let isNew = self.workers[0].isDraining || self.random.chance(50)
         if isNew { await self.workers[0].drop(self.world) }
         self.workers = [isNew ? SimulatedWorker() : self.workers[0]]
-        _ = try await self.operators.run(
+        // Until it is done: a commit with notifications may wait too long for those of other databases.
+        while case .blocked = try await self.operators.run(
             self.world, PostgresStatement("SELECT insp.resume_lane(l) FROM unnest('{urgent,normal,bulk}'::text[]) l"),
             PostgresStatement("UPDATE insp.partner SET paused = false WHERE paused"))
+        {}
         for _ in 0..<60 where try await self.world.left() > 0 {
             try await self.world.advance(seconds: 30)
             for duty in Duty.allCases {
@@ -184,6 +189,8 @@ struct Simulation {
                 _ = try await self.maintenance.run(self.world, duty.statement)
                 try await self.check()
             }
+            try await self.review()
+            try await self.operators.end(commit: true)
             try await self.claim(0, plainly: true)
             try await self.check()
             while !self.workers[0].held.isEmpty || !self.workers[0].unanswered.isEmpty {

@@ -34,7 +34,7 @@ import Testing
             return try await Self.play([seed], in: try await SimulatedDatabase())
         }
         let first = Self.number("SIMULATION_FIRST") ?? 1
-        let seeds = Array(first..<(first + (Self.number("SIMULATION_SEEDS") ?? 200)))
+        let seeds = Array(first..<(first + (Self.number("SIMULATION_SEEDS") ?? 120)))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for share in 0..<2 {
                 let mine = seeds.enumerated().filter { $0.offset % 2 == share }.map(\.element)
@@ -51,9 +51,12 @@ import Testing
         .init(
             function: "hand_back", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
             replacement: "WHERE l.job_id = u.job_id"),
+        .init(
+            function: "hold_for_review", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
+            replacement: "WHERE l.job_id = u.job_id"),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
-        .init(function: "promote", rule: "d.run_at <= clock_timestamp()", replacement: "true"),
-        .init(function: "rescue", rule: "l.worker_id = ANY (dead)", replacement: "true"),
+        .init(function: "promote", rule: "d.run_at <= moment", replacement: "true"),
+        .init(function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),
         .init(function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
     ]
 
@@ -61,7 +64,7 @@ import Testing
     func `A rule that is broken on purpose is noticed`(_ fault: SimulatedDatabase.Fault) async throws {
         let world = try await SimulatedDatabase(breaking: fault)
         var found: Simulation.Failed?
-        for seed in UInt64(1)...150 where found == nil {
+        for seed in UInt64(1)...300 where found == nil {
             var simulation = Simulation(world, seed: seed)
             do {
                 try await simulation.run(actions: Self.actions)

@@ -30,7 +30,7 @@ PEERS = {
 NO_JOBS = {"pgq"}
 FLOORS = [
     (f"{script.replace('-', ' ')}, {batch} jobs, {clients} clients", f"{script}.sql", batch, clients)
-    for script in ("claim-and-settle", "claim-then-settle") for batch in (64, 128) for clients in (2, 4)]
+    for script in ("claim-and-settle", "claim-then-settle") for batch in (64, 256) for clients in (2, 4)]
 
 
 class Comparison:

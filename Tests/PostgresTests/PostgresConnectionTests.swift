@@ -65,6 +65,15 @@ import Testing
         #expect(try await connection.query("SELECT count(*) FROM t")[0].int(0) == 2)
     }
 
+    @Test func `A pipeline that fails only as it is committed says so, and the connection stays usable`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        try await connection.execute("CREATE TABLE t (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+        let insert = PostgresStatement("INSERT INTO t VALUES (1)")
+        let error = await #expect(throws: PostgresError.self) { try await connection.pipeline([insert, insert]) }
+        #expect(error?.sqlState == "23505")
+        #expect(try await connection.query("SELECT count(*) FROM t")[0].int(0) == 0)
+    }
+
     @Test func `A large pipeline does not deadlock on full buffers`() async throws {
         let connection = try await ScratchDatabase.empty().connect()
         let big = Data(repeating: 7, count: 4_000_000)

@@ -69,7 +69,7 @@ CREATE FUNCTION insp.pending_callbacks(
     OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean
 )
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off AS $$
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     SELECT least(count(*), 10000), count(*) FILTER (WHERE c.attempts > 0),
         extract(epoch FROM clock_timestamp() - min(c.created_at))::double precision, count(*) > 10000
     FROM (SELECT x.attempts, x.created_at FROM insp.callback x WHERE x.state = 'pending' LIMIT 10001) c

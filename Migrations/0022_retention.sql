@@ -53,6 +53,8 @@ CREATE FUNCTION insp.retention_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     -- Who changes class must be met by its new class's cursor, which may be past its jobs; looking twice does no harm.
+    -- Locked in the order in which insp.purge locks them.
+    PERFORM FROM insp.retention_cursor c ORDER BY c.what, c.keep FOR UPDATE;
     DELETE FROM insp.retention_cursor c WHERE c.what <> 'callbacks';
     RETURN NULL;
 END
@@ -309,6 +311,8 @@ DECLARE
     class record;
     done record;
 BEGIN
+    -- One call at a time, and no change of the times between its statements.
+    PERFORM FROM insp.retention_cursor c ORDER BY c.what, c.keep FOR UPDATE;
     SELECT * INTO done FROM insp.purge_late(p_limit);
     parts := done.parts;
     results := done.results;

@@ -1,0 +1,180 @@
+import Foundation
+import InspectCore
+import Postgres
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// Whatever the size of the tables and the age of their statistics, a call reads what it needs and no more.
+@Suite struct PlanTests {
+    private static let partners = 200
+    private static let waiting = 1_000_000
+    private static let jobs = 100_000
+
+    /// Tables that grow with the backlog or with history. A scan of one from end to end is what is to be ruled out.
+    private static let big = #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key)(_p[0-9]+)?$"#
+
+    /// A million waiting jobs of two hundred partners; the first of each have rows of their own, and autovacuum lets the
+    /// statistics be.
+    private func fill(_ connection: PostgresConnection) async throws {
+        try await connection.execute(
+            """
+            SET synchronous_commit = off;
+            DO $$
+            DECLARE
+                name text;
+            BEGIN
+                FOR name IN SELECT c.oid::regclass::text FROM pg_class c
+                    WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind = 'r' LOOP
+                    EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', name);
+                END LOOP;
+                FOR i IN 1 .. \(Self.partners) LOOP
+                    PERFORM insp.create_partner('partner' || i, 'https://hooks.example.com/x');
+                    PERFORM insp.queue_of(0::smallint, 1::smallint, i);
+                END LOOP;
+            END $$;
+            INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, payload)
+            SELECT n, 1 + n % \(Self.partners), 1 + n % \(Self.partners), 1, now() + interval '7 days', '{"workflow": "id"}'
+            FROM generate_series(1, \(Self.jobs)) n;
+            INSERT INTO insp.ready (job_id, seq, queue)
+            SELECT n, n, q.id FROM generate_series(1, \(Self.waiting)) n
+                JOIN insp.queue q ON q.partner_id = 1 + n % \(Self.partners);
+            SELECT setval('insp.ready_seq', \(Self.waiting)), setval('insp.job_id', \(Self.jobs));
+            INSERT INTO insp.delayed (run_at, job_id, queue)
+            SELECT now() + n * interval '1 s', 2000000 + n, 1 FROM generate_series(-20, 100000) n;
+            INSERT INTO insp.expiry (expires_at, job_id)
+            SELECT now() + n * interval '1 s', 3000000 + n FROM generate_series(-20, 100000) n;
+            INSERT INTO insp.worker (incarnation, host, process, version, lanes, slots)
+            SELECT gen_random_uuid(), 'h', n, '0', '{1}', 1 FROM generate_series(1, 20) n;
+            INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
+            SELECT 4000000 + n, n, 1 + n % 20, now() + interval '1 hour', 1, 1, 0 FROM generate_series(1, 100000) n;
+            -- Alive, however long the test takes.
+            UPDATE insp.worker SET fence_floor = 99000, heartbeat_at = now() + interval '1 hour';
+            SELECT setval('insp.fence', 100000);
+            INSERT INTO insp.step (job_id, status, fence, output)
+            SELECT n, 4, 0, '{}' FROM generate_series(\(Self.jobs / 2), \(Self.jobs)) n;
+            """, timeout: .seconds(300))
+    }
+
+    /// What a call read.
+    private struct Cost {
+        /// Rows that scans brought up, of all tables.
+        var rows = 0
+        /// Pages looked at, the median of several runs: the first one after a deletion wades through what was deleted.
+        var pages = 0
+        var scanned: [String] = []
+    }
+
+    private func cost(
+        of statement: PostgresStatement, on connection: PostgresConnection
+    ) async throws -> (cost: Cost, rows: [PostgresRow]) {
+        var cost = Cost()
+        var runs: [Int] = []
+        for run in 0..<8 {
+            try await connection.execute("BEGIN")
+            let plan = try await connection.query(
+                "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + statement.sql, statement.parameters)[0].data(0)
+            try await connection.execute("ROLLBACK")
+            let document = try JSONSerialization.jsonObject(with: plan) as? [[String: Any]]
+            let top = document?.first?["Plan"] as? [String: Any]
+            let pages = ["Shared Hit Blocks", "Shared Read Blocks"].compactMap { top?[$0] as? Int }
+            #expect(pages.count == 2)
+            // The first run also reads the catalogue.
+            if run > 0 { runs.append(pages.reduce(0, +)) }
+        }
+        cost.pages = runs.sorted()[runs.count / 2]
+        // The counts of a session's transaction also hold what earlier ones have not reported yet.
+        let counts = PostgresStatement(
+            """
+            SELECT relname::text, coalesce(seq_scan, 0), coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)
+            FROM pg_stat_xact_user_tables WHERE schemaname = 'insp' ORDER BY relid
+            """)
+        let (before, rows, after) = try await connection.transaction { connection in
+            (
+                try connection.query(counts.sql), try connection.query(statement.sql, statement.parameters),
+                try connection.query(counts.sql)
+            )
+        }
+        let big = try Regex(Self.big)
+        for (old, new) in zip(before, after) {
+            let name = try new.string(0)
+            #expect(try old.string(0) == name)
+            cost.rows += Int(try new.int(2) - old.int(2))
+            if try new.int(1) > old.int(1), name.contains(big) { cost.scanned.append(name) }
+        }
+        return (cost, rows)
+    }
+
+    /// Measures every call of a worker and of maintenance once.
+    private func check(_ connection: PostgresConnection, from floor: Int64, _ situation: String) async throws {
+        var configuration = JobWorkerConfiguration(databaseURL: "", host: "plan", version: "0", slots: 100)
+        configuration.lanes = [1]
+        let incarnation = UUID().uuidString
+        let register = QueueStatements.register(configuration, incarnation: incarnation, process: 1)
+        let identity = WorkerIdentity(
+            id: try await connection.query(register.sql, register.parameters)[0].int("worker_id"),
+            incarnation: incarnation, region: 0)
+        let queues = Array(1...Self.partners)
+
+        func bounded(
+            _ name: String, _ statement: PostgresStatement, rows: Int, pages: Int
+        ) async throws -> [PostgresRow] {
+            let (cost, answer) = try await self.cost(of: statement, on: connection)
+            print("\(situation): \(name) read \(cost.rows) rows and \(cost.pages) pages")
+            #expect(cost.scanned.isEmpty, "\(situation): \(name) scans \(cost.scanned)")
+            #expect(cost.rows <= rows, "\(situation): \(name) reads \(cost.rows) rows")
+            #expect(cost.pages <= pages, "\(situation): \(name) reads \(cost.pages) pages")
+            return answer
+        }
+
+        _ = try await bounded(
+            "heartbeat",
+            QueueStatements.heartbeat(
+                identity, busy: 0, fenceFloor: 100_000,
+                floors: (queues.map(Int64.init), queues.map { _ in floor })), rows: 300, pages: 100)
+        let looks = queues.map { QueueFloors.Look(queue: $0, floor: floor, cap: 1) }
+        let rows = try await bounded(
+            "claim", QueueStatements.claim(identity, leaseTime: 330, limit: 60, looks, known: 0), rows: 1000,
+            pages: 3500)
+        let jobs = try #require(try QueueStatements.claims(from: rows)).jobs.map(\.job)
+        #expect(jobs.count == 60)
+
+        func write(_ name: String, _ kind: QueueWrite.Kind, _ jobs: ArraySlice<ClaimedJob>) async throws {
+            let writes = jobs.map { QueueWrite(kind: kind, job: $0, claimedAt: .now) }
+            for (statement, _) in QueueStatements.writes(writes) {
+                _ = try await bounded(name, statement, rows: 20 * jobs.count, pages: 150 * jobs.count)
+            }
+        }
+        try await write("store", .step(.acquired, "{}"), jobs[..<20])
+        try await write("settle", .finish(#"{"decision":{"type":"PASSED"}}"#), jobs[..<20])
+        try await write("retry", .retry(InspectError(.partUnreachable), after: 5000), jobs[20..<30])
+        try await write("give up", .giveUp(InspectError(.corruptImage)), jobs[30..<40])
+        try await write("hand back", .handBack, jobs[40...])
+
+        _ = try await bounded("promote", PostgresStatement("SELECT insp.promote(100)"), rows: 600, pages: 1000)
+        _ = try await bounded(
+            "rescue",
+            PostgresStatement("SELECT * FROM insp.rescue('15 s', 8, 3, p_thorough => false)"), rows: 3000, pages: 1500)
+        _ = try await bounded("sweep", PostgresStatement("SELECT insp.sweep(100)"), rows: 300, pages: 3000)
+        _ = try await bounded("expire", PostgresStatement("SELECT insp.expire(100)"), rows: 20_000, pages: 60_000)
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `Every call reads a bounded part of a million waiting jobs`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await self.fill(connection)
+        try await self.check(connection, from: 0, "statistics of empty tables")
+        try await connection.execute("ANALYZE", timeout: .seconds(120))
+        try await self.check(connection, from: 0, "fresh statistics")
+        // Nothing is vacuumed: the index still leads to every row that is gone, below the floor.
+        let floor = Int64(Self.jobs / 2)
+        try await connection.execute(
+            """
+            DELETE FROM insp.ready WHERE seq < \(floor) OR seq > \(Self.jobs) AND seq % 10 <> 0;
+            DELETE FROM insp.lease WHERE fence < 99000;
+            """, timeout: .seconds(120))
+        try await self.check(connection, from: floor, "after bulk deletes")
+        await connection.close()
+    }
+}

@@ -180,7 +180,7 @@ enum Fuzz {
             }
             // Tags are the page's own: all of them begin with these letters or with a mark.
             for index in bytes.indices.dropLast() where bytes[index] == 0x3C {
-                precondition("!/bcdfhimprst".utf8.contains(bytes[index + 1]))
+                precondition("!/bcdfghimprst".utf8.contains(bytes[index + 1]))
             }
         }
         precondition(!report.contains("<script"))

@@ -36,7 +36,8 @@ let package = Package(
         .target(name: "JobQueue", dependencies: ["InspectCore", "Postgres"], swiftSettings: strict),
         .target(
             name: "Callbacks", dependencies: ["CCurl", "COpenSSL", "InspectCore", "Postgres"], swiftSettings: strict),
-        .target(name: "Analyzer", dependencies: ["CSystem", "InspectCore", "Vision"], swiftSettings: strict),
+        .target(name: "Chip", dependencies: ["COpenSSL", "InspectCore"], swiftSettings: strict),
+        .target(name: "Analyzer", dependencies: ["Chip", "CSystem", "InspectCore", "Vision"], swiftSettings: strict),
         .target(name: "Gateway", dependencies: ["CMicroHTTPD"], swiftSettings: strict),
         .executableTarget(
             name: "inspectd",
@@ -54,6 +55,7 @@ let package = Package(
         .testTarget(name: "JobQueueTests", dependencies: ["JobQueue", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "TestSupport"]),
         .testTarget(name: "AnalyzerTests", dependencies: ["Analyzer", "CSystem", "InspectCore", "faulty-analyzer"]),
+        .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway"]),
         .testTarget(name: "EndToEndTests", dependencies: ["inspectd", "faulty-analyzer", "TestSupport"]),

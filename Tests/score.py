@@ -1,4 +1,4 @@
-"""Scores `inspectd` over labelled documents and faces. Called by Tests/score.sh; needs Python's standard library only."""
+"""Scores `inspectd` over labelled documents, chips and faces. Called by Tests/score.sh; needs Python's standard library only."""
 
 import argparse
 import csv
@@ -76,7 +76,7 @@ def score_documents(program, data, tally, figures):
     folder = os.path.join(data, "documents")
     manifest = json.load(open(os.path.join(folder, "manifest.json")))
     entries = [e for e in manifest if not e["kind"].startswith(("emrtd", "mrz_line_crop"))]
-    skipped = len(manifest) - len(entries)
+    skipped = len(manifest) - len(entries) - sum(e["kind"] == "emrtd_set" for e in manifest)
     requests = [
         {"id": e["file"], "front": os.path.join(folder, e["file"]), "workflow": "id", "gate": False} for e in entries
     ]
@@ -128,6 +128,47 @@ def score_documents(program, data, tally, figures):
     }
 
 
+CHIP_CHECKS = ("sod_parse", "dg_hashes_ok", "sod_signature_ok", "dsc_chain_ok", "dsc_valid_period", "country_match")
+
+
+def score_chips(program, data, tally, figures):
+    folder = os.path.join(data, "documents")
+    manifest = json.load(open(os.path.join(folder, "manifest.json")))
+    entries = [e for e in manifest if e["kind"] == "emrtd_set"]
+    requests = []
+    for entry in entries:
+        request = {"id": entry["file"], "workflow": "id", "gate": False}
+        for part, name in [("dg1", "EF_DG1.bin"), ("dg2", "EF_DG2.bin"), ("sod", "EF_SOD.bin")]:
+            if name in entry["files"]:
+                request[part] = os.path.join(folder, entry["file"], name)
+        if "CSCA.cer" in entry["files"]:
+            request["csca"] = [os.path.join(folder, entry["file"], "CSCA.cer")]
+        requests.append(request)
+    answers, _, wall = batch(program, "inspect", requests, slots=1)
+    cpu = []
+    for entry, answer in zip(entries, answers):
+        name, expected = entry["file"], entry["expected"]
+        timings = (answer.get("engine") or {}).get("timingsMs") or {}
+        if "cpu" in timings:
+            cpu.append(timings["cpu"])
+        chip = (first(answer, "extraction").get("data") or {}).get("chip") or {}
+        verdict = chip.get("passiveAuthentication") or {}
+        checks = verdict.get("checks") or {}
+        wrong = {c: checks.get(c) for c in CHIP_CHECKS if c in expected and checks.get(c) != expected[c]}
+        tally.add("chips, every labelled check right", not wrong and checks, name, f"{wrong} {verdict.get('reasons')}")
+        if all(c in expected for c in CHIP_CHECKS):
+            good = (verdict.get("status") == "valid") == all(expected[c] for c in CHIP_CHECKS)
+            tally.add("chips, valid exactly when all is well", good, name, f"{verdict.get('status')}")
+        if "dg1_mrz" in expected:
+            tally.add("chips, DG1 exact", (chip.get("dg1") or {}).get("lines") == expected["dg1_mrz"], name, "")
+        if "EF_DG2.bin" in entry["files"]:
+            tally.add("chips, portrait decodes", bool((chip.get("dg2") or {}).get("image")), name, f"{chip.get('dg2')}")
+    figures["chips"] = {
+        "inputs": len(entries), "wall_s": round(wall, 1),
+        "cpu_ms_median": round(statistics.median(cpu), 1) if cpu else None,
+    }
+
+
 def score_faces(program, data, figures, mistakes):
     folder = os.path.join(data, "faces")
     with open(os.path.join(folder, "pairs.csv")) as file:
@@ -170,11 +211,12 @@ def main():
         raise SystemExit(f"no labelled data in {options.data}: give --data DIR")
     tally, figures, face_mistakes = Tally(), {}, []
     score_documents(options.inspectd, options.data, tally, figures)
+    score_chips(options.inspectd, options.data, tally, figures)
     score_faces(options.inspectd, options.data, figures, face_mistakes)
     figures["accuracy"] = {kind: {"right": right, "total": total} for kind, right, total in tally.rows()}
     for kind, right, total in tally.rows():
         print(f"{kind:45} {right:4} / {total:<4} {100 * right / total:5.1f} %")
-    print(json.dumps({key: figures[key] for key in ("documents", "faces")}, indent=1))
+    print(json.dumps({key: figures[key] for key in ("documents", "chips", "faces")}, indent=1))
     if options.mistakes:
         for kind, name, why in tally.mistakes + face_mistakes:
             print(f"- {kind}: {name}: {why}")

@@ -12,6 +12,8 @@ packages=(
     postgresql-15 postgresql-contrib libpq-dev
     # Callbacks, signatures, the analyzer's system-call filter.
     libcurl4-openssl-dev libssl-dev libseccomp-dev
+    # Issues the tests' chips.
+    openssl
     # The health port.
     libmicrohttpd-dev
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.

@@ -1,3 +1,4 @@
+import Chip
 import Foundation
 public import InspectCore
 import Vision
@@ -9,15 +10,19 @@ import Vision
 public final class StageEngine: AnalyzerEngine {
     private let faces: FaceEngine
     private let mrz = MRZReader()
+    private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
     /// Faces of pictures of persons, so that liveness does not look for them again.
     private var found: [String: [FaceFacts]] = [:]
 
     /// Loads the models; takes about a second, once, in the warm parent.
     ///
+    /// - Parameter anchors: Files with the certificates that chips are held against, unless a job brings its own.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
-    public init(models: String) throws(InspectError) {
+    public init(models: String, anchors: [[UInt8]] = []) throws(InspectError) {
         self.faces = try FaceEngine(models: models)
+        TrustStore.prepare()
+        self.anchors = TrustStore(anchors)
         // Libraries set themselves up at first use, and an analyzer can open no file for that: so the first use is here.
         // What they allocate is then shared by every process, too.
         _ = try self.document(DecodedImage.testCard(width: 720, height: 480))
@@ -29,7 +34,9 @@ public final class StageEngine: AnalyzerEngine {
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
         case .acquired:
             var facts = AcquisitionFacts(images: [:])
-            for part in parts { facts.images[part.kind] = try self.image(part).facts }
+            for part in parts where !ChipStage.isChipFile(part) {
+                facts.images[part.kind] = try self.image(part).facts
+            }
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
         case .document:
@@ -37,11 +44,13 @@ public final class StageEngine: AnalyzerEngine {
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
                 facts.sides[part.kind] = try self.document(self.image(part))
             }
+            facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
         case .face:
             var facts = FaceStageFacts(pictures: [:])
-            for part in parts where ![PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
+            for part in parts
+            where ![PartKind.front, .back].contains(PartKind(rawValue: part.kind)) && !ChipStage.isChipFile(part) {
                 let image = try self.image(part)
                 let faces = try self.faces.faces(in: image, features: 1)
                 self.found[part.kind] = faces
@@ -71,7 +80,8 @@ public final class StageEngine: AnalyzerEngine {
 
     private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
         var previews: [String: Preview] = [:]
-        for part in parts { previews[part.kind] = try self.image(part).preview() }
+        for part in parts where !ChipStage.isChipFile(part) { previews[part.kind] = try self.image(part).preview() }
+        previews[PartKind.dg2.rawValue] = ChipStage.preview(parts)
         return try Self.encode(previews)
     }
 

@@ -14,7 +14,11 @@ enum AnalyzerCommand {
             AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
         }
         let models = words.first ?? ""
-        AnalyzerServer.run { () throws(InspectError) in try StageEngine(models: models) }
+        AnalyzerServer.run { () throws(InspectError) in
+            // Before the analyzers are forked: they may open no file.
+            let anchors = try TrustAnchorFiles.read(Array(words.dropFirst()))
+            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) })
+        }
     }
 }
 
@@ -23,13 +27,22 @@ extension Configuration {
         .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
         .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
     ]
+    static let trustOptions: [Arguments.Option] = [
+        .list(
+            "csca", "PATH",
+            "certificates of issuing authorities, revocation lists or master lists; a file or a folder, may be repeated [INSPECTD_CSCA]"
+        )
+    ]
 
     /// How analyzers are started.
     func analyzerConfiguration(_ arguments: Arguments) throws(UsageError) -> AnalyzerConfiguration {
         let slots = try arguments.integer("slots", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
+        for path in self.trustAnchors where !FileManager.default.isReadableFile(atPath: path) {
+            throw UsageError("the certificates in \(path) cannot be read")
+        }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
-        configuration.arguments = [AnalyzerCommand.name, self.models]
+        configuration.arguments = [AnalyzerCommand.name, self.models] + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
             configuration.memoryLimit = UInt64(mebibytes) << 20
         }

@@ -10,6 +10,8 @@ struct Configuration: Sendable {
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
+    /// Files and folders with certificates of authorities that chips are held against.
+    var trustAnchors: [String]
     /// The region whose jobs a worker takes.
     var region: String?
     /// Where a worker answers probes and scrapes; `nil`: nowhere.
@@ -37,6 +39,10 @@ struct Configuration: Sendable {
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        let anchors = arguments.all("csca")
+        self.trustAnchors =
+            anchors.isEmpty
+            ? (environment["INSPECTD_CSCA"] ?? "").split(separator: ":").map(String.init) : anchors + arguments.operands
         self.region = environment["INSPECTD_REGION"]
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
         self.terminal = environment["TERM"]

@@ -6,16 +6,18 @@ extension Command {
     static let inspect = Command(
         name: "inspect",
         summary: "analyses files without a database and prints the result document",
-        synopsis: "--front FILE [--back FILE] [--face FILE] [--workflow W] [--report FILE.html]\n"
-            + "       inspectd inspect --usability --front FILE [--back FILE]\n       inspectd inspect --batch LIST.jsonl",
+        synopsis:
+            "--front FILE [--back FILE] [--face FILE] [--dg1 FILE --dg2 FILE --sod FILE --csca PATH...] [--workflow W]\n"
+            + "           [--report FILE.html]\n       inspectd inspect --usability --front FILE [--back FILE]\n"
+            + "       inspectd inspect --batch LIST.jsonl",
         options: [
             .value("front", "FILE", "front of the document, or a passport's data page"),
             .value("back", "FILE", "back of a two-sided document"),
             .value("face", "FILE", "picture of the person"),
             .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
-            .value("dg1", "FILE", "chip data group 1 (reported as not assessed in this version)"),
-            .value("dg2", "FILE", "chip data group 2"),
-            .value("sod", "FILE", "chip document security object"),
+            .value("dg1", "FILE", "chip data group 1, the machine-readable zone"),
+            .value("dg2", "FILE", "chip data group 2, the portrait"),
+            .value("sod", "FILE", "chip document security object, which vouches for both"),
             .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
@@ -28,13 +30,13 @@ extension Command {
             .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
-        ] + Configuration.analyzerOptions + Configuration.commonOptions,
+        ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
-            let hasFile = ["front", "face", "frames"].contains { arguments[$0] != nil }
+            let hasFile = ["front", "face", "frames", "dg1", "dg2", "sod"].contains { arguments[$0] != nil }
             guard hasFile || arguments["batch"] != nil else {
-                throw UsageError("inspect needs --front, --face, --frames or --batch")
+                throw UsageError("inspect needs --front, --face, --frames, --dg1, --dg2, --sod or --batch")
             }
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one inspection, not for --batch")
@@ -68,6 +70,8 @@ extension Command {
         var dg1: String?
         var dg2: String?
         var sod: String?
+        /// Files and folders, in place of those of the command line.
+        var csca: [String]?
         var workflow: String?
         var format: String?
         var gate: Bool?
@@ -97,6 +101,7 @@ extension Command {
             runner.isGated = request.gate ?? !arguments.has("no-gate")
             runner.withFeatures = arguments.has("features")
             runner.withPreviews = arguments.has("report")
+            runner.trustAnchors = try TrustAnchorFiles.read(request.csca ?? [])
             let outcome = try await runner.inspect(
                 InspectionRequest(workflow: workflow, documentFormat: format), parts: parts)
             let result = ResultEnvelope.encode(id: request.id, workflow: workflow, outcome.document)
@@ -131,7 +136,8 @@ extension Command {
             guard let workflow = Workflow(name: name) else { throw InspectError(.workflowUnknown, name) }
             return workflow
         }
-        if request.front == nil { return .liveness }
+        let hasChip = request.dg1 != nil || request.dg2 != nil || request.sod != nil
+        if request.front == nil && !hasChip { return .liveness }
         return request.face == nil ? .id : .idIdentity
     }
 }

@@ -18,6 +18,8 @@ struct InspectionRunner: Sendable {
     var withFeatures = false
     /// Whether the pictures are wanted, made small, beside the result.
     var withPreviews = false
+    /// Files with certificates of authorities for this inspection's chip, in place of those that analyzers know.
+    var trustAnchors: [Data] = []
     /// The longest that one stage may take; an analyzer that takes longer is ended.
     var stageDeadline: Duration = .seconds(30)
 
@@ -58,9 +60,9 @@ struct InspectionRunner: Sendable {
         let today = CalendarDate(Date())
         var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
         var timings: [String: Double] = [:]
-        let images = Self.imageParts(parts)
+        let inputs = Self.imageParts(parts) + self.chipParts(parts)
         let analyzed = try await self.pool.withAnalyzer(
-            parts: images.map { (kind: $0.name, bytes: $0.bytes) }
+            parts: inputs.map { (kind: $0.name, bytes: $0.bytes) }
         ) { session in
             var facts = facts
             for stage in request.workflow.stages {
@@ -96,6 +98,12 @@ struct InspectionRunner: Sendable {
     static func previews(_ session: AnalyzerSession, deadline: Duration) async throws -> [String: Preview] {
         let reply = try await session.perform(stage: StageEngine.previewStage, request: Data(), deadline: deadline)
         return try JSONDecoder().decode([String: Preview].self, from: reply)
+    }
+
+    /// The chip's files, and what they are held against.
+    private func chipParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
+        let files = parts.filter(\.kind.isChipFile).map { ($0.kind.rawValue, $0.bytes) }
+        return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }
     }
 
     /// The parts that the analyzer decodes. Of a liveness capture's frames the first stands for the face where no

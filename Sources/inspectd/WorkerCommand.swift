@@ -23,7 +23,8 @@ extension Command {
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
-        ] + Configuration.databaseOptions + Configuration.analyzerOptions + Configuration.commonOptions,
+        ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.analyzerOptions
+            + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
             let roles = try Roles(arguments["roles"] ?? "inspect,callback,maintain")

@@ -38,7 +38,8 @@ import Testing
             "Vision": ["CVision", "InspectCore"],
             "JobQueue": ["InspectCore", "Postgres"],
             "Callbacks": ["CCurl", "COpenSSL", "InspectCore", "Postgres"],
-            "Analyzer": ["CSystem", "InspectCore", "Vision"],
+            "Chip": ["COpenSSL", "InspectCore"],
+            "Analyzer": ["CSystem", "Chip", "InspectCore", "Vision"],
             "Gateway": ["CMicroHTTPD", "InspectCore"],
             "inspectd": ["Analyzer", "Callbacks", "Gateway", "InspectCore", "JobQueue", "Postgres", "Vision"],
         ]
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test func `Only the program reads the environment, and the core does no input or output`() throws {
-        for target in ["InspectCore", "Postgres", "Vision", "JobQueue", "Callbacks", "Analyzer", "Gateway"] {
+        for target in ["InspectCore", "Postgres", "Vision", "Chip", "JobQueue", "Callbacks", "Analyzer", "Gateway"] {
             for file in try self.files(target) {
                 #expect(!file.text.contains("getenv("), "\(target)/\(file.name)")
                 #expect(!file.text.contains(".environment["), "\(target)/\(file.name)")

@@ -127,14 +127,6 @@ import Testing
                 == "documentNumber")
     }
 
-    @Test func `Chip files are reported as not assessed`() {
-        var facts = InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.front, .sod, .dg1])
-        facts.documents = DocumentStageFacts(sides: ["FRONT": self.side(self.passport)])
-        let result = InspectionDecider(facts: facts, today: self.today).decide()
-        #expect(
-            result.capabilities.extraction?.first?.data?.chip?.passiveAuthentication.status == "inconclusive")
-    }
-
     @Test func `Stages that cannot change the outcome are left out`() {
         var facts = InspectionFacts(
             request: InspectionRequest(workflow: .idIdentity), parts: [.front, .face])

@@ -14,6 +14,8 @@ public struct AcquisitionFacts: Codable, Sendable, Hashable {
 public struct DocumentStageFacts: Codable, Sendable, Hashable {
     /// By part name: `FRONT`, `BACK`.
     public var sides: [String: DocumentFacts]
+    /// What the chip's files held; `nil` when none were given.
+    public var chip: ChipFacts?
     /// Processor time that the stage took in the analyzer, in milliseconds.
     public var cpuMs = 0.0
 

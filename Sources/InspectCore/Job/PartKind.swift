@@ -19,6 +19,18 @@ public enum PartKind: String, Codable, Sendable, CaseIterable {
 }
 
 extension PartKind {
+    /// The number of the data group, for the chip's data groups.
+    public var dataGroup: Int? {
+        switch self {
+        case .dg1: 1
+        case .dg2: 2
+        case .front, .back, .face, .frames, .sod, .sessionBlob: nil
+        }
+    }
+
+    /// Whether the part is a file of the chip.
+    public var isChipFile: Bool { self == .sod || self.dataGroup != nil }
+
     /// Whether the part is an image that the analyzer decodes.
     public var isImage: Bool {
         switch self {

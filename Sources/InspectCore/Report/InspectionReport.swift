@@ -128,6 +128,10 @@ public struct InspectionReport: Sendable {
         (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
+    private var chipPortrait: [(part: String, picture: FaceStageFacts.Picture)] {
+        (self.facts.documents?.chip?.portrait).map { [(PartKind.dg2.rawValue, $0)] } ?? []
+    }
+
     private var pictures: [ReportPicture] {
         var pictures = self.sides.map { part, side in
             var picture = ReportPicture(part: part, image: side.image, preview: self.previews[part])
@@ -137,7 +141,7 @@ public struct InspectionReport: Sendable {
             picture.faces = side.faces
             return picture
         }
-        pictures += self.persons.map { part, person in
+        pictures += (self.chipPortrait + self.persons).map { part, person in
             var picture = ReportPicture(part: part, image: person.image, preview: self.previews[part])
             picture.faces = person.faces
             return picture
@@ -165,18 +169,21 @@ public struct InspectionReport: Sendable {
 
     private var comparison: [Markup] {
         var sections: [Markup] = []
-        for data in (self.document.capabilities.similarity ?? []).compactMap(\.data) {
+        for record in self.document.capabilities.similarity ?? [] {
+            guard let data = record.data else { continue }
+            let faces = record.parts.map { part in
+                self.facts.documents?.sides[part]?.faces
+                    ?? (self.chipPortrait + self.persons).first { $0.part == part }?.picture.faces ?? []
+            }
             sections.append(
                 ReportPage.section(
-                    "Similarity of portrait and face",
+                    "Similarity: \(record.parts.joined(separator: " and "))",
                     [
                         ReportTables.similarity(
                             similarity: data.similarity, distance: data.distance, threshold: data.threshold,
                             falseMatchRate: data.fmrAtThreshold, reason: data.reason),
                         ReportTables.measurements(
-                            SimilarityRules.measurements(
-                                portrait: self.facts.documents?.sides[PartKind.front.rawValue]?.faces ?? [],
-                                selfie: self.facts.faces?.pictures[PartKind.face.rawValue]?.faces ?? [])),
+                            SimilarityRules.measurements(portrait: faces.first ?? [], selfie: faces.last ?? [])),
                     ]))
         }
         for data in (self.document.capabilities.liveness ?? []).compactMap(\.data) {
@@ -192,6 +199,7 @@ public struct InspectionReport: Sendable {
     private var faceMeasurements: [Markup] {
         let tables =
             self.sides.flatMap { ReportTables.faces($0.part, $0.facts.faces, isJudged: false) }
+            + self.chipPortrait.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: false) }
             + self.persons.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: true) }
         return tables.isEmpty ? [] : [ReportPage.section("Faces", tables)]
     }

@@ -13,13 +13,8 @@ struct ReportFields {
         }
         sections += self.zones
         sections += self.barcodes
-        if let chip = data.chip {
-            let authentication = chip.passiveAuthentication
-            sections.append(
-                ReportPage.section(
-                    "Chip",
-                    ["<p>passive authentication: \(authentication.status)</p>\n<p>\(authentication.reason ?? "")</p>\n"]
-                ))
+        if let chip = data.chip, let rules = self.extraction.chip {
+            sections.append(ReportChip.section(chip, rules: rules))
         }
         return sections
     }
@@ -32,12 +27,13 @@ struct ReportFields {
         var data: ExtractionData
         var zone: MRZDocument?
         var reading: MRZReading?
+        var chip: ChipRules?
     }
 
     private var sources: [Source] {
         let zones = self.extraction.zones.map { zone in
             var data = ExtractionData(extractionMethod: "MRZ")
-            ExtractionRules.fill(&data, from: zone)
+            ExtractionRules.fill(&data, from: zone.value)
             return Source(
                 name: "MRZ (\(zone.part))", data: data, zone: zone.value,
                 reading: self.facts.documents?.sides[zone.part]?.mrz)
@@ -47,7 +43,12 @@ struct ReportFields {
             ExtractionRules.fill(&data, from: card.value)
             return Source(name: "barcode (\(card.part))", data: data)
         }
-        return zones + cards
+        let chip = self.extraction.chipZone.map { zone in
+            var data = ExtractionData(extractionMethod: "CHIP")
+            ExtractionRules.fill(&data, from: zone)
+            return Source(name: "chip (DG1)", data: data, zone: zone, chip: self.extraction.chip)
+        }
+        return zones + cards + [chip].compactMap { $0 }
     }
 
     private struct Field: Sendable {
@@ -106,6 +107,9 @@ struct ReportFields {
         }
         if field.check != nil, let holds = zone.checks[.composite] {
             parts.append("composite digit \(ReportPage.verdict(holds))")
+        }
+        if let chip = source.chip {
+            parts.append("passive authentication \(ReportPage.verdict(ReportChip.outcome(chip.status)))")
         }
         if parts.isEmpty { parts.append("<span class='soft'>no check digit covers it</span>") }
         if let span = field.span(layout), let least = self.leastConfidence(span, in: source.reading) {

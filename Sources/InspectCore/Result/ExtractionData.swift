@@ -19,7 +19,7 @@ public struct ExtractionData: Codable, Sendable {
     public var mrz: MRZRecord?
     public var barcode: BarcodeRecord?
     public var chip: ChipRecord?
-    /// MRZ, BARCODE or NONE.
+    /// CHIP, MRZ, BARCODE or NONE.
     public var extractionMethod: String
     /// Why nothing was read, if nothing was.
     public var reason: String?
@@ -68,25 +68,6 @@ public struct ExtractionData: Codable, Sendable {
             self.bytesHex = bytesHex
             self.fields = fields
             self.part = part
-        }
-    }
-
-    public struct ChipRecord: Codable, Sendable {
-        public struct PassiveAuthentication: Codable, Sendable {
-            /// `valid`, `invalid` or `inconclusive`.
-            public var status: String
-            public var reason: String?
-
-            public init(status: String, reason: String?) {
-                self.status = status
-                self.reason = reason
-            }
-        }
-
-        public var passiveAuthentication: PassiveAuthentication
-
-        public init(passiveAuthentication: PassiveAuthentication) {
-            self.passiveAuthentication = passiveAuthentication
         }
     }
 }

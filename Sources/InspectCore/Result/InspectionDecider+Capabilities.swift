@@ -100,32 +100,6 @@ extension InspectionDecider {
         return (records, decisions)
     }
 
-    /// The document's portrait against the selfie.
-    func similarity(isOpen: Bool) -> (CapabilityRecord<SimilarityData>, CapabilityDecision) {
-        let parts = [PartKind.front.rawValue, PartKind.face.rawValue]
-        guard isOpen, let selfie = self.selfie else {
-            let decision = CapabilityDecision.preconditionNotFulfilled
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
-        }
-        let threshold = SimilarityScale.defaultThreshold
-        do {
-            let outcome = try SimilarityRules.decide(
-                portrait: self.side(.front)?.faces ?? [], selfie: selfie.faces, threshold: threshold)
-            let data = SimilarityData(
-                outcome: outcome.decision.label, similarity: outcome.match?.similarity,
-                distance: outcome.match?.distance, threshold: threshold,
-                fmrAtThreshold: outcome.match?.fmrAtThreshold, engine: outcome.match?.engine,
-                reason: outcome.obstacle?.rawValue)
-            return (CapabilityRecord(parts: parts, decision: Decision(outcome.decision), data: data), outcome.decision)
-        } catch {
-            let decision = CapabilityDecision.technicalError
-            let data = SimilarityData(
-                outcome: "NOT_POSSIBLE", similarity: nil, distance: nil, threshold: threshold, fmrAtThreshold: nil,
-                engine: nil, reason: error.code.rawValue)
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: data), decision)
-        }
-    }
-
     /// What the selfie tells about a living person.
     func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         let parts = [PartKind.face.rawValue]

@@ -28,7 +28,7 @@ public struct InspectionDecider {
     public func needs(_ stage: JobStatus) -> Bool {
         switch stage {
         case .acquired: true
-        case .document: self.documentParts.isEmpty == false
+        case .document: !self.documentParts.isEmpty || !self.chipParts.isEmpty
         case .face: self.hasFacePicture && !(self.isGated && self.isUnusable)
         case .liveness: self.needs(.face) && (self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false)
         case .queued, .started, .decided, .finished: false
@@ -42,7 +42,7 @@ public struct InspectionDecider {
         var capabilities = Capabilities()
         var outcomes: [CapabilityDecision] = []
         let wanted = self.facts.request.workflow.capabilities
-        let documents = self.documentParts
+        let documents = self.documentParts + self.chipParts
 
         if wanted.contains(.usability) {
             let (records, decisions) = self.usability()
@@ -66,7 +66,7 @@ public struct InspectionDecider {
             outcomes.append(decision)
         }
         if wanted.contains(.dataChecks) {
-            let isOpen = self.isOpen(after: outcomes) && extraction.hasData
+            let isOpen = self.isOpen(after: outcomes) && (extraction.hasData || extraction.chip != nil)
             let checks = DataCheckRules(extraction: extraction, today: self.today)
             let decision = isOpen ? checks.decision : .preconditionNotFulfilled
             capabilities.dataChecks = [
@@ -77,9 +77,9 @@ public struct InspectionDecider {
         }
         let personIsOpen = !(self.isGated && self.isUnusable)
         if wanted.contains(.similarity) {
-            let (record, decision) = self.similarity(isOpen: personIsOpen)
-            capabilities.similarity = [record]
-            outcomes.append(decision)
+            let (records, decisions) = self.similarity(isOpen: personIsOpen)
+            capabilities.similarity = records
+            outcomes += decisions
         }
         if wanted.contains(.liveness) {
             let (record, decision) = self.livenessRecord(isOpen: personIsOpen)
@@ -112,17 +112,18 @@ public struct InspectionDecider {
         let documents = self.documentParts.flatMap { kind in
             (self.side(kind)?.faces ?? []).map { (kind.rawValue, $0) }
         }
+        let chip = (self.chipPortrait?.faces ?? []).map { (PartKind.dg2.rawValue, $0) }
         let pictures = (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }.flatMap { name, picture in
             picture.faces.map { (name, $0) }
         }
-        return (documents + pictures).map { FaceRecord(part: $0, face: $1, withFeature: withFeatures) }
+        return (documents + chip + pictures).map { FaceRecord(part: $0, face: $1, withFeature: withFeatures) }
     }
 
     /// Models that had a part in the result, and the processor time of all stages.
     private var engine: EngineRecord {
         var engine = EngineRecord()
         let faces =
-            self.documentParts.flatMap { self.side($0)?.faces ?? [] }
+            self.documentParts.flatMap { self.side($0)?.faces ?? [] } + (self.chipPortrait?.faces ?? [])
             + (self.facts.faces?.pictures.values.flatMap(\.faces) ?? [])
         for feature in faces.compactMap(\.feature) { engine.models[feature.engine] = feature.modelSHA256 }
         return engine
@@ -131,6 +132,10 @@ public struct InspectionDecider {
 
 extension InspectionDecider {
     var documentParts: [PartKind] { self.facts.parts.filter { $0 == .front || $0 == .back } }
+
+    var chipParts: [PartKind] { self.facts.parts.filter(\.isChipFile) }
+
+    var chipPortrait: FaceStageFacts.Picture? { self.facts.documents?.chip?.portrait }
 
     var hasFacePicture: Bool { self.facts.parts.contains { $0 == .face || $0 == .frames } }
 

@@ -6,18 +6,27 @@ public struct DataCheckRules {
     /// - Parameter today: The day on which the document must not have expired.
     public init(extraction: ExtractionRules, today: CalendarDate) {
         var checks: [DataCheckData.Check] = []
-        checks.append(Self.checkDigits(extraction.zones.map(\.value)))
-        checks.append(Self.calendar(extraction.zones.map(\.value)))
+        let zones = extraction.zones.map(\.value) + [extraction.chipZone].compactMap { $0 }
+        checks.append(Self.checkDigits(zones))
+        checks.append(Self.calendar(zones))
         checks.append(Self.sources(extraction))
-        checks.append(Self.expiry(extraction, today: today))
+        checks.append(Self.expiry(zones, extraction.cards.map(\.value), today: today))
+        if let chip = extraction.chip {
+            checks.append(Self.authenticity(chip))
+            checks.append(Self.agreement(extraction))
+        }
         self.data = DataCheckData(checks: checks)
 
         func failed(_ name: String) -> Bool { checks.contains { $0.name == name && $0.outcome == .fail } }
         self.decision =
-            if failed("mrzCheckDigits") {
+            if failed("chipAuthentic") {
+                CapabilityDecision(type: .rejected, label: "NFC_CERTIFICATE")
+            } else if failed("mrzCheckDigits") {
                 CapabilityDecision(type: .rejected, label: "MRZ_CHECKSUM")
-            } else if failed("calendar") || failed("sourcesAgree") {
+            } else if failed("calendar") || failed("sourcesAgree") || failed("chipAgrees") {
                 CapabilityDecision(type: .rejected, label: "MISMATCHING_DATAPOINTS")
+            } else if extraction.chip?.isExpiredOnly == true {
+                CapabilityDecision(type: .warning, label: "NFC_CERTIFICATE")
             } else if failed("notExpired") {
                 CapabilityDecision(type: .warning, label: "DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT")
             } else {
@@ -84,10 +93,11 @@ public struct DataCheckRules {
         return fields
     }
 
-    private static func expiry(_ extraction: ExtractionRules, today: CalendarDate) -> DataCheckData.Check {
+    private static func expiry(
+        _ zones: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate
+    ) -> DataCheckData.Check {
         let name = "notExpired"
-        let dates =
-            extraction.zones.compactMap { $0.value.expiryDate?.date } + extraction.cards.compactMap(\.value.expiryDate)
+        let dates = zones.compactMap { $0.expiryDate?.date } + cards.compactMap(\.expiryDate)
         guard let first = dates.min() else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of expiry was read")
         }

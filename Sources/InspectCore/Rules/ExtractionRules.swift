@@ -1,5 +1,5 @@
 /// What was read from the document, merged from its sources: the machine-readable zone before the barcode, since its check
-/// digits prove it.
+/// digits prove it, and before both a chip that is as it was signed.
 public struct ExtractionRules {
     /// A source together with the part that it was found on.
     struct Source<Value> {
@@ -9,10 +9,16 @@ public struct ExtractionRules {
 
     let zones: [Source<MRZDocument>]
     let cards: [Source<AAMVACard>]
+    /// The zone of DG1.
+    let chipZone: MRZDocument?
+    /// What passive authentication amounts to, where the chip was looked at.
+    let chip: ChipRules?
+    /// For each part, how sure the reader was of every character of its zone.
+    let confidences: [String: [[Double]]]
     public let data: ExtractionData
 
     /// Whether any field was read.
-    public var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty }
+    public var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty || self.chipZone != nil }
 
     /// Extraction never rejects (Jumio, "Extraction"): it either has something or could not run.
     public var decision: CapabilityDecision { self.hasData ? .passed : .preconditionNotFulfilled }
@@ -32,10 +38,27 @@ public struct ExtractionRules {
             AAMVACard(barcode.value.text).map { Source(value: $0, part: barcode.part) }
         }
 
+        self.confidences = Dictionary(
+            uniqueKeysWithValues: sides.compactMap { side in side.facts.mrz.map { (side.part, $0.confidences) } })
+        let chipFacts = facts.documents?.chip
+        let chipZone = chipFacts?.mrzLines.flatMap { MRZDocument(lines: $0, today: today) }
+        let chip = chipFacts.map { ChipRules($0.authentication, zone: chipZone) }
+        self.chipZone = chipZone
+        self.chip = chip
+
+        // What the state signed is worth more than what a picture shows of it, and anything more than nothing.
+        let chipLeads = chipZone != nil && (chip?.status == .valid || self.zones.isEmpty)
+        let bestZone = chipLeads ? chipZone : self.zones.first?.value
         var data = ExtractionData(
-            extractionMethod: !self.zones.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
+            extractionMethod: chipLeads
+                ? "CHIP" : !self.zones.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
         if let card = self.cards.first { Self.fill(&data, from: card.value) }
-        if let zone = self.zones.first { Self.fill(&data, from: zone) }
+        if let bestZone { Self.fill(&data, from: bestZone) }
+        if let zone = self.zones.first {
+            data.mrz = ExtractionData.MRZRecord(
+                format: zone.value.format.rawValue, lines: zone.value.lines, checks: zone.value.checksByName,
+                part: zone.part)
+        }
         // The barcode that holds a card's data is worth more than a stock label beside it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
         data.barcode = card.map { barcode in
@@ -43,12 +66,8 @@ public struct ExtractionRules {
                 format: barcode.value.format, text: barcode.value.text, bytesHex: barcode.value.bytesHex,
                 fields: AAMVACard(barcode.value.text)?.elements.fields ?? [:], part: barcode.part)
         }
-        if facts.parts.contains(where: { [.dg1, .dg2, .sod].contains($0) }) {
-            data.chip = ExtractionData.ChipRecord(
-                passiveAuthentication: ExtractionData.ChipRecord.PassiveAuthentication(
-                    status: "inconclusive", reason: "NOT_ASSESSED: this version does not verify chip data"))
-        }
-        if self.zones.isEmpty && self.cards.isEmpty {
+        if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, zone: chipZone, rules: chip) }
+        if self.zones.isEmpty && self.cards.isEmpty && chipZone == nil {
             data.reason =
                 barcodes.isEmpty
                 ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
@@ -57,8 +76,7 @@ public struct ExtractionRules {
         self.data = data
     }
 
-    static func fill(_ data: inout ExtractionData, from source: Source<MRZDocument>) {
-        let zone = source.value
+    static func fill(_ data: inout ExtractionData, from zone: MRZDocument) {
         data.type = self.type(of: zone)
         data.issuingCountry = self.country(zone.issuingState)
         data.nationality = zone.nationality.isEmpty ? data.nationality : self.country(zone.nationality)
@@ -74,8 +92,6 @@ public struct ExtractionRules {
         case "X", "": data.gender = zone.format == .swissLicence || zone.format == .frenchLicence ? data.gender : "X"
         default: break
         }
-        data.mrz = ExtractionData.MRZRecord(
-            format: zone.format.rawValue, lines: zone.lines, checks: zone.checksByName, part: source.part)
     }
 
     static func fill(_ data: inout ExtractionData, from card: AAMVACard) {
@@ -101,7 +117,7 @@ public struct ExtractionRules {
     private static func cut(_ text: String, _ length: Int) -> String { String(text.prefix(length)) }
 
     /// Germany prints `D` as state and nationality (Doc 9303-3 §5); everything else is passed on as printed.
-    private static func country(_ code: String) -> String { code == "D" ? "DEU" : code }
+    static func country(_ code: String) -> String { code == "D" ? "DEU" : code }
 
     /// Doc 9303-4 to -7: P passports, V visas, A, C and I cards; national layouts by their format.
     private static func type(of zone: MRZDocument) -> String {

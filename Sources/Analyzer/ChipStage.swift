@@ -1,0 +1,75 @@
+import Chip
+import Foundation
+import InspectCore
+import Vision
+
+/// The chip's part of the document stage. Nothing here fails a job: what is wrong with a chip is a finding.
+enum ChipStage {
+    static func isChipFile(_ part: PartView) -> Bool {
+        part.kind == TrustAnchors.partName || PartKind(rawValue: part.kind)?.isChipFile == true
+    }
+
+    /// - Parameter anchors: The certificates that were configured; those that the job brought take their place.
+    /// - Returns: `nil` if no file of a chip was given.
+    static func facts(_ parts: [PartView], anchors: TrustStore, faces: FaceEngine) -> ChipFacts? {
+        var groups: [Int: [UInt8]] = [:]
+        var sod: [UInt8]?
+        var own: [[UInt8]] = []
+        for part in parts where self.isChipFile(part) {
+            let bytes = part.withBytes { Array($0) }
+            if let group = PartKind(rawValue: part.kind)?.dataGroup {
+                groups[group] = bytes
+            } else if part.kind == PartKind.sod.rawValue {
+                sod = bytes
+            } else {
+                own.append(bytes)
+            }
+        }
+        guard !groups.isEmpty || sod != nil else { return nil }
+        var facts = ChipFacts(
+            authentication: PassiveAuthentication.verify(
+                dataGroups: groups, sod: sod, anchors: own.isEmpty ? anchors : TrustStore(own), at: Date()))
+        if let file = groups[1] {
+            do throws(LDSError) {
+                facts.mrzLines = try DataGroup.mrzLines(dg1: file[...])
+            } catch {
+                facts.dg1Problem = "DG1_UNREADABLE: \(error.detail)"
+            }
+        }
+        if let file = groups[2] {
+            do {
+                facts.portrait = try self.portrait(file, faces)
+            } catch let error as LDSError {
+                facts.dg2Problem = "DG2_UNREADABLE: \(error.detail)"
+            } catch let error as InspectError {
+                facts.dg2Problem = "PORTRAIT_UNREADABLE: \(error.code.rawValue)"
+            } catch {
+                facts.dg2Problem = "PORTRAIT_UNREADABLE"
+            }
+        }
+        return facts
+    }
+
+    /// The chip's portrait made small; `nil` where there is none that can be read.
+    static func preview(_ parts: [PartView]) -> Preview? {
+        guard let part = parts.first(where: { $0.kind == PartKind.dg2.rawValue }) else { return nil }
+        return try? self.image(part.withBytes { Array($0) }).preview()
+    }
+
+    private static func image(_ file: [UInt8]) throws -> DecodedImage {
+        let record = try FacialRecord(dg2: file[...])
+        return try record.image.withUnsafeBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
+    }
+
+    private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Picture {
+        let image = try self.image(file)
+        // Doc 9303-10 §4.7.2 and ISO/IEC 19794-5 §7.2: portraits stand upright.
+        return FaceStageFacts.Picture(image: image.facts, faces: try faces.faces(in: image, features: 1, turn: 0))
+    }
+}
+
+/// How certificates of authorities travel beside a job's parts.
+public enum TrustAnchors {
+    /// The name of every part that is a file of certificates; there may be several.
+    public static let partName = "CSCA"
+}

@@ -1,0 +1,40 @@
+internal import COpenSSL
+internal import Foundation
+internal import InspectCore
+
+/// A list of certificates that an authority took back (RFC 5280 §5).
+final class RevocationList {
+    private let pointer: OpaquePointer
+    let issuer: DistinguishedName
+    /// When the next one is due at the latest.
+    let nextUpdate: Date?
+
+    init(_ encoded: [UInt8]) throws(LDSError) {
+        let whole = try TLV(first: encoded[...], tag: TLV.Tag.sequence, "a revocation list")
+        guard whole.encoded.count == encoded.count, let list = try whole.children(most: 3).first else {
+            throw .malformed("a revocation list is incomplete")
+        }
+        // RFC 5280 §5.1: version, signature, issuer, …
+        var fields = try list.children(most: 7)[...]
+        if fields.first?.tag == TLV.Tag.integer { fields.removeFirst() }
+        guard fields.count >= 3 else { throw .malformed("a revocation list is incomplete") }
+        self.issuer = try DistinguishedName(fields[fields.startIndex + 1])
+        var next: UnsafePointer<UInt8>?
+        let pointer = encoded.withUnsafeBufferPointer { bytes in
+            next = bytes.baseAddress
+            return d2i_X509_CRL(nil, &next, bytes.count)
+        }
+        guard let pointer else {
+            ERR_clear_error()
+            throw .malformed("a revocation list cannot be decoded")
+        }
+        self.pointer = pointer
+        self.nextUpdate = Certificate.date(X509_CRL_get0_nextUpdate(pointer))
+    }
+
+    deinit { X509_CRL_free(self.pointer) }
+
+    func isSigned(by authority: Certificate) -> Bool { authority.mayRevoke && authority.signed(self.pointer) }
+
+    func revokes(_ certificate: Certificate) -> Bool { certificate.isRevoked(in: self.pointer) }
+}

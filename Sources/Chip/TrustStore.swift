@@ -1,0 +1,209 @@
+internal import COpenSSL
+internal import Foundation
+internal import InspectCore
+
+/// The authorities (CSCA) that document signers are held against, from files that the operator or the caller named.
+///
+/// None is built in. Not `Sendable`: a store belongs to the process, or the request, that verifies with it.
+public final class TrustStore {
+    /// One certificate and how far it is trusted.
+    private final class Entry {
+        enum Trust { case unknown, pending, trusted, refused }
+
+        let certificate: Certificate
+        var trust: Trust
+
+        init(_ certificate: Certificate, trust: Trust) {
+            self.certificate = certificate
+            self.trust = trust
+        }
+    }
+
+    private var entries: [Entry] = []
+    private var lists: [RevocationList] = []
+    private var seen: Set<[UInt8]> = []
+    /// What is to be said of the files: what a master list held, what could not be used.
+    public private(set) var notes: [String] = []
+
+    /// How many certificates of authorities there are.
+    public var count: Int { self.entries.count }
+
+    /// Certificates of one master list; Germany's holds 588.
+    private static let mostInList = 5000
+    /// Links from a key to its successor that are followed.
+    private static let longestChain = 8
+
+    public init() {}
+
+    /// Takes in the files of one place.
+    ///
+    /// A file is a certificate, a list of revoked certificates (both DER or PEM, also several in one file) or a master list
+    /// (Doc 9303-12 §8, CMS). What it is tells its content, not its name.
+    public init(_ files: [[UInt8]]) {
+        for file in files { self.add(file) }
+    }
+
+    private func add(_ file: [UInt8]) {
+        let blocks = PEMFile.blocks(file)
+        for block in blocks.isEmpty ? [file] : blocks {
+            do throws(LDSError) { try self.addBlock(block) } catch {
+                self.notes.append("FILE_NOT_USED: \(error.detail)")
+            }
+        }
+    }
+
+    private func addBlock(_ block: [UInt8]) throws(LDSError) {
+        let element = try TLV(first: block[...], tag: TLV.Tag.sequence, "a file of certificates")
+        guard block[element.encoded.endIndex...].allSatisfy({ $0 == 0 }) else {
+            throw .malformed("bytes follow the file's end")
+        }
+        let bytes = Array(element.encoded)
+        guard let first = try element.children(most: 3).first else { throw .malformed("a file is empty") }
+        if first.tag == TLV.Tag.objectIdentifier { return try self.addMasterList(CMSSignedData(bytes[...])) }
+        // A certificate and a list look alike outside; inside, only the list begins with small numbers and a sequence.
+        var listProblem: LDSError?
+        do throws(LDSError) {
+            self.addCertificate(try Certificate(bytes), vouched: false)
+            return
+        } catch {
+            listProblem = error
+        }
+        guard let list = try? RevocationList(bytes) else { throw listProblem ?? .malformed("a file is no certificate") }
+        self.lists.append(list)
+    }
+
+    private func addCertificate(_ certificate: Certificate, vouched: Bool) {
+        guard self.seen.insert(certificate.encoded).inserted else { return }
+        // A certificate that names itself as issuer is an anchor because the operator says so: its own signature proves
+        // nothing. Any other one must be linked to an anchor.
+        self.entries.append(Entry(certificate, trust: vouched || certificate.isSelfIssued ? .trusted : .unknown))
+    }
+
+    /// CscaMasterList (Doc 9303-12 §8.2): a version and a set of certificates, signed by a master list signer.
+    private func addMasterList(_ message: CMSSignedData) throws(LDSError) {
+        guard message.contentType == "2.23.136.1.1.2" else {
+            throw .unsupported("signed data of type \(message.contentType)")
+        }
+        let check = SignedMessage(message)
+        // A list that somebody changed is worth nothing; one whose algorithm is unknown is the operator's to vouch for.
+        guard check.isGood != false else { throw .malformed("the master list's signature does not hold") }
+        let fields = try TLV(first: message.content[...], tag: TLV.Tag.sequence, "a master list").children(most: 2)
+        guard fields.count == 2, try fields[0].integer() == 0, fields[1].tag == TLV.Tag.set else {
+            throw .malformed("the master list is incomplete")
+        }
+        var added = 0
+        var unreadable = 0
+        for element in try fields[1].children(most: Self.mostInList) {
+            if let certificate = try? Certificate(Array(element.encoded)) {
+                self.addCertificate(certificate, vouched: true)
+                added += 1
+            } else {
+                unreadable += 1
+            }
+        }
+        var note = "MASTER_LIST \(check.signer?.country ?? "??"): \(added) certificates"
+        if unreadable > 0 { note += ", \(unreadable) unreadable" }
+        note += check.isGood == true ? ", signature good" : ", signature not checked"
+        // The signer's certificate is issued by its state's authority, which may be on the list itself.
+        let isVouched = check.signer.map { self.issuer(of: $0)?.isVouched ?? false } ?? false
+        self.notes.append(note + (isVouched ? ", signer's authority known" : ", signer's authority not known"))
+    }
+
+    /// The authorities of a country.
+    func authorities(of country: String?) -> [Certificate] {
+        self.entries.filter { $0.certificate.country == country && self.isTrusted($0) && $0.certificate.mayCertify }
+            .map(\.certificate)
+    }
+
+    /// Every certificate here, whatever it is good for: a document signer's may lie beside its authority's.
+    var certificates: [Certificate] { self.entries.map(\.certificate) }
+
+    /// The trusted authority that issued a certificate.
+    ///
+    /// - Returns: `nil` if none did; `isVouched` is `nil` if one is named but its algorithm is not known.
+    func issuer(of certificate: Certificate) -> (authority: Certificate, isVouched: Bool?, isNamed: Bool)? {
+        var open: Certificate?
+        let named = self.entries.filter { $0.certificate.subject == certificate.issuer }
+        let identified = self.entries.filter { entry in
+            certificate.authorityKeyIdentifier.map { $0 == entry.certificate.subjectKeyIdentifier } ?? false
+        }
+        // Names are written carelessly, keys are not: what the names do not tell, each key of the country is asked.
+        let others = self.entries.filter { $0.certificate.country == certificate.country }
+        for (index, group) in [named, identified, others].enumerated() {
+            for entry in group where entry.certificate.mayCertify && self.isTrusted(entry) {
+                switch certificate.isSigned(by: entry.certificate) {
+                case true: return (entry.certificate, true, index == 0)
+                case nil: open = open ?? entry.certificate
+                default: continue
+                }
+            }
+        }
+        return open.map { ($0, nil, true) }
+    }
+
+    /// Follows link certificates back to an anchor (Doc 9303-12 §7.1.1): the new key is signed with the old one.
+    private func isTrusted(_ entry: Entry, depth: Int = 0) -> Bool {
+        switch entry.trust {
+        case .trusted: return true
+        case .refused, .pending: return false
+        case .unknown: break
+        }
+        guard depth < Self.longestChain, entry.certificate.mayCertify else { return false }
+        // So that two certificates that vouch for each other end the search.
+        entry.trust = .pending
+        let isLinked = self.entries.contains { other in
+            other !== entry && other.certificate.subject == entry.certificate.issuer && other.certificate.mayCertify
+                && self.isTrusted(other, depth: depth + 1) && entry.certificate.isSigned(by: other.certificate) == true
+        }
+        // Only at the outset is the answer the whole answer: deeper, a certificate that is being looked at counts as refused.
+        entry.trust = isLinked ? .trusted : depth == 0 ? .refused : .unknown
+        return isLinked
+    }
+
+    /// Whether a certificate was taken back: `notChecked`, `good`, `revoked` or `outdated`.
+    func revocation(of certificate: Certificate, at time: Date) -> String {
+        let mine = self.lists.filter { list in
+            list.issuer == certificate.issuer
+                && self.entries.contains {
+                    $0.certificate.subject == list.issuer && self.isTrusted($0) && list.isSigned(by: $0.certificate)
+                }
+        }
+        guard !mine.isEmpty else { return "notChecked" }
+        // A revocation stands however old the list is; silence is worth something only while the list is current.
+        if mine.contains(where: { $0.revokes(certificate) }) { return "revoked" }
+        return mine.contains { ($0.nextUpdate ?? .distantFuture) >= time } ? "good" : "outdated"
+    }
+
+    /// Lets libcrypto set itself up: an analyzer can open no file later.
+    public static func prepare() {
+        // No configuration file: it could load other providers.
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG) | UInt64(OPENSSL_INIT_LOAD_CRYPTO_STRINGS), nil)
+        for digest in DigestAlgorithm.allCases { _ = digest.digest([]) }
+    }
+}
+
+/// Text files with certificates between lines of dashes (RFC 7468).
+enum PEMFile {
+    static let mostBlocks = 5000
+
+    /// The blocks' bytes; empty if this is no such file.
+    static func blocks(_ file: [UInt8]) -> [[UInt8]] {
+        guard file.first != 0x30, let text = String(validating: file, as: UTF8.self), text.contains("-----BEGIN ")
+        else {
+            return []
+        }
+        var blocks: [[UInt8]] = []
+        var base64: String?
+        for line in text.split(whereSeparator: \.isNewline) where blocks.count < Self.mostBlocks {
+            if line.hasPrefix("-----BEGIN ") {
+                base64 = ""
+            } else if line.hasPrefix("-----END ") {
+                if let base64, let data = Data(base64Encoded: base64) { blocks.append([UInt8](data)) }
+                base64 = nil
+            } else if base64 != nil {
+                base64! += line.filter { !$0.isWhitespace }
+            }
+        }
+        return blocks
+    }
+}

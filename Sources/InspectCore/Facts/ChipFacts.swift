@@ -1,0 +1,115 @@
+/// What was measured on the chip's files: part of the stage that ends with status 8 DOCUMENT.
+public struct ChipFacts: Codable, Sendable, Hashable {
+    /// Lines of the machine-readable zone in DG1; `nil` if there was no DG1, or none that can be read.
+    public var mrzLines: [String]?
+    /// Why DG1 could not be read.
+    public var dg1Problem: String?
+    /// The portrait of DG2.
+    public var portrait: FaceStageFacts.Picture?
+    /// Why DG2 holds no portrait that can be looked at.
+    public var dg2Problem: String?
+    public var authentication: PassiveAuthenticationFacts
+
+    public init(authentication: PassiveAuthenticationFacts) {
+        self.authentication = authentication
+    }
+}
+
+/// What passive authentication found (ICAO Doc 9303-11 §5.1): every check with its own answer, judged by ``ChipRules``.
+public struct PassiveAuthenticationFacts: Codable, Sendable, Hashable {
+    /// Each `true`, `false`, or `nil` for what could not be told.
+    public var sodParse: Bool?
+    /// Every data group that was given has the hash that EF.SOD lists.
+    public var hashesOK: Bool?
+    /// EF.SOD is signed with the key of the document signer's certificate.
+    public var signatureOK: Bool?
+    /// That certificate is signed by a trusted authority of its country, for signing, and not revoked.
+    public var chainOK: Bool?
+    /// The time of the check lies within that certificate's validity.
+    public var periodOK: Bool?
+
+    /// Why a check failed or could not be made, the first first; the names are those of ``ChipReason``.
+    public var reasons: [ChipReason] = []
+    /// What is wrong or unknown about the bytes, without any of them.
+    public var detail: String?
+    /// What deviates from the standards and was accepted.
+    public var deviations: [String] = []
+
+    /// Data group number to whether its hash is the listed one.
+    public var dataGroups: [Int: Bool] = [:]
+    public var digestAlgorithm: String?
+    public var ldsVersion: String?
+    public var signatureAlgorithm: String?
+    /// When the signer says that it signed, as `YYYY-MM-DD`.
+    public var signedOn: String?
+    public var signer: CertificateFacts?
+    public var authority: CertificateFacts?
+    /// `notChecked`, `good`, `revoked` or `outdated`.
+    public var revocation = "notChecked"
+    /// How many certificates of authorities there were to choose from.
+    public var anchors = 0
+    /// What is to be said about where they came from: lists, link certificates, files that could not be used.
+    public var anchorNotes: [String] = []
+
+    public init() {}
+}
+
+/// What a report needs to know of a certificate.
+public struct CertificateFacts: Codable, Sendable, Hashable {
+    /// Two letters, upper case.
+    public var country: String?
+    /// `YYYY-MM-DD`, UTC.
+    public var notBefore: String
+    public var notAfter: String
+    /// SHA-256 over the certificate in lower-case hexadecimal.
+    public var sha256: String
+    /// `RSA 2048`, `brainpoolP256r1`.
+    public var key: String
+    /// Whether the key came with all parameters of its curve, as Doc 9303-12 §4.1.6.3 asks, and not with the curve's name.
+    public var hasExplicitParameters: Bool
+
+    public init(
+        country: String?, notBefore: String, notAfter: String, sha256: String, key: String, hasExplicitParameters: Bool
+    ) {
+        self.country = country
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.sha256 = sha256
+        self.key = key
+        self.hasExplicitParameters = hasExplicitParameters
+    }
+}
+
+/// Why passive authentication fails or stays inconclusive.
+public enum ChipReason: String, Codable, Sendable, CaseIterable {
+    /// EF.SOD was not given.
+    case sodMissing = "SOD_MISSING"
+    case sodMalformed = "SOD_MALFORMED"
+    /// EF.SOD has a form or an algorithm that this version does not know.
+    case sodUnsupported = "SOD_UNSUPPORTED"
+    /// No data group was given that EF.SOD could vouch for.
+    case dataGroupsMissing = "DATA_GROUPS_MISSING"
+    case dataGroupHashMismatch = "DG_HASH_MISMATCH"
+    /// A data group was given that EF.SOD does not list.
+    case dataGroupNotListed = "DG_NOT_LISTED"
+    /// The signed digest is not the content's.
+    case contentDigestMismatch = "SOD_DIGEST_MISMATCH"
+    case signatureInvalid = "SOD_SIGNATURE_INVALID"
+    /// EF.SOD does not bring the document signer's certificate.
+    case signerMissing = "DSC_MISSING"
+    case signerMalformed = "DSC_MALFORMED"
+    /// The document signer's certificate is not for signing (Doc 9303-12 §7.1.1, keyUsage), or its key is on no known curve.
+    case signerUnfit = "DSC_UNFIT"
+    /// No authority's certificate was given.
+    case anchorsMissing = "NO_TRUST_ANCHORS"
+    /// None of the authorities' certificates is of the document signer's country.
+    case anchorOfCountryMissing = "NO_TRUST_ANCHOR_OF_COUNTRY"
+    /// Authorities of its country were given, and none of them signed the document signer's certificate.
+    case chainInvalid = "DSC_NOT_TRUSTED"
+    case revoked = "DSC_REVOKED"
+    case expired = "DSC_EXPIRED"
+    case notYetValid = "DSC_NOT_YET_VALID"
+    case countryMismatch = "COUNTRY_MISMATCH"
+    /// DG1 or the certificate's country is missing, so they cannot be compared.
+    case countryUnknown = "COUNTRY_UNKNOWN"
+}

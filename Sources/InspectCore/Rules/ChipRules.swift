@@ -1,0 +1,50 @@
+/// Judges what passive authentication found (ICAO Doc 9303-11 §5.1).
+public struct ChipRules {
+    public enum Status: String, Codable, Sendable {
+        case valid, invalid, inconclusive
+    }
+
+    public let status: Status
+    /// Why it is not valid, the weightiest first; empty when it is.
+    public let reasons: [ChipReason]
+    /// The document signer's certificate is of the state that issued the document according to DG1.
+    public let countryMatch: Bool?
+    /// Nothing is wrong but the document signer's certificate, which has run out: a warning, since it outlives every document
+    /// that it signed if it was issued by the rules (Doc 9303-12 §4.1.2).
+    public let isExpiredOnly: Bool
+
+    /// - Parameter zone: The zone of DG1.
+    public init(_ facts: PassiveAuthenticationFacts, zone: MRZDocument?) {
+        let country = facts.signer?.country
+        self.countryMatch = zone.flatMap { zone in
+            country.flatMap { IssuingState.matches(zone.issuingState, country: $0) }
+        }
+        var reasons = facts.reasons
+        if facts.signer != nil {
+            if self.countryMatch == false { reasons.append(.countryMismatch) }
+            if self.countryMatch == nil { reasons.append(.countryUnknown) }
+        }
+        let trust = [facts.sodParse, facts.hashesOK, facts.signatureOK, facts.chainOK, self.countryMatch]
+        if trust.contains(false) {
+            self.status = .invalid
+        } else if trust.contains(nil) || facts.periodOK != true {
+            self.status = .inconclusive
+        } else {
+            self.status = .valid
+        }
+        self.isExpiredOnly = !trust.contains(false) && !trust.contains(nil) && facts.periodOK == false
+        // What proves a forgery is said before what could not be told.
+        self.reasons = reasons.filter(Self.isFailure) + reasons.filter { !Self.isFailure($0) }
+    }
+
+    private static func isFailure(_ reason: ChipReason) -> Bool {
+        switch reason {
+        case .sodMalformed, .dataGroupHashMismatch, .dataGroupNotListed, .contentDigestMismatch, .signatureInvalid,
+            .signerMalformed, .signerUnfit, .chainInvalid, .revoked, .countryMismatch:
+            true
+        case .sodMissing, .sodUnsupported, .dataGroupsMissing, .signerMissing, .anchorsMissing, .anchorOfCountryMissing,
+            .expired, .notYetValid, .countryUnknown:
+            false
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import InspectCore
+
+/// Files with the certificates of authorities that issue documents (CSCA): certificates, revocation lists, master lists.
+///
+/// They are read here and taken apart where chips are, in the analyzer.
+enum TrustAnchorFiles {
+    /// The largest file, in bytes; Germany's master list has 0.9 MB.
+    private static let limit = 8_000_000
+    /// All files together, in bytes: they share an analyzer's memory with the pictures.
+    private static let totalLimit = 24_000_000
+
+    /// The content of files, and of the files in folders, in the order of their names.
+    ///
+    /// - Throws: ``ErrorCode/partNotFound`` or ``ErrorCode/partTooLarge``.
+    static func read(_ paths: [String]) throws(InspectError) -> [Data] {
+        var files: [Data] = []
+        var total = 0
+        for path in paths.flatMap(self.expand) {
+            guard let handle = FileHandle(forReadingAtPath: path),
+                let bytes = try? handle.read(upToCount: self.limit + 1) ?? Data()
+            else { throw InspectError(.partNotFound, "CSCA: \(path) cannot be read") }
+            try? handle.close()
+            total += bytes.count
+            guard bytes.count <= self.limit, total <= self.totalLimit else {
+                throw InspectError(.partTooLarge, "CSCA: \(path)")
+            }
+            if !bytes.isEmpty { files.append(bytes) }
+        }
+        return files
+    }
+
+    private static func expand(_ path: String) -> [String] {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+            return [path]
+        }
+        return PartFile.list(path).filter { file in
+            var isFolder: ObjCBool = false
+            return FileManager.default.fileExists(atPath: file, isDirectory: &isFolder) && !isFolder.boolValue
+        }
+    }
+}

@@ -4,6 +4,7 @@
 # Usage: Tests/fuzz.sh [--seconds N] [TARGET…]     N for each target [600]; all targets by default
 #   mrz      machine-readable zones: as text, as lattices, and all that follows up to the report
 #   aamva    texts of barcodes, and all that follows
+#   chip     files of chips: EF.SOD, DG1, DG2
 #   frames   messages between worker and analyzer
 #   facts    what a worker is told by an analyzer that an image took over
 #   decode   images: JPEG, PNG, WebP, JPEG 2000
@@ -17,11 +18,11 @@ targets=()
 while [ $# -gt 0 ]; do
     case "$1" in
     --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
-    mrz | aamva | frames | facts | decode) targets+=("$1"); shift ;;
-    *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    mrz | aamva | chip | frames | facts | decode) targets+=("$1"); shift ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva frames facts decode)
+[ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva chip frames facts decode)
 
 out=$PWD/.build/fuzz
 mkdir -p "$out/corpus" "$out/findings"

@@ -69,8 +69,30 @@ enum FuzzSeeds {
         }
         write(.mrz, self.zones.map { Array($0.joined(separator: "\n").utf8) })
         write(.aamva, self.cards.map { Array($0.utf8) })
+        write(.chip, self.chipFiles)
         write(.frames, self.messages)
         write(.facts, self.stages)
+    }
+
+    /// A whole DG1 (Doc 9303-10 §4.7.1), and the first levels of DG2 and EF.SOD.
+    private static var chipFiles: [[UInt8]] {
+        func element(_ tag: [UInt8], _ content: [UInt8]) -> [UInt8] {
+            let count = content.count
+            return tag + (count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 255)]) + content
+        }
+        let zones = self.zones.map { element([0x61], element([0x5F, 0x1F], Array($0.joined().utf8))) }
+        let header = Array("FAC\0010\0".utf8) + [UInt8](repeating: 0, count: 40) + [0xFF, 0xD8, 0xFF, 0xD9]
+        let portrait = element(
+            [0x75], element([0x7F, 0x61], [2, 1, 1] + element([0x7F, 0x60], element([0x5F, 0x2E], header))))
+        // signedData (RFC 5652 §5.1) around LDSSecurityObject's object identifier.
+        let content = element([0x30], element([0x06], [0x67, 0x81, 0x08, 0x01, 0x01, 0x01]))
+        let signed = element([0x30], [2, 1, 3] + element([0x31], []) + content + element([0x31], []))
+        let object = element(
+            [0x77],
+            element(
+                [0x30],
+                element([0x06], [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]) + element([0xA0], signed)))
+        return zones + [portrait, object]
     }
 
     private static var messages: [[UInt8]] {
@@ -98,9 +120,14 @@ enum FuzzSeeds {
         let cues = LivenessFacts(
             cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.95) }))
         func encoded(_ value: some Encodable) -> Data { (try? JSONEncoder().encode(value)) ?? Data() }
+        var document = DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side])
+        var chip = ChipFacts(authentication: PassiveAuthenticationFacts())
+        chip.mrzLines = self.passport
+        chip.portrait = picture
+        document.chip = chip
         let stages: [(JobStatus, Data)] = [
             (.acquired, encoded(AcquisitionFacts(images: ["FRONT": self.side.image]))),
-            (.document, encoded(DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side]))),
+            (.document, encoded(document)),
             (.face, encoded(FaceStageFacts(pictures: ["FACE": picture]))),
             (.liveness, encoded(LivenessStageFacts(passive: cues))),
         ]

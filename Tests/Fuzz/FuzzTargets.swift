@@ -11,6 +11,8 @@ enum FuzzTarget: String, CaseIterable {
     case mrz
     /// Texts of barcodes.
     case aamva
+    /// Files of chips.
+    case chip
     /// Messages between worker and analyzer, both ways.
     case frames
     /// Facts as the worker gets them from an analyzer that an image took over.
@@ -20,6 +22,7 @@ enum FuzzTarget: String, CaseIterable {
         switch self {
         case .mrz: Fuzz.mrz(bytes)
         case .aamva: Fuzz.aamva(bytes)
+        case .chip: Fuzz.chip(bytes)
         case .frames: Fuzz.frames(bytes)
         case .facts: Fuzz.facts(bytes)
         }
@@ -93,6 +96,17 @@ enum Fuzz {
         side.mrz = nil
         side.barcodes = [BarcodeFacts(format: "PDF417", text: text, bytesHex: "", quad: FuzzSeeds.quad)]
         self.judge(side, bytes)
+    }
+
+    static func chip(_ bytes: [UInt8]) {
+        let file = bytes[...]
+        _ = try? SecurityObject(file: file)
+        _ = try? CMSSignedData(file)
+        if let record = try? FacialRecord(dg2: file) { precondition(record.image.count <= bytes.count) }
+        for number in 1...2 {
+            if let hashed = try? DataGroup.hashed(file, number: number) { precondition(hashed.count <= bytes.count) }
+        }
+        if let lines = try? DataGroup.mrzLines(dg1: file) { _ = MRZDocument(lines: lines, today: self.today) }
     }
 
     static func frames(_ bytes: [UInt8]) {

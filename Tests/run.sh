@@ -63,6 +63,8 @@ if ! swift build --build-tests "${flags[@]}" >"$scratch/build.log" 2>&1; then
 fi
 passed=$((passed + 1))
 if [ -z "$filter" ]; then
+    # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
+    check "fuzzing" Tests/fuzz.sh --seconds 5
     check "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
 fi
 

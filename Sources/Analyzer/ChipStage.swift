@@ -50,9 +50,19 @@ enum ChipStage {
         return facts
     }
 
-    private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Picture {
+    /// The chip's portrait made small; `nil` where there is none that can be read.
+    static func preview(_ parts: [PartView]) -> Preview? {
+        guard let part = parts.first(where: { $0.kind == PartKind.dg2.rawValue }) else { return nil }
+        return try? self.image(part.withBytes { Array($0) }).preview()
+    }
+
+    private static func image(_ file: [UInt8]) throws -> DecodedImage {
         let record = try FacialRecord(dg2: file[...])
-        let image = try record.image.withUnsafeBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
+        return try record.image.withUnsafeBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
+    }
+
+    private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Picture {
+        let image = try self.image(file)
         // Doc 9303-10 §4.7.2 and ISO/IEC 19794-5 §7.2: portraits stand upright.
         return FaceStageFacts.Picture(image: image.facts, faces: try faces.faces(in: image, features: 1, turn: 0))
     }

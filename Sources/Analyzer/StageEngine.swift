@@ -30,6 +30,7 @@ public final class StageEngine: AnalyzerEngine {
 
     public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         let start = ProcessorClock.now
+        if stage == Self.previewStage { return try self.previews(parts) }
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
         case .acquired:
             var facts = AcquisitionFacts(images: [:])
@@ -74,6 +75,16 @@ public final class StageEngine: AnalyzerEngine {
         }
     }
 
+    /// Stage of no job: answers with ``Preview``s by part name, for reports.
+    public static let previewStage = "preview"
+
+    private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
+        var previews: [String: Preview] = [:]
+        for part in parts where !ChipStage.isChipFile(part) { previews[part.kind] = try self.image(part).preview() }
+        previews[PartKind.dg2.rawValue] = ChipStage.preview(parts)
+        return try Self.encode(previews)
+    }
+
     public func endJob() {
         self.images.removeAll()
         self.found.removeAll()
@@ -97,12 +108,16 @@ public final class StageEngine: AnalyzerEngine {
             self.images[part.kind] = image
             return image
         } catch {
-            // Which part it was is what the client needs to know.
-            throw InspectError(error.code, error.detail.isEmpty ? part.kind : "\(part.kind): \(error.detail)")
+            throw Self.naming(part, error)
         }
     }
 
-    private static func encode(_ facts: some Encodable) throws(InspectError) -> [UInt8] {
+    /// Which part it was is what the client needs to know.
+    static func naming(_ part: PartView, _ error: InspectError) -> InspectError {
+        InspectError(error.code, error.detail.isEmpty ? part.kind : "\(part.kind): \(error.detail)")
+    }
+
+    static func encode(_ facts: some Encodable) throws(InspectError) -> [UInt8] {
         do {
             return [UInt8](try JSONEncoder().encode(facts))
         } catch {

@@ -226,8 +226,8 @@ double moire(const cv::Mat &gray, const cv::Rect &document) {
 }  // namespace
 }  // namespace cvision
 
-extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, cv_quality *quality,
-                                         cv_error *error) {
+extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire,
+                                         cv_quality *quality, cv_error *error) {
     using namespace cvision;
     return guard(error, [&] {
         const cv::Size full = image->bgr.size();
@@ -304,7 +304,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         std::sort(ys.begin(), ys.end());
         const cv::Rect frame(0, 0, full.width, full.height);
         const cv::Rect safe(cv::Point(cvRound(xs[1]), cvRound(ys[1])), cv::Point(cvRound(xs[2]), cvRound(ys[2])));
-        quality->moire = moire(image->gray, safe & frame);
+        quality->moire = with_moire ? moire(image->gray, safe & frame) : -1;
         return CV_OK;
     });
 }

@@ -90,8 +90,11 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, Pi
     picture.stored_width = codec.image_width;
     picture.stored_height = codec.image_height;
     const uint32_t longer = codec.image_width > codec.image_height ? codec.image_width : codec.image_height;
-    codec.scale_num = longer >= 2 * halved_at_least ? 1 : 2;
-    codec.scale_denom = 2;
+    codec.scale_num = 1;
+    codec.scale_denom = longer >= 2 * halved_at_least ? 2 : 1;
+    // The codec's cheapest reductions: it computes fewer coefficients of each block.
+    if (limits.enough_side > 0)
+        while (codec.scale_denom < 8 && longer / (2 * codec.scale_denom) >= limits.enough_side) codec.scale_denom *= 2;
 
     int type = CV_8UC3;
     switch (codec.jpeg_color_space) {

@@ -1,4 +1,5 @@
 internal import CVision
+internal import Foundation
 public import InspectCore
 
 /// How much one image may ask for before it is refused.
@@ -9,13 +10,18 @@ public struct ImageLimits: Sendable, Hashable, Codable {
     public var maxPixels: Int
     /// Width and height each, as the header announces them.
     public var maxSide: Int
+    /// JPEGs are decoded at a half, a quarter or an eighth as long as this much is left of the longer side; `nil`: at half
+    /// only where they are very large.
+    public var enoughSide: Int?
 
     /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
     /// copy and a progressive JPEG's coefficients below 600 MB.
-    public init(maxBytes: Int = 20_000_000, maxPixels: Int = 50_000_000, maxSide: Int = 12_000) {
+    public init(maxBytes: Int = 20_000_000, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil)
+    {
         self.maxBytes = maxBytes
         self.maxPixels = maxPixels
         self.maxSide = maxSide
+        self.enoughSide = enoughSide
     }
 }
 
@@ -58,7 +64,8 @@ public final class DecodedImage {
             throw InspectError(.partTooLarge, "\(bytes.count) bytes, limit \(limits.maxBytes)")
         }
         var nativeLimits = cv_image_limits(
-            max_pixels: UInt64(clamping: limits.maxPixels), max_side: UInt32(clamping: limits.maxSide))
+            max_pixels: UInt64(clamping: limits.maxPixels), max_side: UInt32(clamping: limits.maxSide),
+            enough_side: UInt32(clamping: limits.enoughSide ?? 0))
         var image: OpaquePointer?
         var info = cv_image_info()
         try callVision { error in
@@ -70,6 +77,17 @@ public final class DecodedImage {
 }
 
 extension DecodedImage {
+    /// The picture made small, for people to look at.
+    public func preview(longestSide: Int = Preview.side) throws(InspectError) -> Preview {
+        var native = cv_preview()
+        try callVision { error in
+            cv_image_preview(self.pointer, UInt32(clamping: longestSide), &native, &error)
+        }
+        defer { cv_preview_free(&native) }
+        let bytes = UnsafeBufferPointer(start: native.bytes, count: native.length)
+        return Preview(width: Int(native.width), height: Int(native.height), jpeg: Data(bytes))
+    }
+
     /// The colour at a position inside the image.
     func rgb(x: Int, y: Int) -> (red: UInt8, green: UInt8, blue: UInt8)? {
         var bgr: (UInt8, UInt8, UInt8) = (0, 0, 0)

@@ -14,12 +14,16 @@ public enum DocumentAnalyzer {
     }
 
     /// What can be measured inside `outline`, or over the whole frame where there is none.
-    public static func quality(_ image: DecodedImage, outline: OutlineFacts?) throws(InspectError) -> QualityFacts {
+    ///
+    /// - Parameter withMoire: Whether the spectrum is looked at, too; only the image checks need that.
+    public static func quality(
+        _ image: DecodedImage, outline: OutlineFacts?, withMoire: Bool = true
+    ) throws(InspectError) -> QualityFacts {
         var quality = cv_quality()
         try callVision { error in
-            guard let outline else { return cv_document_quality(image.pointer, nil, &quality, &error) }
+            guard let outline else { return cv_document_quality(image.pointer, nil, withMoire, &quality, &error) }
             var native = cv_outline(outline)
-            return cv_document_quality(image.pointer, &native, &quality, &error)
+            return cv_document_quality(image.pointer, &native, withMoire, &quality, &error)
         }
         return QualityFacts(quality)
     }

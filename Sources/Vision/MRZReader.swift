@@ -30,7 +30,8 @@ public struct MRZReader: Sendable {
             lines: decoding.lines, confidences: decoding.confidences,
             quad: Quad(zone.quad),
             pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map { $0.sharpness },
-            turn: zone.turn)
+            turn: zone.turn,
+            centres: zone.usedLines.map { Segment(start: Point($0.start), end: Point($0.end)) })
     }
 }
 

@@ -5,9 +5,14 @@ import InspectCore
 /// The hidden subcommand that a worker starts itself with: the warm parent of the analyzers.
 enum AnalyzerCommand {
     static let name = "__analyzer"
+    /// In place of the models' folder: the engine that has none.
+    static let usability = "--usability"
 
     /// Never returns: serves until the worker closes the control socket.
     static func run(_ words: [String]) -> Never {
+        if words.first == self.usability {
+            AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
+        }
         let models = words.first ?? ""
         AnalyzerServer.run { () throws(InspectError) in
             // Before the analyzers are forked: they may open no file.

@@ -6,11 +6,12 @@ extension Command {
     static let compare = Command(
         name: "compare",
         summary: "compares the largest faces of two pictures, 1:1",
-        synopsis: "A B\n       inspectd compare --batch LIST.jsonl",
+        synopsis: "A B [--report FILE.html]\n       inspectd compare --batch LIST.jsonl",
         options: [
             .value("threshold", "S", "similarity from which two faces match, 0 to 1 [0.85]"),
             .value(
                 "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
+            .value("report", "FILE", "also writes a page for a reviewer, which only its owner may read"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
@@ -18,6 +19,9 @@ extension Command {
             let threshold = try Self.threshold(arguments)
             guard arguments["batch"] != nil || arguments.operands.count == 2 else {
                 throw UsageError("compare needs two files, or --batch")
+            }
+            guard arguments["batch"] == nil || !arguments.has("report") else {
+                throw UsageError("--report is for one comparison, not for --batch")
             }
             let analyzers = try configuration.analyzerConfiguration(arguments)
             try await configuration.withAnalyzers(analyzers) { pool in
@@ -27,13 +31,15 @@ extension Command {
                             return ResultEnvelope.json(
                                 Answer(InspectError(.payloadInvalid, "the line is not a pair"), threshold: threshold))
                         }
-                        return ResultEnvelope.json(await Self.answer(pair, pool: pool, threshold: threshold))
+                        return ResultEnvelope.json(await Self.compare(pair, pool: pool, threshold: threshold).answer)
                     }
                     return
                 }
                 let pair = Pair(a: arguments.operands[0], b: arguments.operands[1])
-                let answer = await Self.answer(pair, pool: pool, threshold: threshold)
+                let (answer, report) = await Self.compare(
+                    pair, pool: pool, threshold: threshold, withReport: arguments.has("report"))
                 Output.line(ResultEnvelope.json(answer))
+                if let path = arguments["report"], let report { try ReportFile.write(report.html, to: path) }
                 if answer.error != nil { throw Failure() }
             }
         }
@@ -102,28 +108,51 @@ extension Command {
         return value
     }
 
-    private static func answer(_ pair: Pair, pool: AnalyzerPool, threshold: Double) async -> Answer {
+    /// One comparison, with a page for a reviewer where one is wanted.
+    private static func compare(
+        _ pair: Pair, pool: AnalyzerPool, threshold: Double, withReport: Bool = false
+    ) async -> (answer: Answer, report: ComparisonReport?) {
         do {
             let parts = [
                 (kind: "A", bytes: try PartFile.read(pair.a, as: .face)),
                 (kind: "B", bytes: try PartFile.read(pair.b, as: .face)),
             ]
-            let reply = try await pool.withAnalyzer(parts: parts) { session in
-                try await session.perform(
+            let (reply, previews) = try await pool.withAnalyzer(parts: parts) { session in
+                let reply = try await session.perform(
                     stage: JobStatus.face.stageName, request: Data(), deadline: .seconds(30))
+                guard withReport else { return (reply, [String: Preview]()) }
+                return (reply, try await InspectionRunner.previews(session, deadline: .seconds(30)))
             }
-            let pictures = try JSONDecoder().decode(FaceStageFacts.self, from: reply).pictures
-            guard let first = pictures["A"]?.faces.first?.feature else {
-                return Answer(reason: "NO_FACE_IN_A", threshold: threshold)
-            }
-            guard let second = pictures["B"]?.faces.first?.feature else {
-                return Answer(reason: "NO_FACE_IN_B", threshold: threshold)
-            }
-            return Answer(try FaceMatch.compare(first, second, threshold: threshold))
+            let facts = try JSONDecoder().decode(FaceStageFacts.self, from: reply)
+            let (answer, match) = try Self.answer(facts, threshold: threshold)
+            guard withReport else { return (answer, nil) }
+            let engine = EngineRecord(
+                versions: ["inspectd": Version.current],
+                models: Dictionary(
+                    facts.pictures.values.flatMap(\.faces).compactMap(\.feature).map { ($0.engine, $0.modelSHA256) }
+                ) { first, _ in first },
+                timingsMs: ["cpu": facts.cpuMs])
+            return (
+                answer,
+                ComparisonReport(
+                    facts: facts, previews: previews, match: match, reason: answer.reason, threshold: threshold,
+                    engine: engine)
+            )
         } catch let error as InspectError {
-            return Answer(error, threshold: threshold)
+            return (Answer(error, threshold: threshold), nil)
         } catch {
-            return Answer(InspectError(.internalError, "\(error)"), threshold: threshold)
+            return (Answer(InspectError(.internalError, "\(error)"), threshold: threshold), nil)
         }
+    }
+
+    private static func answer(_ facts: FaceStageFacts, threshold: Double) throws -> (Answer, FaceMatch?) {
+        guard let first = facts.pictures["A"]?.faces.first?.feature else {
+            return (Answer(reason: "NO_FACE_IN_A", threshold: threshold), nil)
+        }
+        guard let second = facts.pictures["B"]?.faces.first?.feature else {
+            return (Answer(reason: "NO_FACE_IN_B", threshold: threshold), nil)
+        }
+        let match = try FaceMatch.compare(first, second, threshold: threshold)
+        return (Answer(match), match)
     }
 }

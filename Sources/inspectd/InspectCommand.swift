@@ -7,7 +7,9 @@ extension Command {
         name: "inspect",
         summary: "analyses files without a database and prints the result document",
         synopsis:
-            "--front FILE [--back FILE] [--face FILE] [--dg1 FILE --dg2 FILE --sod FILE --csca PATH...] [--workflow W]\n       inspectd inspect --batch LIST.jsonl",
+            "--front FILE [--back FILE] [--face FILE] [--dg1 FILE --dg2 FILE --sod FILE --csca PATH...] [--workflow W]\n"
+            + "           [--report FILE.html]\n       inspectd inspect --usability --front FILE [--back FILE]\n"
+            + "       inspectd inspect --batch LIST.jsonl",
         options: [
             .value("front", "FILE", "front of the document, or a passport's data page"),
             .value("back", "FILE", "back of a two-sided document"),
@@ -19,15 +21,25 @@ extension Command {
             .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
+            .value(
+                "report", "FILE",
+                "also writes a page for a reviewer; it holds personal data, and only its owner may read it"),
+            .flag(
+                "usability",
+                "only judges the pictures of the document, at once: before anything is read, without models"),
             .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
+            if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
             let hasFile = ["front", "face", "frames", "dg1", "dg2", "sod"].contains { arguments[$0] != nil }
             guard hasFile || arguments["batch"] != nil else {
                 throw UsageError("inspect needs --front, --face, --frames, --dg1, --dg2, --sod or --batch")
+            }
+            guard arguments["batch"] == nil || !arguments.has("report") else {
+                throw UsageError("--report is for one inspection, not for --batch")
             }
             let analyzers = try configuration.analyzerConfiguration(arguments)
             try await configuration.withAnalyzers(analyzers) { pool in
@@ -40,8 +52,9 @@ extension Command {
                 let request = BatchRequest(
                     front: arguments["front"], back: arguments["back"], face: arguments["face"],
                     frames: arguments["frames"], dg1: arguments["dg1"], dg2: arguments["dg2"], sod: arguments["sod"])
-                let (result, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
+                let (result, report, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
                 Output.line(result)
+                if let path = arguments["report"] { try ReportFile.write(report, to: path) }
                 if failed { throw Failure() }
             }
         }
@@ -76,7 +89,7 @@ extension Command {
     /// Reads the files and runs the inspection; a failure is a result document too, with its error.
     private static func inspect(
         _ request: BatchRequest, pool: AnalyzerPool, arguments: Arguments
-    ) async -> (result: Data, failed: Bool) {
+    ) async -> (result: Data, report: String, failed: Bool) {
         do {
             let parts = try Self.parts(of: request)
             let workflow = try Self.workflow(of: request, arguments: arguments)
@@ -87,18 +100,19 @@ extension Command {
             var runner = InspectionRunner(pool: pool)
             runner.isGated = request.gate ?? !arguments.has("no-gate")
             runner.withFeatures = arguments.has("features")
+            runner.withPreviews = arguments.has("report")
             runner.trustAnchors = try TrustAnchorFiles.read(request.csca ?? [])
-            let document = try await runner.run(
+            let outcome = try await runner.inspect(
                 InspectionRequest(workflow: workflow, documentFormat: format), parts: parts)
-            return (ResultEnvelope.encode(id: request.id, workflow: workflow, document), false)
-        } catch let error as InspectError {
-            return (ResultEnvelope.failed(id: request.id, error), true)
+            let result = ResultEnvelope.encode(id: request.id, workflow: workflow, outcome.document)
+            return (result, runner.withPreviews ? outcome.report : "", false)
         } catch {
-            return (ResultEnvelope.failed(id: request.id, InspectError(.internalError, "\(error)")), true)
+            let known = error as? InspectError ?? InspectError(.internalError, "\(error)")
+            return (ResultEnvelope.failed(id: request.id, known), ReportFile.page(of: known), true)
         }
     }
 
-    private static func parts(of request: BatchRequest) throws(InspectError) -> [InspectionRunner.Part] {
+    static func parts(of request: BatchRequest) throws(InspectError) -> [InspectionRunner.Part] {
         let named: [(PartKind, String?)] = [
             (.front, request.front), (.back, request.back), (.face, request.face), (.dg1, request.dg1),
             (.dg2, request.dg2), (.sod, request.sod),

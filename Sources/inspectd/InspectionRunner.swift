@@ -16,6 +16,8 @@ struct InspectionRunner: Sendable {
     var isGated = true
     /// Whether the result carries the faces' features.
     var withFeatures = false
+    /// Whether the pictures are wanted, made small, beside the result.
+    var withPreviews = false
     /// Files with certificates of authorities for this inspection's chip, in place of those that analyzers know.
     var trustAnchors: [Data] = []
     /// The longest that one stage may take; an analyzer that takes longer is ended.
@@ -28,18 +30,40 @@ struct InspectionRunner: Sendable {
         var store: @Sendable (JobStatus, Data, Duration) async throws -> Void = { _, _, _ in }
     }
 
+    /// A finished inspection with what it was decided on.
+    struct Outcome: Sendable {
+        var document: ResultDocument
+        var facts: InspectionFacts
+        /// By part name; empty unless they were asked for.
+        var previews: [String: Preview] = [:]
+        var today: CalendarDate
+
+        /// The page for a reviewer.
+        var report: String {
+            InspectionReport(document: self.document, facts: self.facts, previews: self.previews, today: self.today)
+                .html
+        }
+    }
+
     /// Runs what is missing and decides.
     ///
     /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
     func run(_ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger()) async throws -> ResultDocument {
+        try await self.inspect(request, parts: parts, ledger: ledger).document
+    }
+
+    /// As ``run(_:parts:ledger:)``, and keeps what the decision rests on.
+    func inspect(_ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger()) async throws -> Outcome {
         guard InspectionDecider.implements(request.workflow) else {
             throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
         }
         let today = CalendarDate(Date())
         var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
         var timings: [String: Double] = [:]
-        let analyzed = Self.imageParts(parts) + self.chipParts(parts)
-        facts = try await self.pool.withAnalyzer(parts: analyzed.map { (kind: $0.name, bytes: $0.bytes) }) { session in
+        let inputs = Self.imageParts(parts) + self.chipParts(parts)
+        let analyzed = try await self.pool.withAnalyzer(
+            parts: inputs.map { (kind: $0.name, bytes: $0.bytes) }
+        ) { session in
             var facts = facts
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
@@ -56,8 +80,10 @@ struct InspectionRunner: Sendable {
                 }
                 try facts.take(output ?? Data(), of: stage)
             }
-            return facts
+            guard self.withPreviews else { return (facts, [String: Preview]()) }
+            return (facts, try await Self.previews(session, deadline: self.stageDeadline))
         }
+        facts = analyzed.0
         let start = ContinuousClock.now
         var document = InspectionDecider(facts: facts, today: today, isGated: self.isGated).decide(
             withFeatures: self.withFeatures)
@@ -65,7 +91,13 @@ struct InspectionRunner: Sendable {
         timings["decide"] = start.duration(to: .now).milliseconds
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
-        return document
+        return Outcome(document: document, facts: facts, previews: analyzed.1, today: today)
+    }
+
+    /// The parts' pictures made small, by part name. This process never decodes one.
+    static func previews(_ session: AnalyzerSession, deadline: Duration) async throws -> [String: Preview] {
+        let reply = try await session.perform(stage: StageEngine.previewStage, request: Data(), deadline: deadline)
+        return try JSONDecoder().decode([String: Preview].self, from: reply)
     }
 
     /// The chip's files, and what they are held against.

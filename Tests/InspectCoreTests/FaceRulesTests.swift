@@ -2,7 +2,7 @@ import InspectCore
 import Testing
 
 /// Faces as the rules see them.
-private enum Sample {
+enum Sample {
     static let quality = FaceQuality(
         interEyeDistance: 100, roll: 0, yawOffset: 0, luminanceMean: 0.3, luminanceVariance: 0.02, overExposed: 0,
         underExposed: 0.05, illuminationUniformity: 0.7, dynamicRange: 7, chroma: 25, sharpness: 200, centreX: 0.5,

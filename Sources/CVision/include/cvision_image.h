@@ -50,6 +50,9 @@ typedef enum __attribute__((enum_extensibility(closed))) {
 typedef struct {
     uint64_t max_pixels;  ///< width times height
     uint32_t max_side;    ///< width and height each
+    /// JPEGs are decoded at a half, a quarter or an eighth as long as this much is left of the longer side; 0: at half only
+    /// where they are very large.
+    uint32_t enough_side;
 } cv_image_limits;
 
 typedef struct {
@@ -72,6 +75,18 @@ bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3
 
 /// Draws a picture without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
 cv_status cv_image_test_card(int32_t width, int32_t height, cv_image **image, cv_error *error);
+
+/// A small picture for people to look at: a baseline JPEG without metadata.
+typedef struct {
+    uint8_t *bytes;  ///< null where there is none
+    size_t length;
+    uint32_t width, height;
+} cv_preview;
+
+/// Makes `image` small enough that its longer side has at most `longest_side` pixels. On CV_OK the bytes belong to the
+/// caller (cv_preview_free).
+cv_status cv_image_preview(const cv_image *image, uint32_t longest_side, cv_preview *preview, cv_error *error);
+void cv_preview_free(cv_preview *preview);
 
 /// Frees `image`, which may be null.
 void cv_image_free(cv_image *image);

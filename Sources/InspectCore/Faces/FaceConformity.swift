@@ -35,35 +35,68 @@ public struct FaceConformity: Sendable, Hashable {
 
     /// Whether somebody else is in the picture, and not just passing in the background.
     ///
-    /// OFIQ's "single face present" weighs the areas of the two largest faces; a tenth of the area is a face a third as
-    /// wide. Weak second answers of the detector (below 0.3) are patterns more often than faces.
+    /// OFIQ's "single face present" weighs the areas of the two largest faces, too.
     public static func hasSeveralPeople(_ faces: [FaceFacts]) -> Bool {
         guard let first = faces.first else { return false }
         let area = first.box.width * first.box.height
         return faces.dropFirst().contains {
-            $0.detectionScore >= 0.3 && $0.box.width * $0.box.height >= 0.1 * area
+            !Limits.secondFaceScore.allows($0.detectionScore)
+                && !Limits.secondFaceArea.allows(area > 0 ? $0.box.width * $0.box.height / area : 1)
         }
     }
 }
 
 extension FaceConformity.Fault {
     fileprivate func applies(to quality: FaceQuality) -> Bool {
-        switch self {
-        case .noFace, .severalFaces: false
-        // ISO/IEC 19794-5 asks for 90 px between the eyes, 60 px in a token image; half of the former still verifies.
-        case .tooSmall: quality.interEyeDistance < 45
-        case .notFullyVisible: quality.visible < 0.7
-        // ISO/IEC 19794-5: 0.45–0.55 across, eyes at 0.5–0.7 of the height.
-        case .offCentre: !(0.2...0.8).contains(quality.centreX) || !(0.25...0.9).contains(quality.eyeLineY)
-        // ISO/IEC 19794-5: ±8°. The alignment undoes any rotation, but nobody holds a camera like this by chance.
-        case .tilted: abs(quality.roll) > 25
-        // ISO/IEC 19794-5: ±5°. 0.25 eye distances are a head turned by about 40°.
-        case .turned: abs(quality.yawOffset) > 0.25
-        // Luminance is linear light: dark skin in a dim room lies near 0.03. What counts is whether structure is left.
-        case .tooDark: quality.luminanceMean < 0.01 || quality.underExposed > 0.9 || quality.dynamicRange < 4
-        case .tooBright: quality.luminanceMean > 0.85 || quality.overExposed > 0.25
-        // Sharp selfies measure 100 to 1,300, a picture that was blurred on purpose 12.
-        case .blurred: quality.sharpness < 15
+        FaceConformity.criteria.contains { $0.fault == self && !$0.limit.allows($0.value(quality)) }
+    }
+}
+
+extension FaceConformity {
+    /// A measure, its limit, and what a picture beyond it suffers from.
+    struct Criterion: Sendable {
+        var fault: Fault
+        var name: String
+        var limit: Limit
+        var value: @Sendable (FaceQuality) -> Double
+    }
+
+    static let criteria: [Criterion] = [
+        Criterion(fault: .tooSmall, name: "interEyeDistance", limit: Limits.interEyeDistance) { $0.interEyeDistance },
+        Criterion(fault: .notFullyVisible, name: "visible", limit: Limits.visible) { $0.visible },
+        Criterion(fault: .offCentre, name: "centreX", limit: Limits.centreX) { $0.centreX },
+        Criterion(fault: .offCentre, name: "eyeLineY", limit: Limits.eyeLineY) { $0.eyeLineY },
+        Criterion(fault: .tilted, name: "roll", limit: Limits.roll) { $0.roll },
+        Criterion(fault: .turned, name: "yawOffset", limit: Limits.yawOffset) { $0.yawOffset },
+        // What counts for dark faces is whether structure is left, hence three measures.
+        Criterion(fault: .tooDark, name: "luminanceMean", limit: Limits.darkFace) { $0.luminanceMean },
+        Criterion(fault: .tooDark, name: "underExposed", limit: Limits.underExposed) { $0.underExposed },
+        Criterion(fault: .tooDark, name: "dynamicRange", limit: Limits.dynamicRange) { $0.dynamicRange },
+        Criterion(fault: .tooBright, name: "luminanceMean", limit: Limits.brightFace) { $0.luminanceMean },
+        Criterion(fault: .tooBright, name: "overExposed", limit: Limits.overExposed) { $0.overExposed },
+        Criterion(fault: .blurred, name: "sharpness", limit: Limits.sharpness) { $0.sharpness },
+    ]
+
+    /// Every measure of a face.
+    ///
+    /// - Parameter isJudged: Whether the limits apply: they are those of selfies, not of portraits on documents.
+    public static func measurements(_ quality: FaceQuality, isJudged: Bool) -> [Measurement] {
+        let limited = self.criteria.map { criterion in
+            let value = criterion.value(quality)
+            return isJudged
+                ? Measurement(criterion.name, value, criterion.limit, note: "not measured")
+                : Measurement(criterion.name, value)
         }
+        let others = [
+            Measurement("luminanceVariance", quality.luminanceVariance),
+            Measurement("illuminationUniformity", quality.illuminationUniformity),
+            Measurement("chroma", quality.chroma), Measurement("headWidth", quality.headWidth),
+        ]
+        // Without limits the two rows of the mean luminance are one.
+        return isJudged
+            ? limited + others
+            : limited.enumerated().filter { index, row in
+                !limited.prefix(index).contains { $0.name == row.name }
+            }.map(\.element) + others
     }
 }

@@ -74,10 +74,13 @@ public struct MRZReading: Codable, Sendable, Hashable {
     public var edgeWidths: [Double]
     /// Degrees by which the content is turned clockwise in the picture, −180 to 180.
     public var turn: Double
+    /// For every line, from the centre of its first character to that of its last; `nil` in facts that were stored before
+    /// these were kept.
+    public var centres: [Segment]?
 
     public init(
         lines: [String], confidences: [[Double]], quad: Quad, pitch: Double, corrections: Int,
-        edgeWidths: [Double] = [], turn: Double = 0
+        edgeWidths: [Double] = [], turn: Double = 0, centres: [Segment]? = nil
     ) {
         self.lines = lines
         self.confidences = confidences
@@ -86,5 +89,6 @@ public struct MRZReading: Codable, Sendable, Hashable {
         self.corrections = corrections
         self.edgeWidths = edgeWidths
         self.turn = turn
+        self.centres = centres
     }
 }

@@ -38,3 +38,14 @@ public struct Quad: Codable, Sendable, Hashable {
         self.bottomLeft = bottomLeft
     }
 }
+
+/// A straight line from one position to another.
+public struct Segment: Codable, Sendable, Hashable {
+    public var start: Point
+    public var end: Point
+
+    public init(start: Point, end: Point) {
+        self.start = start
+        self.end = end
+    }
+}

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// The image formats that are decoded; everything else is refused by its first bytes.
 public enum ImageFormat: String, Codable, Sendable, CaseIterable {
     case jpeg = "JPEG"
@@ -28,6 +30,23 @@ public struct ImageFacts: Codable, Sendable, Hashable {
         self.orientation = orientation
         self.storedWidth = storedWidth ?? (orientation >= 5 ? height : width)
         self.storedHeight = storedHeight ?? (orientation >= 5 ? width : height)
+    }
+}
+
+/// A picture made small, for people to look at.
+public struct Preview: Codable, Sendable, Hashable {
+    /// Pixels of the longer side at most.
+    public static let side = 1200
+
+    public var width: Int
+    public var height: Int
+    /// A baseline JPEG without any metadata.
+    public var jpeg: Data
+
+    public init(width: Int, height: Int, jpeg: Data) {
+        self.width = width
+        self.height = height
+        self.jpeg = jpeg
     }
 }
 

@@ -59,3 +59,15 @@ public struct LivenessStageFacts: Codable, Sendable, Hashable {
         self.passive = passive
     }
 }
+
+/// What can be told of document sides before their text is read: no stage of a job, but an answer to a client that waits.
+public struct UsabilityFacts: Codable, Sendable, Hashable {
+    /// By part name: `FRONT`, `BACK`. Nothing was read and no face sought, so there are neither text nor faces.
+    public var sides: [String: DocumentFacts]
+    /// Processor time in the analyzer, in milliseconds.
+    public var cpuMs = 0.0
+
+    public init(sides: [String: DocumentFacts]) {
+        self.sides = sides
+    }
+}

@@ -72,9 +72,7 @@ extension InspectionDecider {
     }
 
     private func evidence(_ side: DocumentFacts) -> ReadingEvidence {
-        if !side.barcodes.isEmpty { return .proven }
-        guard let zone = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: self.today) }) else { return .none }
-        return !zone.checks.isEmpty && zone.checksHold ? .proven : .unproven
+        UsabilityRules.evidence(side, today: self.today)
     }
 
     private static func usability(of picture: FaceStageFacts.Picture) -> CapabilityDecision {

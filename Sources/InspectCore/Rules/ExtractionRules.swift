@@ -76,7 +76,7 @@ public struct ExtractionRules {
         self.data = data
     }
 
-    private static func fill(_ data: inout ExtractionData, from zone: MRZDocument) {
+    static func fill(_ data: inout ExtractionData, from zone: MRZDocument) {
         data.type = self.type(of: zone)
         data.issuingCountry = self.country(zone.issuingState)
         data.nationality = zone.nationality.isEmpty ? data.nationality : self.country(zone.nationality)
@@ -94,7 +94,7 @@ public struct ExtractionRules {
         }
     }
 
-    private static func fill(_ data: inout ExtractionData, from card: AAMVACard) {
+    static func fill(_ data: inout ExtractionData, from card: AAMVACard) {
         data.type = card.kind == .drivingLicence ? "DRIVING_LICENSE" : "ID_CARD"
         data.issuingCountry = card.country
         data.lastName = card.surname.map { self.cut($0, 100) }

@@ -22,7 +22,7 @@ public enum LivenessRules {
         if faults.contains(.notFullyVisible) { return self.rejected("FACE_NOT_FULLY_VISIBLE") }
         if !faults.isEmpty { return CapabilityDecision(type: .warning, label: "BAD_QUALITY") }
         if let passive {
-            if let grey = passive[.grey], grey >= self.certain { return self.rejected("BLACK_WHITE") }
+            if let grey = passive[.grey], !Limits.cue.allows(grey) { return self.rejected("BLACK_WHITE") }
             if self.looksLikeScreen(passive) {
                 return self.rejected("DIGITAL_COPY")
             }
@@ -30,14 +30,22 @@ public enum LivenessRules {
         return CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
     }
 
-    /// A cue of this strength counts as present.
-    static let certain = 0.9
-
     /// A frame around the face is a door or a picture on the wall as often as a bezel, and gloss is sweat as often as
     /// glass: a screen is only named when its frame and one of its other marks are there together.
     private static func looksLikeScreen(_ passive: LivenessFacts) -> Bool {
-        let present = { (cue: LivenessFacts.Cue) in (passive[cue] ?? 0) >= self.certain }
+        let present = { (cue: LivenessFacts.Cue) in passive[cue].map { !Limits.cue.allows($0) } ?? false }
         return present(.moire) && (present(.frame) || present(.specular)) || present(.frame) && present(.specular)
+    }
+
+    /// The cues beside their limit, by name. One alone accuses nobody, except lack of any colour.
+    public static func measurements(_ passive: LivenessFacts) -> [Measurement] {
+        let isScreen = self.looksLikeScreen(passive)
+        return LivenessFacts.Cue.allCases.map { cue in
+            let accuses = cue == .grey || isScreen && [.moire, .frame, .specular].contains(cue)
+            return Measurement(
+                cue.rawValue, passive[cue], Limits.cue, counts: accuses,
+                note: passive[cue] == nil ? "not measured" : "counts only together with others")
+        }
     }
 
     private static func rejected(_ label: String) -> CapabilityDecision {

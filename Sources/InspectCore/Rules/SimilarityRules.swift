@@ -19,9 +19,6 @@ public enum SimilarityRules {
         public var obstacle: Obstacle?
     }
 
-    /// Eye distance in pixels below which a descriptor says little: see the figures in ``FaceCalibration``.
-    public static let leastEyeDistance = FaceCalibration.leastEyeDistance
-
     /// - Parameters:
     ///   - portrait: The faces of the document's picture, largest first: the portrait, then ghost images.
     ///   - selfie: The faces of the person's picture, largest first.
@@ -35,8 +32,10 @@ public enum SimilarityRules {
         }
         guard let person = selfie.first, let mine = person.feature else { return .notPossible(.noFace) }
         guard let document = portrait.first, let theirs = document.feature else { return .notPossible(.noPortrait) }
-        guard person.quality.interEyeDistance >= self.leastEyeDistance else { return .notPossible(.faceTooSmall) }
-        guard document.quality.interEyeDistance >= self.leastEyeDistance else {
+        guard Limits.comparableEyeDistance.allows(person.quality.interEyeDistance) else {
+            return .notPossible(.faceTooSmall)
+        }
+        guard Limits.comparableEyeDistance.allows(document.quality.interEyeDistance) else {
             return .notPossible(.portraitTooSmall)
         }
         let match = try FaceMatch.compare(theirs, mine, threshold: threshold)
@@ -44,6 +43,13 @@ public enum SimilarityRules {
             match.match
             ? CapabilityDecision(type: .passed, label: "MATCH") : CapabilityDecision(type: .rejected, label: "NO_MATCH")
         return Outcome(decision: decision, match: match)
+    }
+
+    /// What decides whether the faces can be compared.
+    public static func measurements(portrait: [FaceFacts], selfie: [FaceFacts]) -> [Measurement] {
+        [("portraitEyeDistance", portrait.first), ("faceEyeDistance", selfie.first)].map { name, face in
+            Measurement(name, face?.quality.interEyeDistance, Limits.comparableEyeDistance, note: "no face was found")
+        }
     }
 }
 

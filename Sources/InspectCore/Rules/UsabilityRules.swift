@@ -10,45 +10,10 @@ public enum ReadingEvidence: String, Codable, Sendable {
 
 /// Whether a picture of a document can be used, and if not, why (Jumio's capability `usability`).
 ///
-/// Every limit is named and says where it comes from. Limits without another source were set on the development
-/// pictures, halfway (in ratio) between the worst good picture and the best bad one.
+/// Every limit is in ``Limits``.
 public enum UsabilityRules {
-    // MARK: Limits
-
-    /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px: readable pictures reach 5.5,
-    /// blurred ones start at 8.
-    static let blurredEdgeWidth = 6.7
-    /// From here on a picture is rejected even if its largest print, the machine-readable zone, can still be read.
-    static let hopelesslyBlurredEdgeWidth = 7.5
     /// Up to this document width, edges are measured in the picture's own pixels.
     static let widestView = 1600.0
-    /// Mean luminance of the document: 45 when a document could only just be guessed at, 76 in a dim but usable photo.
-    static let darkBrightness = 57.0
-    static let darkContrast = 25.0
-    /// An ID-1 card at 95 dots per inch: its smallest print is 4 px high.
-    static let leastDocumentWidth = 320.0
-    /// Pixels per character below which a machine-readable zone is too small to trust without its check digits.
-    static let leastPitch = 7.0
-    /// Share of the document under glare: 0 in usable pictures, 0.02–0.2 where print is lost.
-    static let glareShare = 0.01
-    /// From here on a picture is rejected even if its text can be read: the glare hides the portrait or the print.
-    static let hopelessGlareShare = 0.08
-    /// A true black-and-white picture measures 0 to 1 after JPEG; the palest colour document 21.
-    static let greyChroma = 4.0
-    /// Backgrounds of colour photos measure 15 and more even when they are grey tables under warm light.
-    static let colourfulBackground = 12.0
-    /// Photos have half of the picture in mid-tones; drawings and scans of print 3–24 %.
-    static let photographicMidtones = 0.35
-    /// ID-1 1.586, ID-2 and ID-3 1.42 (ISO/IEC 7810), widened for oblique views: 1.34 to 1.61 were measured.
-    static let aspectRatios = 1.29...1.78
-    /// A corner is outside the frame if it is farther out than this share of the document's width.
-    static let cornerTolerance = 0.03
-    /// Share of the document under a hand; fingers that hold a card at its edge cover up to 3 %.
-    static let hiddenShare = 0.038
-    /// Share of a document's area under thin dark strokes: 0.014 and more where print is sharp.
-    static let leastPrint = 0.008
-    /// A portrait's face covers up to about 6 % of a document, that of a selfie 10 % and more of the frame.
-    static let selfieFaceShare = 0.12
 
     // MARK: Decision
 
@@ -82,7 +47,7 @@ public enum UsabilityRules {
         }
         var findings: [Finding] = []
         let quality = facts.quality
-        let dark = quality.brightness < Self.darkBrightness && quality.contrast < Self.darkContrast
+        let dark = Self.isDark(quality)
         if Self.isBlackAndWhite(facts) {
             findings.append(Finding(label: "BLACK_WHITE", reason: .blackWhiteCopy))
         } else if !dark, Self.isPhotocopy(facts) {
@@ -92,16 +57,16 @@ public enum UsabilityRules {
             findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
         }
         let reads = reading == .proven
-        if Self.blur(quality) > (reads ? Self.hopelesslyBlurredEdgeWidth : Self.blurredEdgeWidth) {
+        if !Self.blurLimit(reading).allows(Self.blur(quality)) {
             findings.append(Finding(label: "BLURRED", reason: .blurry))
         }
         if !reads, Self.isCut(facts) {
             findings.append(Finding(label: "PART_OF_DOCUMENT_MISSING", reason: .missingPartOfDocument))
         }
-        if !reads, let occlusion = quality.occlusion, occlusion > Self.hiddenShare {
+        if !reads, let occlusion = quality.occlusion, !Limits.occlusion.allows(occlusion) {
             findings.append(Finding(label: "PART_OF_DOCUMENT_HIDDEN", reason: .hiddenPartOfDocument))
         }
-        if quality.glareShare > (reads ? Self.hopelessGlareShare : Self.glareShare) {
+        if !Self.glareLimit(reading).allows(quality.glareShare) {
             findings.append(Finding(label: "GLARE", reason: .glare))
         }
         return findings
@@ -109,37 +74,74 @@ public enum UsabilityRules {
 
     // MARK: Single questions
 
+    /// Dim pictures with contrast can be read, and so can bright ones without.
+    static func isDark(_ quality: QualityFacts) -> Bool {
+        !Limits.brightness.allows(quality.brightness) && !Limits.contrast.allows(quality.contrast)
+    }
+
+    static func blurLimit(_ reading: ReadingEvidence) -> Limit {
+        reading == .proven ? Limits.hopelessBlur : Limits.blur
+    }
+
+    static func glareLimit(_ reading: ReadingEvidence) -> Limit {
+        reading == .proven ? Limits.hopelessGlare : Limits.glare
+    }
+
+    /// The share of the picture that the largest face covers; `nil` for an empty picture.
+    static func faceShare(_ facts: DocumentFacts) -> Double? {
+        // As floating-point numbers: facts come from a process that parsed untrusted bytes, and a product may overflow.
+        let frame = Double(facts.image.width) * Double(facts.image.height)
+        return frame > 0 ? (facts.faces.map { $0.box.width * $0.box.height }.max() ?? 0) / frame : nil
+    }
+
+    /// Longer over shorter side of the picture; `nil` for an empty one.
+    static func frameAspectRatio(_ facts: DocumentFacts) -> Double? {
+        let sides = [Double(facts.image.width), Double(facts.image.height)].sorted()
+        return sides[0] > 0 ? sides[1] / sides[0] : nil
+    }
+
+    /// How far the farthest corner lies outside the frame, over the document's width.
+    static func cornerOutside(_ outline: OutlineFacts, _ facts: DocumentFacts) -> Double {
+        let width = Double(facts.image.width)
+        let height = Double(facts.image.height)
+        let quad = outline.quad
+        let farthest =
+            [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft].map { corner in
+                max(-corner.x, -corner.y, corner.x - width, corner.y - height)
+            }.max() ?? 0
+        return farthest > 0 ? farthest / max(facts.quality.documentWidth, 1) : 0
+    }
+
     /// Text that reads as a document's, an outline of a document's shape, or a crop of a document's shape with coloured
     /// print. A face alone is a selfie.
     static func showsDocument(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
         if reading != .none || facts.mrz != nil || !facts.barcodes.isEmpty { return true }
-        if let outline = facts.outline { return outline.cornersOutside > 0 || outline.aspectRatio < 1.9 }
-        let frame = Double(facts.image.width * facts.image.height)
-        let largestFace = facts.faces.map { $0.box.width * $0.box.height }.max() ?? 0
-        if frame > 0, largestFace / frame > Self.selfieFaceShare { return false }
-        let sides = [Double(facts.image.width), Double(facts.image.height)].sorted()
-        let shaped = sides[0] > 0 && Self.aspectRatios.contains(sides[1] / sides[0])
-        let printed = facts.quality.printShare.map { $0 >= Self.leastPrint } ?? true
+        if let outline = facts.outline {
+            return outline.cornersOutside > 0 || Limits.outlineAspectRatio.allows(outline.aspectRatio)
+        }
+        if let share = Self.faceShare(facts), !Limits.faceOfDocument.allows(share) { return false }
+        let shaped = Self.frameAspectRatio(facts).map { Limits.aspectRatio.allows($0) } ?? false
+        let printed = facts.quality.printShare.map { Limits.print.allows($0) } ?? true
         if !facts.faces.isEmpty { return printed }
-        return shaped && printed && facts.quality.chroma > 4 * Self.greyChroma
+        return shaped && printed && Limits.colourfulPrint.allows(facts.quality.chroma)
     }
 
     /// Grey everywhere, in a picture that has a photograph's tones. The back of a licence may truly be grey, so a side
     /// with a barcode and no portrait is not judged.
     static func isBlackAndWhite(_ facts: DocumentFacts) -> Bool {
-        guard Self.shouldHaveColour(facts), facts.quality.chroma <= Self.greyChroma else { return false }
-        if let background = facts.quality.backgroundChroma, background > Self.greyChroma { return false }
+        guard Self.shouldHaveColour(facts), !Limits.colour.allows(facts.quality.chroma) else { return false }
+        if let background = facts.quality.backgroundChroma, Limits.colour.allows(background) { return false }
         guard let midtones = facts.quality.midtoneShare else { return false }
-        return midtones >= Self.photographicMidtones
+        return !Limits.midtones.allows(midtones)
     }
 
     /// Grey inside the outline, colour outside.
     static func isPhotocopy(_ facts: DocumentFacts) -> Bool {
         guard Self.shouldHaveColour(facts), let background = facts.quality.backgroundChroma else { return false }
-        return facts.quality.chroma <= Self.greyChroma && background >= Self.colourfulBackground
+        return !Limits.colour.allows(facts.quality.chroma) && !Limits.backgroundOfPhotocopy.allows(background)
     }
 
-    private static func shouldHaveColour(_ facts: DocumentFacts) -> Bool {
+    static func shouldHaveColour(_ facts: DocumentFacts) -> Bool {
         facts.barcodes.isEmpty || !facts.faces.isEmpty || facts.mrz != nil
     }
 
@@ -152,28 +154,29 @@ public enum UsabilityRules {
     /// Whether too few pixels show the document. A small crop that proves readable was made small by someone who could
     /// read it; a photo in which the document is small was taken from too far away to show more than its text.
     static func isTooSmall(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
-        let small = facts.quality.documentWidth < Self.leastDocumentWidth
+        let small = !Limits.documentWidth.allows(facts.quality.documentWidth)
         if small, let outline = facts.outline, outline.cornersOutside == 0 { return true }
         if reading == .proven { return false }
-        if let mrz = facts.mrz { return mrz.pitch < Self.leastPitch }
+        if let mrz = facts.mrz { return !Limits.pitch.allows(mrz.pitch) }
         return small
     }
 
     /// Whether the frame cuts the document: corners outside it, or on its border while the shape is no document's.
     static func isCut(_ facts: DocumentFacts) -> Bool {
         guard let outline = facts.outline, outline.cornersOutside > 0 else { return false }
-        if !Self.aspectRatios.contains(outline.aspectRatio) { return true }
-        let margin = Self.cornerTolerance * facts.quality.documentWidth
-        let width = Double(facts.image.width)
-        let height = Double(facts.image.height)
-        let quad = outline.quad
-        return [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft].contains { corner in
-            corner.x < -margin || corner.y < -margin || corner.x > width + margin || corner.y > height + margin
-        }
+        if !Limits.aspectRatio.allows(outline.aspectRatio) { return true }
+        return !Limits.cornerOutside.allows(Self.cornerOutside(outline, facts))
     }
 }
 
 extension UsabilityRules {
+    /// What the text of one side proves about its picture.
+    public static func evidence(_ side: DocumentFacts, today: CalendarDate) -> ReadingEvidence {
+        if !side.barcodes.isEmpty { return .proven }
+        guard let zone = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: today) }) else { return .none }
+        return !zone.checks.isEmpty && zone.checksHold ? .proven : .unproven
+    }
+
     /// The side that was not given although two pictures were: both show the same side of a two-sided card.
     ///
     /// - Returns: `nil` unless the pictures leave no doubt.

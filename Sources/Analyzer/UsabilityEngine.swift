@@ -1,0 +1,33 @@
+import Foundation
+public import InspectCore
+import Vision
+
+/// The engine behind instant feedback: no models, so that it starts at once, and no reading, so that it answers at once.
+public final class UsabilityEngine: AnalyzerEngine {
+    /// The only stage that it has.
+    public static let stage = "usability"
+
+    public init() throws(InspectError) {
+        // What libraries set up at first use is set up here, as in ``StageEngine``.
+        _ = try UsabilityAnalyzer.facts(DecodedImage.testCard(width: 360, height: 240))
+    }
+
+    public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
+        guard stage == Self.stage else { throw InspectError(.internalError, "the analyzer has no stage \(stage)") }
+        let start = ProcessorClock.now
+        var facts = UsabilityFacts(sides: [:])
+        for part in parts {
+            do {
+                facts.sides[part.kind] = try part.withBytes { bytes throws(InspectError) in
+                    try UsabilityAnalyzer.facts(bytes)
+                }
+            } catch {
+                throw StageEngine.naming(part, error)
+            }
+        }
+        facts.cpuMs = ProcessorClock.now - start
+        return try StageEngine.encode(facts)
+    }
+
+    public func endJob() {}
+}

@@ -1,0 +1,64 @@
+/// The comparison of two pictures of faces as a page that a reviewer reads.
+public struct ComparisonReport: Sendable {
+    let facts: FaceStageFacts
+    let previews: [String: Preview]
+    let match: FaceMatch?
+    let reason: String?
+    let threshold: Double
+    let engine: EngineRecord
+
+    /// - Parameters:
+    ///   - facts: What was found in the pictures; their largest faces were compared.
+    ///   - previews: The pictures, by the same names.
+    ///   - match: The outcome, or `nil` with a `reason`.
+    public init(
+        facts: FaceStageFacts, previews: [String: Preview], match: FaceMatch?, reason: String?, threshold: Double,
+        engine: EngineRecord
+    ) {
+        self.facts = facts
+        self.previews = previews
+        self.match = match
+        self.reason = reason
+        self.threshold = threshold
+        self.engine = engine
+    }
+
+    /// The page: HTML that is well-formed XML.
+    public var html: String {
+        let (title, style): (String, DecisionType) =
+            switch self.match?.match {
+            case true?: ("MATCH", .passed)
+            case false?: ("NO_MATCH", .rejected)
+            case nil: ("NOT_POSSIBLE", .warning)
+            }
+        let names = self.facts.pictures.keys.sorted()
+        let pictures = names.compactMap { name -> ReportPicture? in
+            guard let person = self.facts.pictures[name] else { return nil }
+            var picture = ReportPicture(part: name, image: person.image, preview: self.previews[name])
+            picture.faces = person.faces
+            return picture
+        }
+        let faces = names.flatMap { ReportTables.faces($0, self.facts.pictures[$0]?.faces ?? [], isJudged: true) }
+        return ReportPage.html(
+            title: "Comparison: \(title)",
+            body: [
+                """
+                <div class='banner \(style.rawValue)'>
+                <h1>\(title)</h1>
+                <p class='soft'>\(self.reason ?? "the largest faces of two pictures")</p>
+                </div>
+
+                """,
+                ReportPage.section(
+                    "Similarity",
+                    [
+                        ReportTables.similarity(
+                            similarity: self.match?.similarity, distance: self.match?.distance,
+                            threshold: self.threshold, falseMatchRate: self.match?.fmrAtThreshold, reason: self.reason)
+                    ]),
+                ReportPage.section("Pictures", ["<div class='pictures'>\n\(pictures.map(\.markup))</div>\n"]),
+                ReportPage.section("Faces", faces),
+                ReportPage.section("Timings and versions", ReportTables.engine(self.engine)),
+            ])
+    }
+}

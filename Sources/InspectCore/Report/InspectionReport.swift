@@ -1,0 +1,206 @@
+/// One inspection as a page that a reviewer reads: what was decided, on which pictures, and every measurement behind it.
+///
+/// Holds personal data by nature. Nothing in it is fetched from anywhere, and values are text whatever they contain.
+public struct InspectionReport: Sendable {
+    let document: ResultDocument
+    let facts: InspectionFacts
+    let previews: [String: Preview]
+    let today: CalendarDate
+
+    /// - Parameters:
+    ///   - document: What was decided, from ``InspectionDecider``.
+    ///   - facts: What it was decided on.
+    ///   - previews: Pictures by part name; a part without one is shown as its drawing alone.
+    ///   - today: The day of the decision.
+    public init(
+        document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate
+    ) {
+        self.document = document
+        self.facts = facts
+        self.previews = previews
+        self.today = today
+    }
+
+    /// The page: HTML that is well-formed XML.
+    public var html: String {
+        let pictures = self.pictures
+        let extraction = ExtractionRules(facts: self.facts, today: self.today)
+        var body = [self.banner]
+        if let error = self.document.error {
+            body.append(
+                ReportPage.section("Error", ["<p><code>\(error.code)</code> \(error.message)</p>\n"]))
+        }
+        body += self.reasons
+        body.append(ReportPage.section("Capabilities", [self.capabilities]))
+        if !pictures.isEmpty {
+            body.append(
+                ReportPage.section("Pictures", ["<div class='pictures'>\n\(pictures.map(\.markup))</div>\n"]))
+        }
+        body += ReportFields(extraction: extraction, facts: self.facts).markup
+        body += self.dataChecks
+        body += self.imageMeasurements
+        body += self.comparison
+        body += self.faceMeasurements
+        body.append(ReportPage.section("Timings and versions", ReportTables.engine(self.document.engine)))
+        return ReportPage.html(title: "Inspection: \(self.document.decision.details.label)", body: body)
+    }
+
+    // MARK: What was decided
+
+    private var banner: Markup {
+        let decision = self.document.decision
+        let risk = decision.risk.map { "risk score \($0.score), " } ?? ""
+        let request = self.facts.request
+        return """
+            <div class='banner \(decision.type.rawValue)'>
+            <h1>\(decision.details.label)</h1>
+            <p>\(self.causes)</p>
+            <p class='soft'>\(risk)workflow \(request.workflow.rawValue), \
+            \(self.facts.parts.map(\.rawValue).joined(separator: ", ")), decided on \(self.today.iso8601)</p>
+            </div>
+
+            """
+    }
+
+    /// The capabilities that kept the whole from passing, with their labels.
+    private var causes: String {
+        let all = self.document.capabilities
+        func causes(_ name: Capability, _ records: [CapabilityRecord<some Codable & Sendable>]?) -> [String] {
+            (records ?? []).filter { $0.decision.type != .passed && $0.decision.type != .notExecuted }.map {
+                "\(ReportTables.spaced(name.rawValue)) of \($0.parts.joined(separator: ", ")): \($0.decision.details.label)"
+            }
+        }
+        let list =
+            causes(.usability, all.usability) + causes(.imageChecks, all.imageChecks)
+            + causes(.extraction, all.extraction) + causes(.dataChecks, all.dataChecks)
+            + causes(.similarity, all.similarity) + causes(.liveness, all.liveness)
+        return list.joined(separator: "; ")
+    }
+
+    private var reasons: [Markup] {
+        guard !self.document.rejectReasons.isEmpty else { return [] }
+        let rows = self.document.rejectReasons.map { reason -> Markup in
+            "<tr><td class='number'>\(reason.code)</td><td>\(reason.message)</td><td>\(reason.part ?? "—")</td></tr>\n"
+        }
+        return [ReportPage.section("Reject reasons", [ReportPage.table(["code", "reason", "part"], rows)])]
+    }
+
+    private var capabilities: Markup {
+        let all = self.document.capabilities
+        func rows(_ name: Capability, _ records: [CapabilityRecord<some Codable & Sendable>]?) -> [Markup] {
+            (records ?? []).map { record in
+                """
+                <tr><td>\(ReportTables.spaced(name.rawValue))</td><td>\(record.parts.joined(separator: ", "))</td>\
+                <td>\(ReportPage.badge(record.decision))</td></tr>
+
+                """
+            }
+        }
+        return ReportPage.table(
+            ["capability", "parts", "decision"],
+            rows(.usability, all.usability) + rows(.imageChecks, all.imageChecks) + rows(.extraction, all.extraction)
+                + rows(.dataChecks, all.dataChecks) + rows(.similarity, all.similarity)
+                + rows(.liveness, all.liveness))
+    }
+
+    private var dataChecks: [Markup] {
+        let checks = (self.document.capabilities.dataChecks ?? []).flatMap { $0.data?.checks ?? [] }
+        guard !checks.isEmpty else { return [] }
+        let rows = checks.map { check -> Markup in
+            """
+            <tr><td>\(ReportTables.spaced(check.name))</td><td>\(ReportPage.verdict(check.outcome))</td>\
+            <td>\(check.reason ?? "")</td></tr>
+
+            """
+        }
+        return [ReportPage.section("Data checks", [ReportPage.table(["check", "verdict", "why"], rows)])]
+    }
+
+    // MARK: What was measured
+
+    private var sides: [(part: String, facts: DocumentFacts)] {
+        [PartKind.front, .back].compactMap { kind in
+            self.facts.documents?.sides[kind.rawValue].map { (kind.rawValue, $0) }
+        }
+    }
+
+    private var persons: [(part: String, picture: FaceStageFacts.Picture)] {
+        (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    private var chipPortrait: [(part: String, picture: FaceStageFacts.Picture)] {
+        (self.facts.documents?.chip?.portrait).map { [(PartKind.dg2.rawValue, $0)] } ?? []
+    }
+
+    private var pictures: [ReportPicture] {
+        var pictures = self.sides.map { part, side in
+            var picture = ReportPicture(part: part, image: side.image, preview: self.previews[part])
+            picture.outline = side.outline
+            picture.mrz = side.mrz
+            picture.barcodes = side.barcodes
+            picture.faces = side.faces
+            return picture
+        }
+        pictures += (self.chipPortrait + self.persons).map { part, person in
+            var picture = ReportPicture(part: part, image: person.image, preview: self.previews[part])
+            picture.faces = person.faces
+            return picture
+        }
+        // Pictures that no stage looked at after an earlier one rejected the job.
+        let others = (self.facts.acquisition?.images ?? [:]).sorted { $0.key < $1.key }
+        for (part, image) in others where !pictures.contains(where: { $0.part == part }) {
+            pictures.append(ReportPicture(part: part, image: image, preview: self.previews[part]))
+        }
+        return pictures
+    }
+
+    private var imageMeasurements: [Markup] {
+        self.sides.map { part, side in
+            let reading = UsabilityRules.evidence(side, today: self.today)
+            return ReportPage.section(
+                "Picture quality: \(part)",
+                [
+                    "<p class='soft'>What the text proves about the picture: \(reading.rawValue).</p>\n",
+                    ReportTables.measurements(
+                        UsabilityRules.measurements(side, reading: reading) + ImageCheckRules.measurements(side)),
+                ])
+        }
+    }
+
+    private var comparison: [Markup] {
+        var sections: [Markup] = []
+        for record in self.document.capabilities.similarity ?? [] {
+            guard let data = record.data else { continue }
+            let faces = record.parts.map { part in
+                self.facts.documents?.sides[part]?.faces
+                    ?? (self.chipPortrait + self.persons).first { $0.part == part }?.picture.faces ?? []
+            }
+            sections.append(
+                ReportPage.section(
+                    "Similarity: \(record.parts.joined(separator: " and "))",
+                    [
+                        ReportTables.similarity(
+                            similarity: data.similarity, distance: data.distance, threshold: data.threshold,
+                            falseMatchRate: data.fmrAtThreshold, reason: data.reason),
+                        ReportTables.measurements(
+                            SimilarityRules.measurements(portrait: faces.first ?? [], selfie: faces.last ?? [])),
+                    ]))
+        }
+        for data in (self.document.capabilities.liveness ?? []).compactMap(\.data) {
+            var content: [Markup] = ["<p>\(data.reason ?? "")</p>\n"]
+            if let passive = self.facts.liveness?.passive {
+                content.append(ReportTables.measurements(LivenessRules.measurements(passive)))
+            }
+            sections.append(ReportPage.section("Liveness: \(data.assurance)", content))
+        }
+        return sections
+    }
+
+    private var faceMeasurements: [Markup] {
+        let tables =
+            self.sides.flatMap { ReportTables.faces($0.part, $0.facts.faces, isJudged: false) }
+            + self.chipPortrait.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: false) }
+            + self.persons.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: true) }
+        return tables.isEmpty ? [] : [ReportPage.section("Faces", tables)]
+    }
+}

@@ -1,0 +1,62 @@
+internal import Foundation
+
+/// HTML that is well-formed XML, too. What stands in a literal is markup; what is interpolated is text, and escaped.
+struct Markup: ExpressibleByStringInterpolation {
+    let html: String
+
+    init(stringLiteral value: String) { self.html = value }
+    init(stringInterpolation: StringInterpolation) { self.html = stringInterpolation.html }
+    init(_ parts: [Markup]) { self.html = parts.map(\.html).joined() }
+
+    struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var html = ""
+
+        init(literalCapacity: Int, interpolationCount: Int) { self.html.reserveCapacity(literalCapacity) }
+
+        mutating func appendLiteral(_ literal: String) { self.html += literal }
+        mutating func appendInterpolation(_ text: String) { self.html += Markup.escaped(text) }
+        mutating func appendInterpolation(_ number: Int) { self.html += String(number) }
+        mutating func appendInterpolation(_ number: Double) { self.html += Markup.number(number) }
+        mutating func appendInterpolation(_ markup: Markup) { self.html += markup.html }
+        mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { self.html += $0.html } }
+        /// Bytes as Base64, which needs no escaping.
+        mutating func appendInterpolation(base64 bytes: Data) { self.html += bytes.base64EncodedString() }
+    }
+
+    /// Text without a character that means something to HTML or that XML 1.0 does not allow (§2.2), and without those
+    /// that turn the direction of what follows: a name must not be able to change how the page reads.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        result.reserveCapacity(text.utf8.count)
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x26: result += "&amp;"
+            case 0x3C: result += "&lt;"
+            case 0x3E: result += "&gt;"
+            case 0x22: result += "&quot;"
+            case 0x27: result += "&#39;"
+            case 0x09, 0x0A: result.unicodeScalars.append(scalar)
+            // The pictures that Unicode has for control characters.
+            case 0..<0x20: result.unicodeScalars.append(Unicode.Scalar(0x2400 + scalar.value) ?? "\u{FFFD}")
+            case 0x7F: result += "\u{2421}"
+            case 0x80..<0xA0, 0x61C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF:
+                result += "[U+\(String(scalar.value, radix: 16, uppercase: true))]"
+            case let value where value & 0xFFFE == 0xFFFE: result += "\u{FFFD}"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Four significant digits, which is more than any measurement has.
+    static func number(_ value: Double) -> String {
+        guard value.isFinite else { return value.isNaN ? "nan" : value < 0 ? "-inf" : "inf" }
+        let decimals = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : abs(value) >= 1 ? 2 : 4
+        var text = String(format: "%.\(decimals)f", value)
+        if decimals > 0 {
+            while text.hasSuffix("0") { text.removeLast() }
+            if text.hasSuffix(".") { text.removeLast() }
+        }
+        return text == "-0" ? "0" : text
+    }
+}

@@ -1,0 +1,194 @@
+/// What was read: each field with its sources, each check digit, each zone and barcode as it stands.
+struct ReportFields {
+    let extraction: ExtractionRules
+    let facts: InspectionFacts
+
+    var markup: [Markup] {
+        let data = self.extraction.data
+        var sections: [Markup] = []
+        if self.extraction.hasData {
+            sections.append(ReportPage.section("Fields", [self.fields]))
+        } else if let reason = data.reason {
+            sections.append(ReportPage.section("Fields", ["<p>\(reason)</p>\n"]))
+        }
+        sections += self.zones
+        sections += self.barcodes
+        if let chip = data.chip, let rules = self.extraction.chip {
+            sections.append(ReportChip.section(chip, rules: rules))
+        }
+        return sections
+    }
+
+    // MARK: Fields
+
+    /// One place that fields were read from.
+    private struct Source {
+        var name: String
+        var data: ExtractionData
+        var zone: MRZDocument?
+        var reading: MRZReading?
+        var chip: ChipRules?
+    }
+
+    private var sources: [Source] {
+        let zones = self.extraction.zones.map { zone in
+            var data = ExtractionData(extractionMethod: "MRZ")
+            ExtractionRules.fill(&data, from: zone.value)
+            return Source(
+                name: "MRZ (\(zone.part))", data: data, zone: zone.value,
+                reading: self.facts.documents?.sides[zone.part]?.mrz)
+        }
+        let cards = self.extraction.cards.map { card in
+            var data = ExtractionData(extractionMethod: "BARCODE")
+            ExtractionRules.fill(&data, from: card.value)
+            return Source(name: "barcode (\(card.part))", data: data)
+        }
+        let chip = self.extraction.chipZone.map { zone in
+            var data = ExtractionData(extractionMethod: "CHIP")
+            ExtractionRules.fill(&data, from: zone)
+            return Source(name: "chip (DG1)", data: data, zone: zone, chip: self.extraction.chip)
+        }
+        return zones + cards + [chip].compactMap { $0 }
+    }
+
+    private struct Field: Sendable {
+        var name: String
+        var value: @Sendable (ExtractionData) -> String?
+        /// Where a zone has it, and the check digit that covers it.
+        var span: @Sendable (MRZLayout) -> MRZSpan? = { _ in nil }
+        var check: MRZCheckKey?
+    }
+
+    private static let known: [Field] = [
+        Field(name: "type", value: \.type, span: { $0.code }),
+        Field(name: "issuingCountry", value: \.issuingCountry, span: { $0.state }),
+        Field(name: "lastName", value: \.lastName, span: { $0.name }),
+        Field(name: "firstName", value: \.firstName, span: { $0.name }),
+        Field(name: "dateOfBirth", value: \.dateOfBirth, span: { $0.birth }, check: .birthDate),
+        Field(name: "gender", value: \.gender, span: { $0.sex }),
+        Field(name: "nationality", value: \.nationality, span: { $0.nationality }),
+        Field(name: "documentNumber", value: \.documentNumber, span: { $0.number }, check: .documentNumber),
+        Field(name: "personalNumber", value: \.personalNumber, span: { $0.optional.first }, check: .personalNumber),
+        Field(name: "issuingDate", value: \.issuingDate),
+        Field(name: "expiryDate", value: \.expiryDate, span: { $0.expiry }, check: .expiryDate),
+        Field(name: "address line", value: \.address?.line1), Field(name: "city", value: \.address?.city),
+        Field(name: "subdivision", value: \.address?.subdivision),
+        Field(name: "postalCode", value: \.address?.postalCode),
+    ]
+
+    private var fields: Markup {
+        let sources = self.sources
+        let rows = Self.known.flatMap { field -> [Markup] in
+            let found = sources.compactMap { source in field.value(source.data).map { (source, $0) } }
+            return found.enumerated().map { index, entry in
+                let (source, value) = entry
+                let differs = Set(found.map(\.1)).count > 1
+                let agreement: Markup =
+                    found.count < 2
+                    ? "<span class='none'>only source</span>"
+                    : differs
+                        ? "<span class='fail'>✗ sources differ</span>" : "<span class='pass'>✓ sources agree</span>"
+                return """
+                    <tr><td>\(index == 0 ? ReportTables.spaced(field.name) : "")</td><td><b>\(value)</b></td>\
+                    <td>\(source.name)</td><td>\(Self.checks(field, source))</td><td>\(agreement)</td></tr>
+
+                    """
+            }
+        }
+        return ReportPage.table(["field", "value", "source", "checks", "other sources"], rows)
+    }
+
+    private static func checks(_ field: Field, _ source: Source) -> Markup {
+        guard let zone = source.zone else { return "<span class='soft'>error correction of the symbol</span>" }
+        let layout = MRZLayout(zone.format)
+        var parts: [Markup] = []
+        if let check = field.check, let holds = zone.checks[check] {
+            parts.append("own digit \(ReportPage.verdict(holds))")
+        }
+        if field.check != nil, let holds = zone.checks[.composite] {
+            parts.append("composite digit \(ReportPage.verdict(holds))")
+        }
+        if let chip = source.chip {
+            parts.append("passive authentication \(ReportPage.verdict(ReportChip.outcome(chip.status)))")
+        }
+        if parts.isEmpty { parts.append("<span class='soft'>no check digit covers it</span>") }
+        if let span = field.span(layout), let least = self.leastConfidence(span, in: source.reading) {
+            parts.append("<span class='\(ReportPicture.grade(least)) text'>least certain character \(least)</span>")
+        }
+        return Markup(parts.enumerated().map { $0.offset == 0 ? $0.element : "<br/>\($0.element)" })
+    }
+
+    private static func leastConfidence(_ span: MRZSpan, in reading: MRZReading?) -> Double? {
+        guard let lines = reading?.confidences, lines.indices.contains(span.line) else { return nil }
+        let line = lines[span.line]
+        guard span.range.upperBound <= line.count else { return nil }
+        return line[span.range].min()
+    }
+
+    // MARK: Sources as they stand
+
+    private var zones: [Markup] {
+        self.extraction.zones.map { source in
+            let zone = source.value
+            let layout = MRZLayout(zone.format)
+            let bytes = zone.lines.map { Array($0.utf8) }
+            let rows = layout.checks.map { check -> Markup in
+                let covered = check.covered.map { MRZText.string(bytes[$0.line][$0.range]) }.joined(separator: " ")
+                let printed = MRZText.string(bytes[check.digit.line][check.digit.range])
+                let computed = MRZText.checkDigit(check.covered.flatMap { bytes[$0.line][$0.range] })
+                let holds = zone.checks[check.key] ?? false
+                // A filler in place of a digit, and numbers that continue in the optional data.
+                let isException = holds && printed != String(computed)
+                return """
+                    <tr><td>\(ReportTables.spaced(check.key.rawValue))</td><td><code>\(covered)</code></td>\
+                    <td class='number'><code>\(printed)</code></td><td class='number'><code>\(Int(computed))</code></td>\
+                    <td>\(ReportPage.verdict(holds))</td>\
+                    <td>\(isException ? "holds by an exception of the standard (long number, empty field)" : "")</td></tr>
+
+                    """
+            }
+            var content: [Markup] = []
+            if let reading = self.facts.documents?.sides[source.part]?.mrz {
+                content.append(ReportPicture.text(reading))
+                content.append(
+                    """
+                    <p class='soft'>\(reading.corrections) characters were decided by alphabets and check digits where \
+                    the reader hesitated. Green from 0.99, then 0.9, amber from 0.5, red below.</p>
+
+                    """)
+            }
+            content.append(
+                rows.isEmpty
+                    ? "<p>The format has no check digits.</p>\n"
+                    : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", ""], rows))
+            return ReportPage.section(
+                "Machine-readable zone: \(source.part), \(zone.format.rawValue)", content)
+        } + self.unparsed
+    }
+
+    /// Zones whose lines are of no known format.
+    private var unparsed: [Markup] {
+        let parsed = Set(self.extraction.zones.map(\.part))
+        return (self.facts.documents?.sides ?? [:]).sorted { $0.key < $1.key }.compactMap { part, side in
+            guard let reading = side.mrz, !parsed.contains(part) else { return nil }
+            return ReportPage.section(
+                "Machine-readable zone of no known format: \(part)", [ReportPicture.text(reading)])
+        }
+    }
+
+    private var barcodes: [Markup] {
+        [PartKind.front, .back].flatMap { kind in
+            (self.facts.documents?.sides[kind.rawValue]?.barcodes ?? []).map { barcode in
+                let fields = AAMVACard(barcode.text)?.elements.fields ?? [:]
+                var content: [Markup] = []
+                if !fields.isEmpty {
+                    content.append(
+                        ReportTables.pairs(
+                            ["AAMVA element", "value"], fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+                }
+                content.append("<pre>\(barcode.text)</pre>\n")
+                return ReportPage.section("Barcode: \(kind.rawValue), \(barcode.format)", content)
+            }
+        }
+    }
+}

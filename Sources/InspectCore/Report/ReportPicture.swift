@@ -1,0 +1,156 @@
+/// A picture with what was found in it drawn over it, in the coordinates of the facts.
+struct ReportPicture {
+    var part: String
+    var image: ImageFacts
+    var preview: Preview?
+    var outline: OutlineFacts?
+    var mrz: MRZReading?
+    var barcodes: [BarcodeFacts] = []
+    var faces: [FaceFacts] = []
+
+    init(part: String, image: ImageFacts, preview: Preview?) {
+        self.part = part
+        self.image = image
+        self.preview = preview
+    }
+
+    var markup: Markup {
+        let (width, height) = (self.image.width, self.image.height)
+        return """
+            <figure>
+            <svg viewBox='0 0 \(width) \(height)' role='img' aria-label='\(self.part)'>
+            \(self.pixels)<g fill='none' stroke-width='2'>
+            \(self.shapes)</g>
+            </svg>
+            <figcaption>\(self.part): \(self.caption)</figcaption>
+            </figure>
+
+            """
+    }
+
+    private var pixels: Markup {
+        guard let preview = self.preview else {
+            return "<text x='50%' y='50%' text-anchor='middle' fill='currentColor'>the picture is not shown</text>\n"
+        }
+        return """
+            <image width='\(self.image.width)' height='\(self.image.height)' preserveAspectRatio='none' \
+            href='data:image/jpeg;base64,\(base64: preview.jpeg)'/>
+
+            """
+    }
+
+    private var caption: Markup {
+        let stored = "\(self.image.format.rawValue), \(self.image.storedWidth) × \(self.image.storedHeight) px"
+        let turned = self.image.orientation == 1 ? "" : ", EXIF orientation \(self.image.orientation) applied"
+        let faces = self.faces.count == 1 ? "1 face" : "\(self.faces.count) faces"
+        var keys: [Markup] = []
+        if self.outline != nil { keys.append("<span class='key o'></span>document") }
+        if self.mrz != nil { keys.append("<span class='key z'></span>machine-readable zone") }
+        if !self.barcodes.isEmpty { keys.append("<span class='key b'></span>barcode") }
+        if !self.faces.isEmpty { keys.append("<span class='key f'></span>\(faces)") }
+        return "\(stored)\(turned)\(keys)"
+    }
+
+    private var shapes: [Markup] {
+        var shapes: [Markup] = []
+        if let outline = self.outline {
+            shapes.append(
+                Self.polygon(outline.quad, "outline", "document, aspect ratio \(Markup.number(outline.aspectRatio))"))
+        }
+        if let mrz = self.mrz {
+            shapes.append(Self.polygon(mrz.quad, "zoneBox", "machine-readable zone"))
+            shapes += Self.cells(mrz)
+        }
+        shapes += self.barcodes.map { Self.polygon($0.quad, "barcode", $0.format) }
+        for (index, face) in self.faces.enumerated() {
+            let box = face.box
+            shapes.append(
+                """
+                <rect class='face' x='\(Self.px(box.x))' y='\(Self.px(box.y))' width='\(Self.px(max(0, box.width)))' \
+                height='\(Self.px(max(0, box.height)))' stroke='#ff9d2e'><title>face \(index + 1)</title></rect>
+
+                """)
+            let radius = max(1.5, box.width / 45)
+            shapes += face.landmarks.map { point in
+                "<circle class='mark' cx='\(Self.px(point.x))' cy='\(Self.px(point.y))' r='\(Self.px(radius))' fill='#ff9d2e'/>\n"
+            }
+        }
+        return shapes
+    }
+
+    /// A box for each character of the zone where the ends of its lines are known. Cells have equal pitch.
+    private static func cells(_ mrz: MRZReading) -> [Markup] {
+        guard let centres = mrz.centres else { return [] }
+        var cells: [Markup] = []
+        for (line, segment) in zip(mrz.lines.indices, centres) {
+            let characters = Array(mrz.lines[line])
+            let confidences = mrz.confidences.indices.contains(line) ? mrz.confidences[line] : []
+            guard characters.count > 1, confidences.count == characters.count else { continue }
+            let steps = Double(characters.count - 1)
+            let (dx, dy) = ((segment.end.x - segment.start.x) / steps, (segment.end.y - segment.start.y) / steps)
+            for (index, character) in characters.enumerated() {
+                let (x, y) = (segment.start.x + dx * Double(index), segment.start.y + dy * Double(index))
+                // Half a pitch to each side and 0.6 up and down: OCR-B has ten
+                // characters to an inch (Doc 9303-3 §4) and capitals about as high as that.
+                func corner(_ across: Double, _ down: Double) -> Point {
+                    Point(x: x + across * dx - down * dy, y: y + across * dy + down * dx)
+                }
+                let quad = Quad(
+                    topLeft: corner(-0.5, -0.6), topRight: corner(0.5, -0.6), bottomRight: corner(0.5, 0.6),
+                    bottomLeft: corner(-0.5, 0.6))
+                cells.append(
+                    self.polygon(
+                        quad, "\(self.grade(confidences[index])) cell",
+                        "\(character) \(Markup.number(confidences[index]))"))
+            }
+        }
+        return cells
+    }
+
+    private static func polygon(_ quad: Quad, _ style: String, _ title: String) -> Markup {
+        let points = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft].map {
+            "\(self.px($0.x)),\(self.px($0.y))"
+        }.joined(separator: " ")
+        let stroke = self.colours[style.split(separator: " ").first.map(String.init) ?? ""] ?? "none"
+        return
+            "<polygon class='\(style)' points='\(points)' stroke='\(stroke)'><title>\(title)</title></polygon>\n"
+    }
+
+    /// Colours that show on any document. They stand in the drawing, too: not every program that prints HTML applies the
+    /// page's style to it.
+    private static let colours = [
+        "outline": "#2f81f7", "zoneBox": "#8957e5", "barcode": "#e85aad", "face": "#ff9d2e", "sure": "#2da44e",
+        "good": "#94a800", "weak": "#e09b00", "poor": "#ff3b30",
+    ]
+
+    /// A tenth of a pixel is finer than anything was measured.
+    private static func px(_ value: Double) -> String {
+        value.isFinite ? Markup.number((value * 10).rounded() / 10) : "0"
+    }
+
+    /// How far a character is to be trusted, as a class of the style sheet.
+    static func grade(_ confidence: Double) -> String {
+        switch confidence {
+        case 0.99...: "sure"
+        case 0.9...: "good"
+        case 0.5...: "weak"
+        default: "poor"
+        }
+    }
+
+    /// The zone's text, each character coloured by its confidence.
+    static func text(_ mrz: MRZReading) -> Markup {
+        let lines = mrz.lines.enumerated().map { index, line -> Markup in
+            let confidences = mrz.confidences.indices.contains(index) ? mrz.confidences[index] : []
+            let characters = Array(line)
+            guard confidences.count == characters.count else { return "\(line)\n" }
+            let spans = zip(characters, confidences).map { character, confidence -> Markup in
+                """
+                <span class='\(self.grade(confidence)) text' title='\(Markup.number(confidence))'>\(String(character))</span>
+                """
+            }
+            return "\(spans)\n"
+        }
+        return "<pre class='zone'>\(lines)</pre>\n"
+    }
+}

@@ -1,0 +1,87 @@
+/// Tables that reports of inspections and of comparisons share.
+enum ReportTables {
+    static func measurements(_ rows: [Measurement]) -> Markup {
+        ReportPage.table(
+            ["measurement", "value", "limit", "verdict", "why"],
+            rows.map { row in
+                let value = row.value.map { Markup.number($0) } ?? "—"
+                let limit = row.limit.map { self.bound($0.bound) } ?? "—"
+                let why: Markup =
+                    row.note.map { note in
+                        "\(note)\(row.limit.map { "<br/><span class='soft'>\($0.basis)</span>" as Markup } ?? "")"
+                    }
+                    ?? row.limit.map { "<span class='soft'>\($0.basis)</span>" } ?? ""
+                return """
+                    <tr><td>\(self.spaced(row.name))</td><td class='number'>\(value)</td><td class='number'>\(limit)</td>\
+                    <td>\(ReportPage.verdict(row.outcome))</td><td>\(why)</td></tr>
+
+                    """
+            })
+    }
+
+    /// Names and values without any verdict.
+    static func pairs(_ columns: [String], _ rows: [(String, String)]) -> Markup {
+        ReportPage.table(columns, rows.map { "<tr><td>\($0.0)</td><td class='number'>\($0.1)</td></tr>\n" })
+    }
+
+    static func faces(_ part: String, _ faces: [FaceFacts], isJudged: Bool) -> [Markup] {
+        faces.enumerated().flatMap { index, face -> [Markup] in
+            let head = [
+                Measurement("detectionScore", face.detectionScore),
+                Measurement("boxWidth", face.box.width), Measurement("boxHeight", face.box.height),
+            ]
+            // The limits are those of the person who is to be judged: the largest face of a selfie.
+            let judged = isJudged && index == 0
+            return [
+                "<h3>\(part), face \(index + 1)</h3>\n",
+                self.measurements(head + FaceConformity.measurements(face.quality, isJudged: judged)),
+            ]
+        }
+    }
+
+    /// What two faces' comparison measured. `nil` values are those of a comparison that was not possible.
+    static func similarity(
+        similarity: Double?, distance: Double?, threshold: Double, falseMatchRate: Double?, reason: String?
+    ) -> Markup {
+        let basis =
+            falseMatchRate.map {
+                "false match rate at this threshold at most \(Markup.number($0)) (95 % bound of the calibration)"
+            } ?? "the calibration says nothing about this threshold"
+        return self.measurements([
+            Measurement(
+                "similarity", similarity, Limit(.atLeast(threshold), basis),
+                note: reason ?? "the faces were not compared"),
+            Measurement("distance", distance),
+        ])
+    }
+
+    static func engine(_ engine: EngineRecord) -> [Markup] {
+        [
+            self.pairs(
+                ["stage", "ms"], engine.timingsMs.sorted { $0.key < $1.key }.map { ($0.key, Markup.number($0.value)) }),
+            self.pairs(
+                ["program or library", "version"], engine.versions.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+            ),
+            self.pairs(["model", "SHA-256"], engine.models.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
+        ]
+    }
+
+    private static func bound(_ bound: Limit.Bound) -> String {
+        switch bound {
+        case .atMost(let limit): "≤ \(Markup.number(limit))"
+        case .atLeast(let limit): "≥ \(Markup.number(limit))"
+        case .below(let limit): "< \(Markup.number(limit))"
+        case .above(let limit): "> \(Markup.number(limit))"
+        case .within(let range): "\(Markup.number(range.lowerBound)) to \(Markup.number(range.upperBound))"
+        }
+    }
+
+    /// `glareShare` as `glare share`.
+    static func spaced(_ name: String) -> String {
+        name.reduce(into: "") { text, character in
+            text +=
+                character.isUppercase && text.last?.isLowercase == true
+                ? " " + character.lowercased() : String(character)
+        }
+    }
+}

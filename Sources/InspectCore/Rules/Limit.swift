@@ -1,0 +1,77 @@
+/// What a rule compares a measurement with. ``Limits`` is the table of all of them.
+public struct Limit: Sendable, Hashable {
+    /// The values that are good.
+    public enum Bound: Sendable, Hashable {
+        /// Up to the number, itself included.
+        case atMost(Double)
+        /// From the number on, itself included.
+        case atLeast(Double)
+        /// Less than the number.
+        case below(Double)
+        /// More than the number.
+        case above(Double)
+        /// Between two numbers, both included.
+        case within(ClosedRange<Double>)
+    }
+
+    public let bound: Bound
+    /// Where the number comes from: a standard with its section, or what was measured.
+    public let basis: String
+
+    init(_ bound: Bound, _ basis: String) {
+        self.bound = bound
+        self.basis = basis
+    }
+
+    /// Whether `value` is good.
+    public func allows(_ value: Double) -> Bool {
+        switch self.bound {
+        case .atMost(let limit): value <= limit
+        case .atLeast(let limit): value >= limit
+        case .below(let limit): value < limit
+        case .above(let limit): value > limit
+        case .within(let range): range.contains(value)
+        }
+    }
+}
+
+/// One measurement beside the limit that it was judged by.
+public struct Measurement: Sendable, Hashable {
+    public typealias Outcome = DataCheckData.Outcome
+
+    /// The name that the facts have for it.
+    public var name: String
+    /// `nil` if it could not be measured.
+    public var value: Double?
+    /// `nil` if no rule looks at it.
+    public var limit: Limit?
+    /// `nil` if no rule looks at it.
+    public var outcome: Outcome?
+    /// Why it was not measured, or does not count.
+    public var note: String?
+
+    /// A measurement that no rule looks at.
+    init(_ name: String, _ value: Double?) {
+        self.name = name
+        self.value = value
+    }
+
+    /// A measurement that a rule looks at.
+    ///
+    /// - Parameters:
+    ///   - counts: Whether a value beyond the limit is held against the picture.
+    ///   - note: Why it is not, or why there is no value; said only where one of these is so.
+    init(_ name: String, _ value: Double?, _ limit: Limit, counts: Bool = true, note: String) {
+        self.name = name
+        self.value = value
+        self.limit = limit
+        guard let value else {
+            self.outcome = .inconclusive
+            self.note = note
+            return
+        }
+        let isGood = limit.allows(value)
+        self.outcome = isGood || !counts ? .pass : .fail
+        self.note = isGood || counts ? nil : note
+    }
+}

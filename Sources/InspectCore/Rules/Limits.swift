@@ -1,0 +1,95 @@
+/// Every limit that decisions depend on. The rules compare with these and nothing else, and reports print them.
+///
+/// Limits without another source were set on the development pictures, halfway (in ratio) between the worst good picture
+/// and the best bad one.
+public enum Limits {
+    // MARK: Pictures of documents
+
+    /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px.
+    static let blur = Limit(.atMost(6.7), "readable pictures reach 5.5, blurred ones start at 8")
+    /// From here on a picture is rejected even if its largest print, the machine-readable zone, can still be read.
+    static let hopelessBlur = Limit(.atMost(7.5), "blurred beyond this, only the largest print can be read")
+    /// Mean luminance of the document, 0–255.
+    static let brightness = Limit(
+        .atLeast(57), "45 when a document could only just be guessed at, 76 in a dim but usable photo")
+    /// Standard deviation of the luminance of the document.
+    static let contrast = Limit(.atLeast(25), "a dark picture with less shows no print")
+    /// Pixels of the document's longer side.
+    static let documentWidth = Limit(
+        .atLeast(320), "an ID-1 card (ISO/IEC 7810) at 95 dots per inch: its smallest print is 4 px high")
+    /// Pixels per character of a machine-readable zone.
+    static let pitch = Limit(.atLeast(7), "smaller print is not to be trusted without its check digits")
+    /// Share of the document under glare.
+    static let glare = Limit(.atMost(0.01), "0 in usable pictures, 0.02 to 0.2 where print is lost")
+    /// From here on a picture is rejected even if its text can be read.
+    static let hopelessGlare = Limit(.atMost(0.08), "more than this hides the portrait or the print")
+    /// 95th percentile of max−min over the colour channels inside the document, 0–255.
+    static let colour = Limit(
+        .above(4), "a true black-and-white picture measures 0 to 1 after JPEG, the palest colour document 21")
+    /// The least chroma of a crop without text and face that is taken for a document.
+    static let colourfulPrint = Limit(.above(16), "four times what a grey picture may have")
+    /// The same outside the document, where the document itself is grey.
+    static let backgroundOfPhotocopy = Limit(
+        .below(12), "backgrounds of colour photos measure 15 and more even when they are grey tables under warm light")
+    /// Share of the picture in mid-tones, where the picture is grey.
+    static let midtones = Limit(
+        .below(0.35), "photos have half of the picture in mid-tones, drawings and scans of print 3 to 24 %")
+    /// Longer over shorter side of the document.
+    static let aspectRatio = Limit(
+        .within(1.29...1.78),
+        "ID-1 1.586, ID-2 and ID-3 1.42 (ISO/IEC 7810), widened for oblique views: 1.34 to 1.61 were measured")
+    /// Longer over shorter side of an outline that may be a document's.
+    static let outlineAspectRatio = Limit(.below(1.9), "longer things are receipts, rulers and screens")
+    /// How far a corner lies outside the frame, over the document's width.
+    static let cornerOutside = Limit(.atMost(0.03), "what an outline's corners are uncertain by")
+    /// Share of the document under a hand.
+    static let occlusion = Limit(.atMost(0.038), "fingers that hold a card at its edge cover up to 3 %")
+    /// Share of a document's area under thin dark strokes.
+    static let print = Limit(.atLeast(0.008), "0.014 and more where print is sharp")
+    /// Share of the picture under the largest face.
+    static let faceOfDocument = Limit(
+        .atMost(0.12), "a portrait's face covers up to about 6 % of a document, that of a selfie 10 % and more")
+    /// How far a screen's pixel grid stands out of the spectrum.
+    static let moire = Limit(
+        .atMost(5.2), "6.4 and more in pictures of screens; print, paper and JPEG blocks reach 4.1")
+
+    // MARK: Pictures of persons
+
+    /// Pixels between the eyes of a selfie.
+    static let interEyeDistance = Limit(
+        .atLeast(45), "ISO/IEC 19794-5 asks for 90 px, 60 px in a token image; half of the former still verifies")
+    /// Pixels between the eyes of a face that is compared.
+    static let comparableEyeDistance = Limit(
+        .atLeast(FaceCalibration.leastEyeDistance), "below it a descriptor says little (calibration of the engine)")
+    /// Share of the head that lies inside the picture.
+    static let visible = Limit(.atLeast(0.7), "with less, chin or forehead are missing")
+    /// Horizontal position of the face.
+    static let centreX = Limit(.within(0.2...0.8), "ISO/IEC 19794-5: 0.45 to 0.55, widened for selfies")
+    /// Vertical position of the eye line from the bottom.
+    static let eyeLineY = Limit(.within(0.25...0.9), "ISO/IEC 19794-5: 0.5 to 0.7, widened for selfies")
+    /// Rotation in the image plane in degrees.
+    static let roll = Limit(
+        .within(-25...25), "ISO/IEC 19794-5: ±8°; the alignment undoes any rotation, but nobody holds a camera so")
+    /// How far the nose lies off the middle, in eye distances.
+    static let yawOffset = Limit(.within(-0.25...0.25), "ISO/IEC 19794-5: ±5°; 0.25 is a head turned by about 40°")
+    /// Mean luminance of the face, linear light.
+    static let darkFace = Limit(.atLeast(0.01), "dark skin in a dim room lies near 0.03")
+    static let brightFace = Limit(.atMost(0.85), "nothing of the face's relief is left above it")
+    /// Share of the face that is black.
+    static let underExposed = Limit(.atMost(0.9), "what counts is whether structure is left")
+    /// Share of the face that is burnt out.
+    static let overExposed = Limit(.atMost(0.25), "a burnt-out quarter hides eyes or mouth")
+    /// Entropy of the luminance of the face in bits.
+    static let dynamicRange = Limit(.atLeast(4), "fewer than 16 shades show no relief")
+    /// Variance of the Laplacian of the face.
+    static let sharpness = Limit(
+        .atLeast(15), "sharp selfies measure 100 to 1,300, a picture that was blurred on purpose 12")
+    /// Strength of a cue of a presentation attack, 0–1.
+    static let cue = Limit(.below(0.9), "a cue of this strength counts as present")
+    /// Score of a second face that counts as a person.
+    static let secondFaceScore = Limit(
+        .below(0.3), "weaker second answers of the detector are patterns more often than faces")
+    /// Area of a second face over that of the first.
+    static let secondFaceArea = Limit(
+        .below(0.1), "OFIQ, single face present; a tenth of the area is a face a third as wide")
+}

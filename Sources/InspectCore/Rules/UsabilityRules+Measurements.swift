@@ -1,0 +1,105 @@
+extension UsabilityRules {
+    /// Everything that was measured on one side, beside the limits that applied and whether a value beyond them counted.
+    ///
+    /// - Parameter reading: What the picture's text proves: it decides which limits apply.
+    public static func measurements(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Measurement] {
+        let quality = facts.quality
+        let reads = reading == .proven
+        let waived = "its text was read, which is the better proof"
+        let isDark = self.isDark(quality)
+        let isGrey = self.isBlackAndWhite(facts) || self.isPhotocopy(facts)
+        let greyAlone = "counts only where the document should have colour and shows none"
+        let isJudgedByShape = reading == .none && facts.mrz == nil && facts.barcodes.isEmpty
+        let isCrop = isJudgedByShape && facts.outline == nil
+
+        var rows = [
+            Measurement("blur", self.blur(quality), self.blurLimit(reading), note: waived),
+            Measurement("edgeWidth", quality.edgeWidth),
+            Measurement("laplacianVariance", quality.laplacianVariance),
+            Measurement(
+                "brightness", quality.brightness, Limits.brightness, counts: isDark,
+                note: "counts only together with contrast"),
+            Measurement(
+                "contrast", quality.contrast, Limits.contrast, counts: isDark,
+                note: "counts only together with brightness"),
+            Measurement("glareShare", quality.glareShare, self.glareLimit(reading), note: waived),
+            Measurement("chroma", quality.chroma, Limits.colour, counts: isGrey, note: greyAlone),
+            Measurement(
+                "backgroundChroma", quality.backgroundChroma, Limits.backgroundOfPhotocopy,
+                counts: self.isPhotocopy(facts),
+                note: quality.backgroundChroma == nil ? "no background is visible" : "counts only for a grey document"),
+            Measurement(
+                "midtoneShare", quality.midtoneShare, Limits.midtones, counts: self.isBlackAndWhite(facts),
+                note: quality.midtoneShare == nil ? "not measured" : "counts only for a grey picture"),
+            Measurement(
+                "documentWidth", quality.documentWidth, Limits.documentWidth,
+                counts: self.isTooSmall(facts, reading: reading), note: waived),
+        ]
+        if let mrz = facts.mrz {
+            rows.append(Measurement("pitch", mrz.pitch, Limits.pitch, counts: !reads, note: waived))
+            rows += mrz.edgeWidths.enumerated().map { Measurement("edgeWidth of line \($0.offset + 1)", $0.element) }
+        }
+        rows += self.outlineMeasurements(facts, reading: reading, isJudgedByShape: isJudgedByShape, waived: waived)
+        rows.append(
+            Measurement(
+                "occlusion", quality.occlusion, Limits.occlusion, counts: !reads,
+                note: quality.occlusion == nil ? "not measured without an outline" : waived))
+        rows.append(
+            Measurement(
+                "printShare", quality.printShare, Limits.print, counts: isCrop,
+                note: quality.printShare == nil ? "not measured" : "counts only for a crop without text"))
+        rows.append(
+            Measurement(
+                "faceShare", self.faceShare(facts), Limits.faceOfDocument, counts: isCrop,
+                note: "counts only for a crop without text"))
+        if isCrop, facts.faces.isEmpty {
+            // Nothing but its shape and its colours can tell that this is a document.
+            rows.append(
+                Measurement(
+                    "frameAspectRatio", self.frameAspectRatio(facts), Limits.aspectRatio, note: "the picture is empty"))
+            rows.append(Measurement("chromaOfPrint", quality.chroma, Limits.colourfulPrint, note: "not measured"))
+        }
+        return rows
+    }
+
+    private static func outlineMeasurements(
+        _ facts: DocumentFacts, reading: ReadingEvidence, isJudgedByShape: Bool, waived: String
+    ) -> [Measurement] {
+        guard let outline = facts.outline else {
+            return [
+                Measurement(
+                    "aspectRatio", nil, Limits.aspectRatio,
+                    note: "no outline: the document fills the picture, or there is none")
+            ]
+        }
+        let counts = reading != .proven && outline.cornersOutside > 0
+        let note = outline.cornersOutside > 0 ? waived : "counts only where a corner is outside the frame"
+        return [
+            Measurement("aspectRatio", outline.aspectRatio, Limits.aspectRatio, counts: counts, note: note),
+            Measurement(
+                "outlineAspectRatio", outline.aspectRatio, Limits.outlineAspectRatio,
+                counts: isJudgedByShape && outline.cornersOutside == 0, note: "counts only without text"),
+            Measurement(
+                "cornerOutside", self.cornerOutside(outline, facts), Limits.cornerOutside, counts: counts, note: note),
+            Measurement("cornersOutside", Double(outline.cornersOutside)),
+            Measurement("outlineSupport", outline.support),
+        ]
+    }
+}
+
+extension UsabilityRules {
+    /// Judges a side before its text was read: what a client is told at once, while the person still holds the document.
+    ///
+    /// REJECTED is what stays rejected whatever the text will say. WARNING, with the same labels, is what will be
+    /// rejected unless the text proves that the picture can be read, or that the side need not have colour.
+    public static func decideBeforeReading(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
+        let possible = self.findings(facts, reading: .none)
+        let colour = ["BLACK_WHITE", "PHOTOCOPY"]
+        // Readable text is the best that can still be found; whatever is objected to even then stays.
+        let certain = self.findings(facts, reading: .proven).filter { !colour.contains($0.label) }
+        guard let first = certain.first ?? possible.first else { return .passed }
+        return CapabilityDecision(
+            type: certain.isEmpty ? .warning : .rejected, label: first.label,
+            reasons: (certain.isEmpty ? possible : certain).map { RejectReason($0.reason, part: part) })
+    }
+}

@@ -1,0 +1,39 @@
+public import InspectCore
+
+/// Looks at a document's side as fast as it can: reduced while it is decoded, outline, measures of fitness, nothing else.
+public enum UsabilityAnalyzer {
+    /// What is left of the longer side at least. Measures of fitness are taken from 1,800 px in any case, so that they are
+    /// the same as after decoding in full.
+    static let enoughSide = 1800
+
+    /// - Throws: As ``DecodedImage/decode(_:limits:)``.
+    public static func facts(_ bytes: UnsafeRawBufferPointer) throws(InspectError) -> DocumentFacts {
+        let image = try DecodedImage.decode(bytes, limits: ImageLimits(enoughSide: self.enoughSide))
+        return try self.facts(image)
+    }
+
+    /// The same of a picture that is decoded.
+    public static func facts(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
+        let outline = try DocumentAnalyzer.outline(image)
+        var quality = try DocumentAnalyzer.quality(image, outline: outline, withMoire: false)
+        var facts = image.facts
+        // Coordinates and lengths are given in pixels of the picture as it was sent.
+        let isTurned = facts.orientation >= 5
+        let width = isTurned ? facts.storedHeight : facts.storedWidth
+        let height = isTurned ? facts.storedWidth : facts.storedHeight
+        let scaleX = Double(width) / Double(max(facts.width, 1))
+        let scaleY = Double(height) / Double(max(facts.height, 1))
+        facts.width = width
+        facts.height = height
+        quality.documentWidth *= max(scaleX, scaleY)
+        func scaled(_ point: Point) -> Point { Point(x: point.x * scaleX, y: point.y * scaleY) }
+        let quad = outline.map { outline in
+            OutlineFacts(
+                quad: Quad(
+                    topLeft: scaled(outline.quad.topLeft), topRight: scaled(outline.quad.topRight),
+                    bottomRight: scaled(outline.quad.bottomRight), bottomLeft: scaled(outline.quad.bottomLeft)),
+                aspectRatio: outline.aspectRatio, cornersOutside: outline.cornersOutside, support: outline.support)
+        }
+        return DocumentFacts(image: facts, outline: quad, quality: quality, mrz: nil, barcodes: [], faces: [])
+    }
+}

@@ -1,0 +1,82 @@
+import Analyzer
+import Foundation
+import InspectCore
+
+extension Command {
+    /// `inspect --usability`: what a client that waits is told about its pictures, one line of JSON for each request.
+    static func judgeUsability(_ arguments: Arguments, _ configuration: Configuration) async throws {
+        guard arguments["face"] == nil, arguments["frames"] == nil, !arguments.has("report") else {
+            throw UsageError("--usability judges --front and --back, and nothing else")
+        }
+        guard ["front", "back", "batch"].contains(where: { arguments[$0] != nil }) else {
+            throw UsageError("inspect --usability needs --front, --back or --batch")
+        }
+        var analyzers = try configuration.analyzerConfiguration(arguments)
+        analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
+        try await configuration.withAnalyzers(analyzers) { pool in
+            if let list = arguments["batch"] {
+                return try await Batch.run(list, slots: analyzers.slots) { line in
+                    guard let request = try? JSONDecoder().decode(BatchRequest.self, from: line) else {
+                        return ResultEnvelope.json(
+                            UsabilityAnswer(
+                                id: nil, InspectError(.payloadInvalid, "the line is not a request object")))
+                    }
+                    return ResultEnvelope.json(await UsabilityAnswer.make(request, pool: pool))
+                }
+            }
+            let request = BatchRequest(front: arguments["front"], back: arguments["back"])
+            let answer = await UsabilityAnswer.make(request, pool: pool)
+            Output.line(ResultEnvelope.json(answer))
+            if answer.error != nil { throw Failure() }
+        }
+    }
+}
+
+/// The capability `usability` of a result document, before anything was read.
+///
+/// REJECTED is final. WARNING is what a full inspection rejects unless the text proves that the picture can be read.
+struct UsabilityAnswer: Encodable {
+    var id: String?
+    var usability: [CapabilityRecord<UsabilityData>] = []
+    var rejectReasons: [RejectReason] = []
+    var error: ErrorRecord?
+    /// Processor time of the analyzer, and wall time.
+    var timingsMs: [String: Double] = [:]
+
+    init(id: String?) { self.id = id }
+
+    init(id: String?, _ error: InspectError) {
+        self.id = id
+        self.error = ErrorRecord(error)
+    }
+
+    static func make(_ request: Command.BatchRequest, pool: AnalyzerPool) async -> UsabilityAnswer {
+        do {
+            let start = ContinuousClock.now
+            var documents = Command.BatchRequest()
+            (documents.front, documents.back) = (request.front, request.back)
+            let parts = try Command.parts(of: documents)
+            let reply = try await pool.withAnalyzer(
+                parts: parts.map { (kind: $0.kind.rawValue, bytes: $0.bytes) }
+            ) { session in
+                try await session.perform(stage: UsabilityEngine.stage, request: Data(), deadline: .seconds(10))
+            }
+            let facts = try JSONDecoder().decode(UsabilityFacts.self, from: reply)
+            var answer = UsabilityAnswer(id: request.id)
+            for part in parts.map(\.kind.rawValue) {
+                guard let side = facts.sides[part] else { continue }
+                let decision = UsabilityRules.decideBeforeReading(side, part: part)
+                answer.usability.append(
+                    CapabilityRecord(
+                        parts: [part], decision: Decision(decision.type, decision.label),
+                        data: UsabilityData(image: side.image, quality: side.quality, outline: side.outline)))
+                answer.rejectReasons += decision.reasons
+            }
+            answer.timingsMs = ["cpu": facts.cpuMs, "total": start.duration(to: .now).milliseconds]
+            return answer
+        } catch {
+            return UsabilityAnswer(
+                id: request.id, error as? InspectError ?? InspectError(.internalError, "\(error)"))
+        }
+    }
+}

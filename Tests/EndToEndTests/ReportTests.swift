@@ -1,0 +1,113 @@
+import Foundation
+import FoundationXML
+import TestSupport
+import Testing
+
+/// The pages that `--report` writes, from real pictures.
+@Suite struct ReportTests {
+    private func page(_ arguments: [String]) async throws -> (html: String, mode: Int) {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).html").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        // A file that everybody may read must not stay one.
+        try Data("old".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let done = try await Program.run(arguments + ["--report", path])
+        #expect(done.status == 0, "\(done.errors)")
+        _ = try members(done.output)
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        return (try String(contentsOfFile: path, encoding: .utf8), mode ?? 0)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A page shows the passport, its zone and both faces, and only its owner may read it`() async throws {
+        let folder = try await TestInputs.folder.path
+        let (html, mode) = try await self.page([
+            "inspect", "--front", "\(folder)/specimens/passport.jpg", "--face", "\(folder)/faces/obama2.jpg",
+        ])
+        #expect(mode == 0o600)
+        #expect(XMLParser(data: Data(html.utf8)).parse())
+        let truth = try await TestInputs.manifest.first { $0.file == "passport.jpg" }
+        let number = try #require(truth?.mrzLines?.last?.prefix(9)).replacing("<", with: "")
+        #expect(html.contains("<b>\(number)</b>"))
+        #expect(html.components(separatedBy: "href='data:image/jpeg;base64,/9j/").count - 1 == 2)
+        #expect(html.components(separatedBy: " cell' points=").count - 1 == 88)
+        #expect(html.contains("<td>similarity</td>"))
+        #expect(!html.contains("http://") && !html.contains("https://"))
+        #expect(html.utf8.count < 1_500_000)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A page shows a licence's barcode, and one of two faces their likeness`() async throws {
+        let folder = try await TestInputs.folder.path
+        let licence = try await self.page([
+            "inspect", "--front", "\(folder)/specimens/licence_front.jpg", "--back",
+            "\(folder)/specimens/licence_back.jpg",
+        ])
+        #expect(licence.html.contains("<polygon class='barcode'"))
+        #expect(licence.html.contains("<td>DAQ</td>"))
+        let faces = try await self.page(["compare", "\(folder)/faces/obama.jpg", "\(folder)/faces/obama2.jpg"])
+        #expect(XMLParser(data: Data(faces.html.utf8)).parse())
+        #expect(faces.html.contains("<h1>MATCH</h1>") && faces.mode == 0o600)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A report that cannot be written is an error, and many have none`() async throws {
+        let picture = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
+        let lost = try await Program.run(["inspect", "--front", picture, "--report", "/nonexistent/r.html"])
+        #expect(lost.status == 1)
+        #expect(lost.errors.contains("the report cannot be written"))
+        let many = try await Program.run(["inspect", "--batch", "-", "--report", "/nonexistent/r.html"])
+        #expect(many.status == 2)
+    }
+}
+
+/// `inspect --usability`: feedback for a client that waits.
+@Suite struct InstantUsabilityTests {
+    @Test(.timeLimit(.minutes(5)))
+    func `What is rejected at once is rejected in full, and no face model is needed`() async throws {
+        let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
+        let names = try await TestInputs.manifest.filter { $0.error == nil }.map(\.file)
+        let lines = Data(
+            names.map { #"{"id": "\#($0)", "front": "\#(folder)/\#($0)", "workflow": "id"}"# }
+                .joined(separator: "\n").utf8)
+        let early = try await Program.run(
+            ["inspect", "--usability", "--batch", "-", "--models", "/nonexistent"], input: lines)
+        #expect(early.status == 0, "\(early.errors)")
+        let full = try await Program.run(["inspect", "--batch", "-"], input: lines)
+        let earlyAnswers = try early.output.split(separator: 0x0A).map { try members($0) }
+        let fullAnswers = try full.output.split(separator: 0x0A).map { try members($0) }
+        #expect(earlyAnswers.compactMap { $0["id"] as? String } == names)
+        var types: [String: Int] = [:]
+        for (first, second) in zip(earlyAnswers, fullAnswers) {
+            let type = first.at("usability.0.decision.type") as? String ?? "none"
+            types[type, default: 0] += 1
+            let whole = second.at("capabilities.usability.0.decision.type") as? String
+            if type == "REJECTED" { #expect(whole == "REJECTED", "\(first["id"] ?? "")") }
+            #expect(first.at("timingsMs.cpu") is Double)
+        }
+        #expect((types["PASSED"] ?? 0) > 0 && (types["REJECTED"] ?? 0) > 0, "\(types)")
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `Bad input is named, and what makes no sense is refused`() async throws {
+        let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
+        let lines = Data(
+            """
+            {"id": "gone", "front": "/nonexistent.jpg"}
+            nonsense
+            {"id": "face", "face": "\(folder)/passport.jpg"}
+            {"id": "good", "front": "\(folder)/passport.jpg", "back": "\(folder)/licence_back.jpg"}
+
+            """.utf8)
+        let done = try await Program.run(["inspect", "--usability", "--batch", "-"], input: lines)
+        let answers = try done.output.split(separator: 0x0A).map { try members($0) }
+        #expect(
+            answers.map { $0.at("error.code") as? String } == [
+                "PART_NOT_FOUND", "PAYLOAD_INVALID", "PART_MISSING", nil,
+            ])
+        #expect((answers.last?["usability"] as? [Any])?.count == 2)
+        for arguments in [["--usability"], ["--usability", "--front", "x", "--face", "y"]] {
+            #expect(try await Program.run(["inspect"] + arguments).status == 2)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+
+/// Inputs to start from, made by the code that is tried: always of the present format.
+enum FuzzSeeds {
+    static let quad = Quad(
+        topLeft: Point(x: 10, y: 10), topRight: Point(x: 900, y: 10), bottomRight: Point(x: 900, y: 600),
+        bottomLeft: Point(x: 10, y: 600))
+
+    /// A side with everything that a side can have.
+    static let side = DocumentFacts(
+        image: ImageFacts(format: .jpeg, width: 1000, height: 700, orientation: 1),
+        outline: OutlineFacts(quad: quad, aspectRatio: 1.42, cornersOutside: 1, support: 0.9),
+        quality: QualityFacts(
+            laplacianVariance: 300, edgeWidth: 2.5, brightness: 150, contrast: 50, glareShare: 0, chroma: 60,
+            backgroundChroma: 40, documentWidth: 890, printShare: 0.05, midtoneShare: 0.8, moire: 1.5, occlusion: 0.01),
+        mrz: MRZReading(
+            lines: passport, confidences: passport.map { Array(repeating: 0.99, count: $0.count) }, quad: quad,
+            pitch: 19,
+            corrections: 1, edgeWidths: [0.2, 0.2], turn: 1,
+            centres: passport.map { _ in Segment(start: Point(x: 20, y: 500), end: Point(x: 880, y: 500)) }),
+        barcodes: [BarcodeFacts(format: "PDF417", text: cards[0], bytesHex: "00", quad: quad)], faces: [face])
+
+    private static let face = FaceFacts(
+        box: Box(x: 50, y: 100, width: 200, height: 200), landmarks: [Point(x: 90, y: 150), Point(x: 150, y: 150)],
+        detectionScore: 1.5,
+        quality: FaceQuality(
+            interEyeDistance: 90, roll: 1, yawOffset: 0.02, luminanceMean: 0.3, luminanceVariance: 0.05, overExposed: 0,
+            underExposed: 0.1, illuminationUniformity: 0.8, dynamicRange: 7, chroma: 15, sharpness: 200, centreX: 0.5,
+            eyeLineY: 0.6, headWidth: 0.5, visible: 1),
+        feature: FaceFeature(
+            engine: FaceFeature.currentEngine, modelSHA256: String(repeating: "a", count: 64),
+            hex: String(repeating: "0000803f", count: 128)))
+
+    /// Specimens of ICAO Doc 9303-4 to -7 and layouts of states.
+    private static let passport = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159ZE184226B<<<<<10",
+    ]
+    private static let zones = [
+        passport,
+        [
+            "I<UTOD231458907<<<<<<<<<<<<<<<", "7408122F1204159UTO<<<<<<<<<<<6",
+            "ERIKSSON<<ANNA<MARIA<<<<<<<<<<",
+        ],
+        ["I<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<", "D231458907UTO7408122F1204159<<<<<<<6"],
+        ["V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L8988901C4XXX4009078F96121096ZE184226B<<<<<<"],
+        [
+            "I<UTOD23145890<7349<<<<<<<<<<<", "3407127M9507122UTO<<<<<<<<<<<2",
+            "STEVENSON<<PETER<JOHN<<<<<<<<<",
+        ],
+        ["IDFRAERIKSSON<<<<<<<<<<<<<<<<<<952042", "0509952018746NICOLAS<<PAUL<8206152M3"],
+    ]
+    private static let cards = [
+        "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQD12345678\nDCSDOE\nDACJOHN\nDADQ\nDBB08121974\nDBA04152034\n"
+            + "DBC1\nDAU068 in\nDCGUSA\nDAK123450000  \n\rZVZVA01\n\r",
+        "@\n\u{1E}\rAAMVA6360000102DL00390187DL\nDAADOE,JOHN,Q\nDAQD1\nDBB19740812\nDAU508\n\r",
+        "ANSI 636000040001DL DAQX1 DCSROE DCTJANE MARY DBB08121974 DCGUSA",
+        "@|ANSI 636000090002DL00410278|DAQD1|DCSDOE|DDEN|DDFT",
+    ]
+
+    static func write(to folder: String) {
+        func write(_ target: FuzzTarget, _ seeds: [[UInt8]]) {
+            let path = "\(folder)/\(target.rawValue)"
+            do {
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                for (index, seed) in seeds.enumerated() {
+                    try Data(seed).write(to: URL(fileURLWithPath: "\(path)/seed-\(index)"))
+                }
+            } catch { fatalError("\(error)") }
+        }
+        write(.mrz, self.zones.map { Array($0.joined(separator: "\n").utf8) })
+        write(.aamva, self.cards.map { Array($0.utf8) })
+        write(.chip, self.chipFiles)
+        write(.frames, self.messages)
+        write(.facts, self.stages)
+    }
+
+    /// A whole DG1 (Doc 9303-10 §4.7.1), and the first levels of DG2 and EF.SOD.
+    private static var chipFiles: [[UInt8]] {
+        func element(_ tag: [UInt8], _ content: [UInt8]) -> [UInt8] {
+            let count = content.count
+            return tag + (count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 255)]) + content
+        }
+        let zones = self.zones.map { element([0x61], element([0x5F, 0x1F], Array($0.joined().utf8))) }
+        let header = Array("FAC\0010\0".utf8) + [UInt8](repeating: 0, count: 40) + [0xFF, 0xD8, 0xFF, 0xD9]
+        let portrait = element(
+            [0x75], element([0x7F, 0x61], [2, 1, 1] + element([0x7F, 0x60], element([0x5F, 0x2E], header))))
+        // signedData (RFC 5652 §5.1) around LDSSecurityObject's object identifier.
+        let content = element([0x30], element([0x06], [0x67, 0x81, 0x08, 0x01, 0x01, 0x01]))
+        let signed = element([0x30], [2, 1, 3] + element([0x31], []) + content + element([0x31], []))
+        let object = element(
+            [0x77],
+            element(
+                [0x30],
+                element([0x06], [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]) + element([0xA0], signed)))
+        return zones + [portrait, object]
+    }
+
+    private static var messages: [[UInt8]] {
+        let limits = ChildLimits(addressSpace: 1 << 40, cpuSeconds: 60, sharedMemory: 1 << 26, largestFrame: 1 << 24)
+        let end = ProcessEnd(
+            pid: 7, exitStatus: -1, signal: 11, dumpedCore: false, maxResidentBytes: 1 << 20, cpuMicroseconds: 5)
+        let controls: [ControlMessage] = [
+            .fork(child: 1, limits: limits), .kill(child: 2), .ready(microseconds: 3),
+            .failed(InspectError(.modelUnavailable, "a file")), .ended(child: 4, end: end),
+        ]
+        var table = PartTable()
+        table.append(kind: "FRONT", byteCount: 1000)
+        table.append(kind: "BACK", byteCount: 2000)
+        var frame = ByteWriter()
+        frame.append(UInt32(4))
+        frame.append(UInt32(1))
+        frame.append(UInt32(0x494E_5304))
+        return controls.map { $0.encoded() } + [
+            table.encoded(), InspectError(.corruptImage, "FRONT").encoded, frame.bytes + [1, 2, 3, 4],
+        ]
+    }
+
+    private static var stages: [[UInt8]] {
+        let picture = FaceStageFacts.Picture(image: self.side.image, faces: [self.face])
+        let cues = LivenessFacts(
+            cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.95) }))
+        func encoded(_ value: some Encodable) -> Data { (try? JSONEncoder().encode(value)) ?? Data() }
+        var document = DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side])
+        var chip = ChipFacts(authentication: PassiveAuthenticationFacts())
+        chip.mrzLines = self.passport
+        chip.portrait = picture
+        document.chip = chip
+        let stages: [(JobStatus, Data)] = [
+            (.acquired, encoded(AcquisitionFacts(images: ["FRONT": self.side.image]))),
+            (.document, encoded(document)),
+            (.face, encoded(FaceStageFacts(pictures: ["FACE": picture]))),
+            (.liveness, encoded(LivenessStageFacts(passive: cues))),
+        ]
+        let all = Dictionary(uniqueKeysWithValues: stages.map { ($0.0.stageName, $0.1) })
+        return stages.enumerated().map { [UInt8($0.offset)] + $0.element.1 } + [[0] + encoded(all)]
+    }
+}

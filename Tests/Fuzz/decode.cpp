@@ -1,0 +1,39 @@
+// Images as an attacker sends them: whatever the bytes, decoding ends with a picture or an error.
+#include <cstdlib>
+
+#include "CVision.h"
+
+namespace {
+
+/// Limits small enough that an input takes milliseconds; the checks against them are part of what is tried.
+constexpr uint64_t max_pixels = 1'000'000;
+constexpr uint32_t max_side = 4'000;
+
+void decode(const uint8_t *bytes, size_t length, uint32_t enough_side) {
+    const cv_image_limits limits{max_pixels, max_side, enough_side};
+    cv_image *image = nullptr;
+    cv_image_info info{};
+    cv_error error{};
+    const cv_status status = cv_image_decode(bytes, length, &limits, &image, &info, &error);
+    if ((status == CV_OK) != (image != nullptr)) std::abort();
+    // What libraries throw is an error of ours that was not foreseen.
+    if (status == CV_INTERNAL) std::abort();
+    if (image == nullptr) return;
+    uint8_t pixel[3];
+    if (info.width == 0 || info.height == 0 || !cv_image_pixel(image, info.width - 1, info.height - 1, pixel) ||
+        cv_image_pixel(image, info.width, 0, pixel) || cv_image_pixel(image, 0, info.height, pixel) ||
+        info.orientation < 1 || info.orientation > 8)
+        std::abort();
+    cv_preview preview{};
+    if (cv_image_preview(image, 64, &preview, &error) != CV_OK || preview.length == 0) std::abort();
+    cv_preview_free(&preview);
+    cv_image_free(image);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    decode(bytes, length, 0);
+    decode(bytes, length, 64);
+    return 0;
+}

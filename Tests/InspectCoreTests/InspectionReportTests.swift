@@ -1,0 +1,198 @@
+import Foundation
+import FoundationXML
+import Testing
+
+@testable import InspectCore
+
+@Suite struct InspectionReportTests {
+    private let today = CalendarDate(year: 2026, month: 6, day: 1)
+    private let passport = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
+    ]
+    private let quad = Quad(
+        topLeft: Point(x: 100, y: 100), topRight: Point(x: 1350, y: 100), bottomRight: Point(x: 1350, y: 980),
+        bottomLeft: Point(x: 100, y: 980))
+
+    private var face: FaceFacts {
+        var face = Sample.face()
+        face.landmarks = [120.0, 150, 220, 250, 190].map { Point(x: $0, y: 180) }
+        return face
+    }
+
+    /// Everything that an inspection can have.
+    private func facts(barcode: String = "not a card") -> InspectionFacts {
+        let image = ImageFacts(format: .jpeg, width: 1500, height: 1100, orientation: 6)
+        let mrz = MRZReading(
+            lines: self.passport, confidences: self.passport.map { $0.map { $0 == "L" ? 0.4 : 0.995 } },
+            quad: self.quad,
+            pitch: 20, corrections: 2, edgeWidths: [0.2, 0.21],
+            centres: [800.0, 850].map { Segment(start: Point(x: 120, y: $0), end: Point(x: 1300, y: $0)) })
+        let side = DocumentFacts(
+            image: image,
+            outline: OutlineFacts(quad: self.quad, aspectRatio: 1.42, cornersOutside: 0, support: 0.9),
+            quality: QualityFacts(
+                laplacianVariance: 312.5, edgeWidth: 2.51, brightness: 153, contrast: 51, glareShare: 0.0042,
+                chroma: 61,
+                backgroundChroma: 41, documentWidth: 1251, printShare: 0.052, midtoneShare: 0.81, moire: 1.53,
+                occlusion: 0.011),
+            mrz: mrz, barcodes: [BarcodeFacts(format: "PDF417", text: barcode, bytesHex: "", quad: self.quad)],
+            faces: [self.face])
+        var facts = InspectionFacts(
+            request: InspectionRequest(workflow: .idIdentity), parts: [.front, .face, .sod])
+        facts.acquisition = AcquisitionFacts(images: ["FRONT": image, "FACE": image])
+        facts.documents = DocumentStageFacts(sides: ["FRONT": side])
+        facts.faces = FaceStageFacts(pictures: ["FACE": FaceStageFacts.Picture(image: image, faces: [self.face])])
+        facts.liveness = LivenessStageFacts(
+            passive: LivenessFacts(
+                cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.25) })))
+        return facts
+    }
+
+    private func report(_ facts: InspectionFacts, jpeg: Data = Data(repeating: 7, count: 300)) -> String {
+        var document = InspectionDecider(facts: facts, today: self.today, isGated: false).decide()
+        document.engine.timingsMs = ["document": 287.4]
+        document.engine.versions = ["inspectd": "1.2.3"]
+        let preview = Preview(width: 1200, height: 880, jpeg: jpeg)
+        return InspectionReport(
+            document: document, facts: facts, previews: ["FRONT": preview, "FACE": preview], today: self.today
+        ).html
+    }
+
+    /// The names of all elements, or `nil` if the text is no well-formed XML.
+    private func elements(_ html: String) -> [String]? {
+        final class Names: NSObject, XMLParserDelegate {
+            var names: [String] = []
+
+            func parser(
+                _ parser: XMLParser, didStartElement element: String, namespaceURI: String?, qualifiedName: String?,
+                attributes: [String: String]
+            ) { self.names.append(element) }
+        }
+        let names = Names()
+        let parser = XMLParser(data: Data(html.utf8))
+        parser.delegate = names
+        return parser.parse() ? names.names : nil
+    }
+
+    @Test func `The page is well-formed and refers to nothing outside itself`() throws {
+        let html = self.report(self.facts())
+        let elements = try #require(self.elements(html))
+        for name in ["svg", "image", "polygon", "circle", "table", "style"] { #expect(elements.contains(name)) }
+        for name in ["script", "link", "iframe", "a", "object"] { #expect(!elements.contains(name)) }
+        for word in ["http://", "https://", "url(", "@import", "src="] { #expect(!html.contains(word), "\(word)") }
+        let references = html.components(separatedBy: "href=").dropFirst()
+        #expect(references.count == 2 && references.allSatisfy { $0.hasPrefix("'data:image/jpeg;base64,") })
+    }
+
+    @Test func `Every measurement is there with its value`() throws {
+        let facts = self.facts()
+        let html = self.report(facts)
+        let side = try #require(facts.documents?.sides["FRONT"])
+        func members(_ value: some Encodable) throws -> [String: Double] {
+            let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(value))
+            return try #require(object as? [String: Any]).compactMapValues { $0 as? Double }
+        }
+        let quality = try members(side.quality)
+        let face = try members(side.faces[0].quality)
+        #expect(quality.count == 12 && face.count == 15)
+        for (name, value) in quality.merging(face, uniquingKeysWith: { first, _ in first }) {
+            let row = "<td>\(ReportTables.spaced(name))</td><td class='number'>\(Markup.number(value))</td>"
+            #expect(html.contains(row), "\(row)")
+        }
+        for cue in LivenessFacts.Cue.allCases {
+            #expect(html.contains("<td>\(ReportTables.spaced(cue.rawValue))</td>"))
+        }
+        for word in ["287", "1.2.3", FaceFeature.currentEngine, "2034-04-15", "L898902C3", "not a card"] {
+            #expect(html.contains(word), "\(word)")
+        }
+    }
+
+    @Test func `Every character of the zone has its box and its colour, every check digit its row`() {
+        let html = self.report(self.facts())
+        #expect(html.components(separatedBy: " cell' points=").count - 1 == 88)
+        // The two characters that the reader was not sure of.
+        let doubtful = self.passport.joined().filter { $0 == "L" }.count
+        #expect(html.components(separatedBy: "class='poor cell'").count - 1 == doubtful)
+        #expect(html.components(separatedBy: "class='poor text'").count - 1 >= doubtful)
+        for name in ["document number", "birth date", "expiry date", "personal number", "composite"] {
+            #expect(html.contains("<tr><td>\(name)</td><td><code>"), "\(name)")
+        }
+    }
+
+    @Test func `Hostile values are text`() throws {
+        let hostile = "</pre><script>alert('x')</script><img src=x onerror=y>&amp;\"\u{0}\u{1E}\u{202E}\u{FFFF}\u{85}"
+        let card = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQ\(hostile)\nDCS<b>DOE</b>\nDBB08121974\n\r"
+        for text in [hostile, card] {
+            let html = self.report(self.facts(barcode: text))
+            let elements = try #require(self.elements(html))
+            #expect(!elements.contains("script") && !elements.contains("img"))
+            #expect(html.contains("&lt;/pre&gt;&lt;script&gt;"))
+            #expect(html.contains("[U+202E]") && !html.contains("\u{202E}"))
+        }
+    }
+
+    @Test func `The page stays small beside its pictures`() {
+        let picture = 400_000
+        let html = self.report(self.facts(), jpeg: Data(repeating: 7, count: picture))
+        // Base64 takes four characters for three bytes.
+        #expect(html.utf8.count < 2 * picture * 4 / 3 + 120_000)
+    }
+
+    @Test func `An inspection that failed has a page, too`() throws {
+        let error = InspectError(.corruptImage, "FRONT")
+        let html = InspectionReport(
+            document: .notExecuted(error),
+            facts: InspectionFacts(request: InspectionRequest(workflow: .id), parts: [.front]), previews: [:],
+            today: self.today
+        ).html
+        #expect(self.elements(html) != nil)
+        #expect(html.contains("CORRUPT_IMAGE"))
+    }
+
+    @Test func `Two faces have a page of their comparison`() throws {
+        let picture = try #require(self.facts().faces?.pictures["FACE"])
+        let facts = FaceStageFacts(pictures: ["A": picture, "B": picture])
+        for match in [
+            FaceMatch(
+                similarity: 0.97, distance: 0.41, match: true, threshold: 0.85, fmrAtThreshold: 0.0033, engine: "e"),
+            nil,
+        ] {
+            let html = ComparisonReport(
+                facts: facts, previews: [:], match: match, reason: match == nil ? "NO_FACE_IN_B" : nil, threshold: 0.85,
+                engine: EngineRecord()
+            ).html
+            #expect(self.elements(html) != nil)
+            #expect(html.contains(match == nil ? "NO_FACE_IN_B" : "<h1>MATCH</h1>"))
+            #expect(html.contains("at least") || html.contains("≥ 0.85"))
+        }
+    }
+
+    /// An analyzer that an image took over may tell any number: none may end the worker.
+    @Test func `Absurd facts are judged and shown`() throws {
+        for size in [Int.max, Int.min, 0] {
+            var facts = self.facts()
+            let image = ImageFacts(format: .png, width: size, height: size, orientation: 1)
+            var front = try #require(facts.documents?.sides["FRONT"])
+            front.image = image
+            front.outline = nil
+            front.mrz?.confidences = [[]]
+            front.mrz?.centres = []
+            front.faces[0].box.width = .greatestFiniteMagnitude
+            front.quality.documentWidth = -1
+            var back = front
+            back.mrz = nil
+            back.barcodes = []
+            facts.documents = DocumentStageFacts(sides: ["FRONT": front, "BACK": back])
+            facts.parts.append(.back)
+            #expect(self.elements(self.report(facts)) != nil)
+        }
+    }
+
+    @Test func `Numbers are short and never invented`() {
+        #expect(Markup.number(1251.4) == "1251")
+        #expect(Markup.number(0.0042) == "0.0042")
+        #expect(Markup.number(2.5) == "2.5")
+        #expect(Markup.number(0) == "0")
+        #expect(Markup.number(.nan) == "nan")
+    }
+}

@@ -38,7 +38,8 @@ actor ClaimProbe {
     func claim() async throws -> (job: ClaimedJob?, seconds: Double) {
         // A look at everything, as a worker without work takes it.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
-        let statement = QueueStatements.claim(self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest)
+        let statement = QueueStatements.claim(
+            self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest)
         let start = ContinuousClock.now
         let rows = try await self.connection.query(statement.sql, statement.parameters)
         let seconds = (ContinuousClock.now - start).seconds

@@ -195,30 +195,3 @@ BEGIN
     END LOOP;
 END
 $$;
-
-CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
-DECLARE
-    j insp.job;
-    claimed timestamptz;
-BEGIN
-    SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
-    IF NOT FOUND THEN
-        PERFORM insp.refuse('JOB_UNKNOWN');
-    END IF;
-    IF j.status = 1 THEN
-        SELECT l.claimed_at INTO claimed FROM insp.lease l WHERE l.job_id = j.id;
-    END IF;
-    RETURN coalesce((SELECT s.output FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
-        || jsonb_build_object('id', j.public_id,
-            'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
-            'workflow', jsonb_build_object('key', j.payload ->> 'workflow',
-                'definitionKey', insp.definition_key(j.payload ->> 'workflow')),
-            'createdAt', insp.iso_time(j.created_at))
-        || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
-            'completedAt', insp.iso_time(j.completed_at),
-            'customerInternalReference', j.payload -> 'customerInternalReference',
-            'userReference', j.payload -> 'userReference',
-            'reportingCriteria', j.payload -> 'reportingCriteria'));
-END
-$$;

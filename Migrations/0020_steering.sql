@@ -232,31 +232,6 @@ $$;
 
 -- Cancel ------------------------------------------------------------------------------------------------------------------
 
-CREATE OR REPLACE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    n constant integer := cardinality(p_jobs);
-    ended bigint[];
-    workers bigint[];
-BEGIN
-    SELECT coalesce(array_agg(f.id), '{}') INTO ended FROM insp.finish_failed(
-        p_jobs, array_fill(0::bigint, ARRAY[n]), array_fill(p_code, ARRAY[n]), array_fill(p_detail, ARRAY[n]),
-        array_fill(0::smallint, ARRAY[n]), array_fill(0::smallint, ARRAY[n])) AS f (id);
-    -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The
-    -- row in ready or delayed stays as well; whoever claims it finds the same.
-    WITH gone AS (
-        DELETE FROM insp.lease l WHERE l.job_id IN (
-            SELECT x.job_id FROM insp.lease x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED)
-        RETURNING l.worker_id
-    )
-    SELECT array_agg(DISTINCT g.worker_id) INTO workers FROM gone g;
-    -- A worker drops the job as soon as it hears of it, and with it the analyzer that works on it.
-    PERFORM insp.tell(w) FROM unnest(workers) w;
-    RETURN cardinality(ended);
-END
-$$;
-
 CREATE OR REPLACE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE

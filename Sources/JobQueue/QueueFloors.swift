@@ -73,9 +73,6 @@ struct QueueFloors: Sendable {
         for (queue, seq) in floors { self.floors[Int(queue)] = seq }
     }
 
-    /// Queues that this worker serves.
-    var count: Int { self.queues.count }
-
     /// Whether any queue gave jobs lately.
     var hasActive: Bool { !self.active.isEmpty }
 

@@ -19,6 +19,8 @@ esac
 begin tests
 passed=0
 failed=0
+# Names what failed once more at the end: a long log is often seen by its tail only.
+failures=()
 
 # Counts one check that is not a test of its own framework.
 check() {
@@ -29,12 +31,15 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
+        failures+=("$name" "$(tail -n 12 "$scratch/check.log" | cut -c1-300)")
         tail -n 60 "$scratch/check.log"
         echo "failed: $name"
     fi
 }
 
 summary() {
+    local failure
+    for failure in ${failures[@]+"${failures[@]}"}; do echo "failed: $failure"; done
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]
 }
@@ -87,7 +92,8 @@ for target in Tests/*Tests; do
         ${turns[@]+"${turns[@]}"} >"$scratch/tests.log" 2>&1 &
     run=$!
     remember "$run"
-    tail -n +1 -f -s 0.2 --pid="$run" "$scratch/tests.log" &
+    tail -n +1 -f -s 0.2 --pid="$run" "$scratch/tests.log" \
+        | LC_ALL=C sed -u -e '/ Test case passing .* started\.$/d' -e 's/^\(.\{500\}\).*/\1.../' &
     status=0
     wait "$run" || status=$?
     wait
@@ -99,7 +105,10 @@ for target in Tests/*Tests; do
     if [ -z "$ran" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
         echo "failed: the tests of $target ended with status $status"
         bad=$((bad + 1))
+        failures+=("the tests of $target ended with status $status")
     fi
+    mapfile -t -O "${#failures[@]}" failures < <(LC_ALL=C grep -aE '^[^ ]+ Test .* (recorded an issue|failed after) ' \
+        "$scratch/tests.log" | LC_ALL=C grep -avE '^[^ ]+ Test (run|case) ' | cut -c1-500)
     total=$((total + good + bad))
     passed=$((passed + good))
     failed=$((failed + bad))

@@ -41,7 +41,7 @@ public actor JobClient {
     public func enqueue(many payloads: [Data]) async throws -> [String] {
         let texts = try payloads.map { try Self.text(of: $0) }
         return try await self.translating { connection in
-            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.textArray(texts)])
+            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
                 .map { try $0.string(0) }
         }
     }

@@ -139,7 +139,7 @@ struct CallbackDispatcherTests {
         }
 
         _ = try await self.outbox.connection.query(
-            "UPDATE insp.endpoint SET previous_secret_until = now() - interval '1 second' WHERE id = $1",
+            "UPDATE insp.endpoint_secret SET valid_until = now() - interval '1 second' WHERE endpoint_id = $1",
             [.int(endpoint)])
         try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
         await self.outbox.dispatch()
@@ -164,7 +164,7 @@ struct CallbackDispatcherTests {
         let claimed = try await store.exchange(settling: [], claiming: 10).claimed
         #expect(claimed.map(\.webhookID) == ids)
         let sender = CallbackSender(
-            client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test", resolver: ResolverProbe())
+            client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
         let lost = await sender.attempt(claimed[0], deadline: .now)
         #expect(lost.outcome == .delivered)
 

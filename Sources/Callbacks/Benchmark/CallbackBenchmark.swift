@@ -81,11 +81,11 @@ public struct CallbackBenchmark: Sendable {
 
     private func measurePosts(_ sink: LoopbackSink) async throws -> Rate {
         let sender = CallbackSender(
-            client: HTTPClient(), timeoutMilliseconds: 15_000, agent: "inspectd", resolver: ResolverProbe())
+            client: HTTPClient(), timeoutMilliseconds: 15_000, agent: "inspectd")
         let callback = ClaimedCallback(
             id: 1, claim: 1, webhookID: "msg_benchmark", endpoint: 1, url: "http://127.0.0.1:\(sink.port)/ok",
             body: [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes), attempts: 0, released: 0,
-            secret: WebhookSecret.generate().text, previousSecret: nil, allowsHTTP: true, allowsPrivate: true,
+            secrets: [WebhookSecret.generate().text], allowsHTTP: true, allowsPrivate: true, options: nil,
             waitedMilliseconds: 0, job: nil, trace: nil)
         let next = Counter()
         let total = self.callbacks

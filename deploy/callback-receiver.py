@@ -158,7 +158,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         given = self.headers.get("authorization") or ""
         certificate = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
         if given.startswith("Basic "):
-            client = base64.b64decode(given[6:]).decode()
+            # Both halves are form-encoded before they are joined (RFC 6749 section 2.3.1).
+            halves = base64.b64decode(given[6:]).decode().split(":", 1)
+            client = ":".join(urllib.parse.unquote_plus(half) for half in halves)
         elif certificate and form.get("client_id"):
             client = form["client_id"]
         else:

@@ -129,7 +129,7 @@ struct EgressTests {
 
     @Test(arguments: [
         "http://partner.example/", "file:///etc/passwd", "gopher://partner.example/", "https://user:word@partner.example/",
-        "https://partner.example/#part", "https:///path", "https://partner.example/\r\nX-Injected: 1",
+        "https://partner.example/#part", "https://partner.example/\r\nX-Injected: 1",
     ])
     func urlThatIsNotHTTPS(_ url: String) async throws {
         let result = try await self.attempt(url, allowHTTP: false)

@@ -76,7 +76,11 @@ enum Events {
         case .databaseRestored: log.info("database restored", ["connection": "callback"])
         case .endpointChanged(let endpoint, let kind):
             let fields: [String: Log.Value] = ["endpoint": .integer(endpoint), "kind": .string(kind)]
-            if kind == "recovered" { log.info("endpoint recovered", fields) } else { log.error("endpoint fails", fields) }
+            if kind == "recovered" {
+                log.info("endpoint recovered", fields)
+            } else {
+                log.error("endpoint fails", fields)
+            }
         }
     }
 

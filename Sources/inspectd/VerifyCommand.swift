@@ -27,7 +27,8 @@ extension Command {
                 Date(timeIntervalSince1970: Double($0))
             }
             let verifier = try Command.verifier(arguments)
-            let body = try arguments["body"].map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+            let body =
+                try arguments["body"].map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
                 ?? FileHandle.standardInput.readToEnd() ?? Data()
             do throws(WebhookVerifier.Refusal) {
                 try verifier.verify(

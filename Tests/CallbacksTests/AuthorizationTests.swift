@@ -94,7 +94,8 @@ struct AuthorizationTests {
         try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/bearer"))
         await self.outbox.dispatch()
         // A tenth of its life is left: due for a refresh, and still good.
-        _ = try await self.outbox.connection.query("UPDATE insp.access_token SET refresh_at = now() - interval '1 second'")
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.access_token SET refresh_at = now() - interval '1 second'")
         let store = TokenStore(databaseURL: self.outbox.database.url, preparesStatements: true)
         let first = try await store.take(endpoint, refused: nil)
         let second = try await store.take(endpoint, refused: nil)
@@ -197,7 +198,8 @@ struct AuthorizationTests {
         let key = folder.appendingPathComponent("client-key.pem")
         try CallbackReceiver.makeCertificate(name: "worker", file: certificate, key: key)
         let receiver = try CallbackReceiver(
-            secrets: [self.secret.text], certificateName: "localhost", clientAuthority: certificate, oauthClient: "worker")
+            secrets: [self.secret.text], certificateName: "localhost", clientAuthority: certificate,
+            oauthClient: "worker")
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
         let settings = try JSONSerialization.data(withJSONObject: [
             "clientCertificate": String(contentsOf: certificate, encoding: .utf8),
@@ -217,7 +219,8 @@ struct AuthorizationTests {
 
     @Test(arguments: [
         ("NULL, 'client', 'secret'", "IN016"), ("'http://partner.example/token', 'client', 'secret'", "IN015"),
-        ("'https://127.0.0.1/token', 'client', 'secret'", "IN015"), ("'https://partner.example/token', '', 'secret'", "IN085"),
+        ("'https://127.0.0.1/token', 'client', 'secret'", "IN015"),
+        ("'https://partner.example/token', '', 'secret'", "IN085"),
         ("'https://partner.example/token', 'client', NULL", "IN085"),
         ("'https://partner.example/token', 'client', p_method => 'tls'", "IN085"),
     ])

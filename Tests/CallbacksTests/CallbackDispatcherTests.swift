@@ -358,10 +358,19 @@ struct CallbackDispatcherTests {
         var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
         benchmark.callbacks = 200
         benchmark.endpoints = 4
-        benchmark.hungEndpoints = 1
         let report = try await benchmark.run()
-        #expect(report.postsPerSecond > 0 && report.deliveriesPerSecond > 0 && report.cpuMicrosecondsPerPost > 0)
-        #expect(report.latencyMedianMilliseconds > 0)
-        #expect(report.latencyMedianMilliseconds <= report.latencyP99Milliseconds)
+        #expect(report.callbacks == 200 && report.perSecond > 0 && report.cpuMicrosPerPost > 0)
+        #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)
+    }
+
+    @Test(arguments: ["tcp", "tls", "dns", "drip"]) func othersGoOnBesideAHungPartner(_ mode: String) async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+        benchmark.callbacks = 90
+        benchmark.endpoints = 4
+        benchmark.rounds = 1
+        benchmark.hung = mode
+        // That it ends at all says that the others were delivered while the partner hung; the figure is for quiet machines.
+        let report = try await benchmark.runHung()
+        #expect(report.callbacks == 90 && report.besidePerSecond > 0 && report.alonePerSecond > 0)
     }
 }

@@ -55,7 +55,8 @@ struct CallbackEventsTests {
         let output = #"{"decision":{"type":"PASSED"},"capabilities":{"extraction":[{"data":{"lastName":"CANARY"}}]}}"#
         let function = review ? "hold_for_review" : "settle"
         _ = try await connection.query(
-            "SELECT insp.\(function)(ARRAY[$1], ARRAY[$1], ARRAY[$2], '{}', '{}', '{}', '{}')", [.int(number), .text(output)])
+            "SELECT insp.\(function)(ARRAY[$1], ARRAY[$1], ARRAY[$2], '{}', '{}', '{}', '{}')",
+            [.int(number), .text(output)])
         return id
     }
 
@@ -159,11 +160,13 @@ struct CallbackEventsTests {
         for secret in secrets {
             let one = WebhookVerifier(secrets: [try #require(WebhookSecret(secret))])
             try one.verify(
-                id: received.webhookId, timestamp: received.timestamp, signature: header, body: Array(received.body.utf8),
+                id: received.webhookId, timestamp: received.timestamp, signature: header,
+                body: Array(received.body.utf8),
                 now: Date())
         }
         // What operators see of it holds no key.
-        let acts = try await self.outbox.connection.query("SELECT string_agg(detail::text, ' ') FROM insp.operator_event")
+        let acts = try await self.outbox.connection.query(
+            "SELECT string_agg(detail::text, ' ') FROM insp.operator_event")
         #expect(try acts[0].string(0).contains("whs") == false)
     }
 }

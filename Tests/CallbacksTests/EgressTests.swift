@@ -41,7 +41,9 @@ struct EgressTests {
 
     // MARK: - Addresses
 
-    @Test(arguments: ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001", "localhost", "[::1]", "0.0.0.0"])
+    @Test(arguments: [
+        "127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001", "localhost", "[::1]", "0.0.0.0",
+    ])
     func addressOfOurOwn(_ host: String) async throws {
         let receiver = try CallbackReceiver()
         let result = try await self.attempt(receiver.url("/ok", host: host), allowPrivate: false)
@@ -76,7 +78,9 @@ struct EgressTests {
         let url = "http://rebinding.example:\(receiver.port)/ok"
         // Nothing public is there in this test, so the first ends without a connection: at the time-out or for want of a route.
         let first = try await self.attempt(url, allowPrivate: false, milliseconds: 300, resolver: resolver)
-        #expect(["TIMED_OUT", "CONNECTION_FAILED", "LOCAL_FAULT", "STATUS_NOT_SUCCESS", "RESPONSE_BROKEN"].contains(first.code))
+        #expect(
+            ["TIMED_OUT", "CONNECTION_FAILED", "LOCAL_FAULT", "STATUS_NOT_SUCCESS", "RESPONSE_BROKEN"].contains(
+                first.code))
         // The look-up of another name, since answers are kept for half a minute.
         let second = try await self.attempt(
             "http://again.rebinding.example:\(receiver.port)/ok", allowPrivate: false, resolver: resolver)
@@ -128,7 +132,8 @@ struct EgressTests {
     // MARK: - URLs and headers
 
     @Test(arguments: [
-        "http://partner.example/", "file:///etc/passwd", "gopher://partner.example/", "https://user:word@partner.example/",
+        "http://partner.example/", "file:///etc/passwd", "gopher://partner.example/",
+        "https://user:word@partner.example/",
         "https://partner.example/#part", "https://partner.example/\r\nX-Injected: 1",
     ])
     func urlThatIsNotHTTPS(_ url: String) async throws {
@@ -138,9 +143,11 @@ struct EgressTests {
 
     @Test(arguments: [
         #"{"apiKeyHeader": "Webhook-Id", "apiKey": "x"}"#, #"{"apiKeyHeader": "Host", "apiKey": "x"}"#,
-        #"{"apiKeyHeader": "X-Key: a\r\nX-Other", "apiKey": "x"}"#, #"{"apiKeyHeader": "X-Key", "apiKey": "a\r\nX-Other: b"}"#,
+        #"{"apiKeyHeader": "X-Key: a\r\nX-Other", "apiKey": "x"}"#,
+        #"{"apiKeyHeader": "X-Key", "apiKey": "a\r\nX-Other: b"}"#,
         #"{"apiKeyHeader": "Content-Length", "apiKey": "1"}"#, #"{"pins": ["sha256//short"]}"#, #"{"pins": []}"#,
-        #"{"allowedNetworks": ["everything"]}"#, #"{"events": ["job.guessed"]}"#, #"{"clientKey": "without a certificate"}"#,
+        #"{"allowedNetworks": ["everything"]}"#, #"{"events": ["job.guessed"]}"#,
+        #"{"clientKey": "without a certificate"}"#,
     ])
     func settingThatIsNotAccepted(_ settings: String) async throws {
         let endpoint = try await self.outbox.endpoint(secret: self.secret.text)
@@ -168,7 +175,8 @@ struct EgressTests {
         _ receiver: CallbackReceiver, settings: String = "{}", trusted: Bool = true
     ) async throws -> (code: String?, state: String, status: Int64?) {
         try await self.attempt(
-            receiver.url("/ok", host: "localhost"), settings: settings, authorities: trusted ? receiver.certificate : nil,
+            receiver.url("/ok", host: "localhost"), settings: settings,
+            authorities: trusted ? receiver.certificate : nil,
             allowHTTP: false)
     }
 

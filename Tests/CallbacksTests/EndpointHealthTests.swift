@@ -41,7 +41,8 @@ struct EndpointHealthTests {
     }
 
     private func halfOpen() async throws {
-        _ = try await self.outbox.connection.query("UPDATE insp.endpoint_health SET open_until = now() - interval '1 second'")
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.endpoint_health SET open_until = now() - interval '1 second'")
     }
 
     @Test func breakerOpensProbesAndCloses() async throws {
@@ -66,7 +67,8 @@ struct EndpointHealthTests {
         #expect(try await self.breaker(endpoint) == "half open")
         await self.outbox.dispatch()
         #expect(try self.receiver.received().filter { $0.path == "/status/500" }.count == failures + 1)
-        #expect(try await self.text("SELECT trips::text FROM insp.endpoint_health WHERE endpoint_id = $1", endpoint) == "2")
+        #expect(
+            try await self.text("SELECT trips::text FROM insp.endpoint_health WHERE endpoint_id = $1", endpoint) == "2")
 
         // The partner is back: the probe succeeds, and all that waited goes out.
         _ = try await self.outbox.connection.query(
@@ -81,8 +83,9 @@ struct EndpointHealthTests {
         // The second channel was told, signed as everything else.
         let told = try self.receiver.received().filter { $0.path == "/ok?alerts" }
         #expect(told.count == 2 && told.allSatisfy { $0.verified })
-        #expect(Set(told.compactMap { $0.body.split(separator: "\"").first { $0.hasPrefix("endpoint.") } })
-            == ["endpoint.failing", "endpoint.recovered"])
+        #expect(
+            Set(told.compactMap { $0.body.split(separator: "\"").first { $0.hasPrefix("endpoint.") } })
+                == ["endpoint.failing", "endpoint.recovered"])
     }
 
     @Test func someFailuresOpenNothing() async throws {
@@ -106,7 +109,8 @@ struct EndpointHealthTests {
         #expect(try await self.kinds(endpoint) == "disabled")
         #expect(try await self.breaker(endpoint) == "disabled")
         // The partner asks for them again.
-        _ = try await self.outbox.connection.query("UPDATE insp.callback SET url = $1", [.text(self.receiver.url("/ok"))])
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.callback SET url = $1", [.text(self.receiver.url("/ok"))])
         _ = try await self.outbox.connection.query("SELECT insp.callback_enable($1)", [.int(endpoint)])
         await self.outbox.dispatch()
         #expect(try await self.outbox.count("state = 'delivered'") == 4)
@@ -191,7 +195,9 @@ struct EndpointHealthTests {
     @Test func orderedCallbacksGoOneAfterTheOther() async throws {
         let endpoint = try await self.endpoint(settings: #"{"ordering": "job"}"#)
         var ids: [String] = []
-        for _ in 0..<4 { ids += try await self.outbox.add(2, endpoint: endpoint, url: self.receiver.url("/flaky?fail=1")) }
+        for _ in 0..<4 {
+            ids += try await self.outbox.add(2, endpoint: endpoint, url: self.receiver.url("/flaky?fail=1"))
+        }
         // Two chains of four.
         _ = try await self.outbox.connection.query(
             "UPDATE insp.callback SET ordering_key = 'chain ' || id % 2")
@@ -212,7 +218,9 @@ struct EndpointHealthTests {
         let plain = try await self.endpoint()
         let pinned = try await self.endpoint(
             settings: #"{"pins": ["sha256//\#(Data(repeating: 1, count: 32).base64EncodedString())"]}"#)
-        for endpoint in [plain, pinned] { try await self.outbox.add(1, endpoint: endpoint, url: "https://partner.example/") }
+        for endpoint in [plain, pinned] {
+            try await self.outbox.add(1, endpoint: endpoint, url: "https://partner.example/")
+        }
         let rows = try await self.outbox.connection.query(
             "SELECT endpoint_id, secret FROM insp.callback_claim(10, '1 minute') WHERE id IS NOT NULL")
         #expect(try rows.map { try $0.int(0) } == [plain])

@@ -52,8 +52,10 @@ struct HTTP2Tests {
 
         let outbox = try await Outbox()
         for settings in [#"{"http2": true}"#, "{}"] {
-            let endpoint = try await outbox.endpoint(secret: WebhookSecret.generate().text, allowHTTP: false, inFlight: 20)
-            _ = try await outbox.connection.query("SELECT insp.set_endpoint($1, $2::jsonb)", [.int(endpoint), .text(settings)])
+            let endpoint = try await outbox.endpoint(
+                secret: WebhookSecret.generate().text, allowHTTP: false, inFlight: 20)
+            _ = try await outbox.connection.query(
+                "SELECT insp.set_endpoint($1, $2::jsonb)", [.int(endpoint), .text(settings)])
             try await outbox.add(
                 20, endpoint: endpoint, url: "https://localhost:\(port)/", body: settings == "{}" ? "old" : "new")
         }

@@ -41,7 +41,8 @@ struct ResolverTests {
             let result = await resolver.addresses(of: "n\(number).other.example", within: .seconds(60))
             #expect((try? result.get()) == [Self.address])
         }
-        #expect(silence.asked.withLock { $0.filter { $0.hasSuffix("hung.example") }.count } == Resolver.threadsForDomain)
+        #expect(
+            silence.asked.withLock { $0.filter { $0.hasSuffix("hung.example") }.count } == Resolver.threadsForDomain)
         silence.end()
         for task in hung { #expect((try? await task.value.get()) == [Self.address]) }
     }

@@ -81,7 +81,8 @@ struct WebhookSignatureTests {
         let vector = Self.vectors[0]
         let secret = try #require(WebhookSecret(vector.secret))
         let signature = WebhookSignature(
-            id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret], signingKeys: [key]
+            id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret],
+            signingKeys: [key]
         ).signature
         #expect(
             signature == vector.signature
@@ -151,10 +152,12 @@ struct WebhookSignatureTests {
             id: "a", timestamp: 1, body: [1, 2, 3], secrets: [WebhookSecret.generate()], signingKeys: [key])
         let verifier = WebhookVerifier(secrets: [], publicKeys: [try #require(key.publicKey)])
         try verifier.verify(
-            id: "a", timestamp: "1", signature: signature.signature, body: [1, 2, 3], now: Date(timeIntervalSince1970: 1))
+            id: "a", timestamp: "1", signature: signature.signature, body: [1, 2, 3],
+            now: Date(timeIntervalSince1970: 1))
         #expect(throws: WebhookVerifier.Refusal.signatureMismatch) {
             try verifier.verify(
-                id: "a", timestamp: "1", signature: signature.signature, body: [1, 2], now: Date(timeIntervalSince1970: 1))
+                id: "a", timestamp: "1", signature: signature.signature, body: [1, 2],
+                now: Date(timeIntervalSince1970: 1))
         }
     }
 }

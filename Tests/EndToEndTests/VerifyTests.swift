@@ -69,7 +69,8 @@ struct VerifyTests {
     }
 
     /// Runs a program with the headers in its environment and the body as its standard input; returns its exit status.
-    private static func run(_ path: String, _ arguments: [String], _ callback: Callback, in folder: URL) throws -> Int32 {
+    private static func run(_ path: String, _ arguments: [String], _ callback: Callback, in folder: URL) throws -> Int32
+    {
         let body = folder.appendingPathComponent("body")
         try Data(callback.body.utf8).write(to: body)
         let variables = [

@@ -89,7 +89,8 @@ actor Authorizer {
                 }
                 if let token = self.keep(taken, key) { return .success(token) }
                 if let code = taken.code {
-                    return .failure(HTTPError(code == ErrorCode.clientIDInvalid.rawValue ? .clientInvalid : .authorizationFailed))
+                    return .failure(
+                        HTTPError(code == ErrorCode.clientIDInvalid.rawValue ? .clientInvalid : .authorizationFailed))
                 }
             } catch {
                 return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
@@ -104,7 +105,8 @@ actor Authorizer {
         let token = Token(value: value, generation: taken.generation)
         // Somebody else refreshes what is due: look again in a second.
         self.known[key] = Entry(
-            token: token, refreshAt: .now + .seconds(max(1, taken.refreshIn)), expiresAt: .now + .seconds(taken.expiresIn))
+            token: token, refreshAt: .now + .seconds(max(1, taken.refreshIn)),
+            expiresAt: .now + .seconds(taken.expiresIn))
         return token
     }
 
@@ -128,13 +130,15 @@ actor Authorizer {
             }
             let kept = Token(value: token.value, generation: stored)
             self.known[key] = Entry(
-                token: kept, refreshAt: .now + .seconds(token.lifetime - early), expiresAt: .now + .seconds(token.lifetime))
+                token: kept, refreshAt: .now + .seconds(token.lifetime - early),
+                expiresAt: .now + .seconds(token.lifetime))
             return .success(kept)
         } catch {
             try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: Self.pause)
             return .failure(
                 HTTPError(
-                    error.code == .clientIDInvalid ? .clientInvalid : error.code == .localFault ? .localFault : .authorizationFailed,
+                    error.code == .clientIDInvalid
+                        ? .clientInvalid : error.code == .localFault ? .localFault : .authorizationFailed,
                     error.code == .clientIDInvalid || error.code == .authorizationFailed
                         ? error.detail : "\(error.code.rawValue) \(error.detail)"))
         }

@@ -71,6 +71,9 @@ public final class CallbackDispatcher: Sendable {
         }
     }
 
+    /// Looks for due callbacks at once.
+    public func wake() { self.signal.yield() }
+
     /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
     /// are left to the next dispatcher.
     public func drain() {
@@ -138,7 +141,8 @@ public final class CallbackDispatcher: Sendable {
             let settlements = state.unsettled
             let isSweep = now >= state.nextSweep
             let exchange = try await store.exchange(
-                settling: settlements, claiming: limit, retries: retries, above: isSweep ? CallbackFloors() : state.floors)
+                settling: settlements, claiming: limit, retries: retries,
+                above: isSweep ? CallbackFloors() : state.floors)
             state.unsettled = []
             state.floors = exchange.floors
             // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
@@ -152,7 +156,8 @@ public final class CallbackDispatcher: Sendable {
                 self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind))
             }
             let deadline = now + self.configuration.lease
-            for callback in exchange.claimed { self.start(callback, deadline, &state) }
+            let claimed = ContinuousClock.now
+            for callback in exchange.claimed { self.start(callback, claimed, deadline, &state) }
             state.hasMore = limit > 0 && exchange.claimed.count == limit
             isIdle = exchange.claimed.isEmpty && limit > 0
         } catch {
@@ -162,10 +167,13 @@ public final class CallbackDispatcher: Sendable {
         return isDone && (graceEnd != nil || isDraining && isIdle) || self.isOver(graceEnd, state)
     }
 
-    private func start(_ callback: ClaimedCallback, _ deadline: ContinuousClock.Instant, _ state: inout LoopState) {
+    private func start(
+        _ callback: ClaimedCallback, _ claimed: ContinuousClock.Instant, _ deadline: ContinuousClock.Instant,
+        _ state: inout LoopState
+    ) {
         if callback.attempts > 0 { state.retries.insert(callback.key) }
         state.underWay[callback.key] = Task {
-            let settlement = await self.sender.attempt(callback, deadline: deadline)
+            let settlement = await self.sender.attempt(callback, claimed: claimed, deadline: deadline)
             self.inbox.withLock { $0.finished.append(settlement) }
             self.signal.yield()
         }

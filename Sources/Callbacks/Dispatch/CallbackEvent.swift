@@ -41,6 +41,8 @@ public enum CallbackEvent: Sendable {
         public let milliseconds: Int
         /// From when the callback was due to its claim.
         public let waitedMilliseconds: Double
+        /// From the claim to the request on the wire, if an answer came.
+        public let claimToSendMilliseconds: Double?
     }
 }
 
@@ -67,5 +69,6 @@ extension CallbackEvent.Attempt {
         self.code = settlement.code
         self.milliseconds = settlement.milliseconds
         self.waitedMilliseconds = settlement.callback.waitedMilliseconds
+        self.claimToSendMilliseconds = settlement.sent.map { ($0 - settlement.claimed) / .milliseconds(1) }
     }
 }

@@ -20,8 +20,12 @@ struct CallbackSender: Sendable {
         self.authorizer = authorizer
     }
 
-    /// - Parameter deadline: When the claim lapses.
-    func attempt(_ callback: ClaimedCallback, deadline: ContinuousClock.Instant) async -> CallbackSettlement {
+    /// - Parameters:
+    ///   - claimed: When the claim's commit was known.
+    ///   - deadline: When the claim lapses.
+    func attempt(
+        _ callback: ClaimedCallback, claimed: ContinuousClock.Instant = .now, deadline: ContinuousClock.Instant
+    ) async -> CallbackSettlement {
         let started = Date()
         // A span of its own for each attempt: a receiver's work belongs to the attempt that reached it.
         var generator = SystemRandomNumberGenerator()
@@ -43,8 +47,9 @@ struct CallbackSender: Sendable {
         let response = try? result.get()
         return CallbackSettlement(
             callback: callback, outcome: outcome, started: started, milliseconds: milliseconds,
-            status: response?.status, code: Self.code(of: result), error: Self.error(of: result, isOurFault: isOurFault),
-            trace: trace, deadline: deadline, sent: response?.sent)
+            status: response?.status, code: Self.code(of: result),
+            error: Self.error(of: result, isOurFault: isOurFault),
+            trace: trace, deadline: deadline, sent: response?.sent, claimed: claimed)
     }
 
     private func send(

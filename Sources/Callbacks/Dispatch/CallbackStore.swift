@@ -52,6 +52,8 @@ struct CallbackSettlement: Sendable {
     let deadline: ContinuousClock.Instant
     /// When the request went out, if it got an answer.
     let sent: ContinuousClock.Instant?
+    /// When the claim's commit was known.
+    let claimed: ContinuousClock.Instant
 }
 
 /// From which `due_at` on a claim searches, in microseconds since 1970: what lies before was settled, and its dead index
@@ -172,7 +174,8 @@ struct CallbackStore: Sendable {
             id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: try row.int(3),
             url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
             released: Int(try row.int(7)), secrets: try row.textArray(8), allowsHTTP: try row.bool(9),
-            allowsPrivate: try row.bool(10), options: try row.optionalString(11), waitedMilliseconds: try row.double(12),
+            allowsPrivate: try row.bool(10), options: try row.optionalString(11),
+            waitedMilliseconds: try row.double(12),
             job: try row.optionalString("job"),
             trace: try row.optionalString("traceparent").flatMap { TraceContext(traceparent: $0) })
     }

@@ -256,9 +256,11 @@ private struct CurlOptions {
     mutating func set(_ option: CURLoption, _ value: Int) { self.check(ccurl_set_long(self.easy, option, value)) }
     mutating func set(_ option: CURLoption, _ value: String) { self.check(ccurl_set_string(self.easy, option, value)) }
     mutating func set(_ option: CURLoption, blob: String) {
-        self.check(Array(blob.utf8).withUnsafeBufferPointer { bytes in
-            bytes.baseAddress.map { ccurl_set_blob(self.easy, option, $0, bytes.count) } ?? CURLE_BAD_FUNCTION_ARGUMENT
-        })
+        self.check(
+            Array(blob.utf8).withUnsafeBufferPointer { bytes in
+                bytes.baseAddress.map { ccurl_set_blob(self.easy, option, $0, bytes.count) }
+                    ?? CURLE_BAD_FUNCTION_ARGUMENT
+            })
     }
     mutating func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
         self.check(ccurl_set_pointer(self.easy, option, pointer))

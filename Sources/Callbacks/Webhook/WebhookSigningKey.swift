@@ -11,7 +11,9 @@ public struct WebhookSigningKey: Sendable, Equatable {
     /// - Returns: `nil` if the text is not base64 of 32 bytes, or of 64 whose second half is the public key of the first.
     public init?(_ text: String) {
         let encoded = text.hasPrefix(Self.prefix) ? text.dropFirst(Self.prefix.count) : text[...]
-        guard let bytes = Data(base64Encoded: String(encoded)), bytes.count == 32 || bytes.count == 64 else { return nil }
+        guard let bytes = Data(base64Encoded: String(encoded)), bytes.count == 32 || bytes.count == 64 else {
+            return nil
+        }
         self.seed = [UInt8](bytes.prefix(32))
         guard let derived = self.publicKeyBytes, bytes.count == 32 || derived == [UInt8](bytes.suffix(32)) else {
             return nil

@@ -25,6 +25,8 @@ packages=(
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, a client of another make.
     libfaketime pgbouncer python3-psycopg2
+    # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
+    nodejs php-cli
     # The scripts themselves: runuser and setsid, ps.
     curl procps util-linux
 )

@@ -53,6 +53,27 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case expired = "EXPIRED"
     case databaseUnavailable = "DATABASE_UNAVAILABLE"
     case internalError = "INTERNAL_ERROR"
+
+    // Why a callback's attempt failed, or a call about an endpoint was refused.
+    case egressRefused = "EGRESS_REFUSED"
+    case nameNotResolved = "NAME_NOT_RESOLVED"
+    case connectionFailed = "CONNECTION_FAILED"
+    case tlsFailed = "TLS_FAILED"
+    case certificateInvalid = "CERTIFICATE_INVALID"
+    case pinMismatch = "PIN_MISMATCH"
+    case timedOut = "TIMED_OUT"
+    case responseTooLarge = "RESPONSE_TOO_LARGE"
+    case responseBroken = "RESPONSE_BROKEN"
+    case redirectRefused = "REDIRECT_REFUSED"
+    case statusNotSuccess = "STATUS_NOT_SUCCESS"
+    case endpointGone = "ENDPOINT_GONE"
+    case requestInvalid = "REQUEST_INVALID"
+    case localFault = "LOCAL_FAULT"
+    case authorizationFailed = "AUTHORIZATION_FAILED"
+    case clientIDInvalid = "CLIENT_ID_INVALID"
+    case attemptInterrupted = "ATTEMPT_INTERRUPTED"
+    case endpointUnknown = "ENDPOINT_UNKNOWN"
+    case endpointInvalid = "ENDPOINT_INVALID"
 }
 
 extension ErrorCode {
@@ -98,6 +119,9 @@ extension ErrorCode {
             Row(
                 sqlState: state, message: message, retryable: retryable, jumio: jumio, faceSDK: faceSDK,
                 iZettle: iZettle)
+        }
+        func network(_ state: String, _ message: String, iZettle: Int? = nil) -> Row {
+            failure(state, message, retryable: true, jumio: "A10000", iZettle: iZettle)
         }
         return switch self {
         case .payloadInvalid: refusal("IN001", "the payload is not a JSON object of known keys and types")
@@ -167,6 +191,31 @@ extension ErrorCode {
         case .databaseUnavailable:
             failure("IN059", "the database could not be reached", retryable: true, jumio: "A10000")
         case .internalError: failure("IN099", "an unexpected error", retryable: true, jumio: "F00000")
+
+        case .egressRefused: network("IN070", "the server's address is one that the egress policy refuses")
+        case .nameNotResolved: network("IN071", "the server's name could not be resolved")
+        case .connectionFailed: network("IN072", "no connection to the server could be made")
+        case .tlsFailed: network("IN073", "no TLS connection of version 1.2 or newer could be made")
+        case .certificateInvalid: network("IN074", "the server's certificate is not valid for its name")
+        case .pinMismatch: network("IN075", "the server's public key is none of those that are pinned")
+        case .timedOut: network("IN076", "the server did not answer in time")
+        case .responseTooLarge: network("IN077", "the server's answer exceeds its limit")
+        case .responseBroken: network("IN078", "the server's answer is not HTTP, or was torn")
+        case .redirectRefused: network("IN079", "the server answered with a redirect, and none is followed")
+        case .statusNotSuccess: network("IN080", "the server answered with a status that is not 2xx")
+        case .endpointGone: failure("IN081", "the endpoint answered 410 Gone", retryable: false, jumio: "A10000")
+        case .requestInvalid:
+            refusal("IN082", "the URL, a header or a key of the endpoint is not acceptable; nothing was sent")
+        case .localFault: network("IN083", "a fault on our side; the attempt is not counted")
+        case .authorizationFailed:
+            network("IN084", "the authorization provider gave no access token", iZettle: -501)
+        case .clientIDInvalid:
+            refusal(
+                "IN085", "the authorization provider does not accept the client id or its credentials",
+                jumio: "C00401", iZettle: -300)
+        case .attemptInterrupted: network("IN086", "the attempt was broken off and will be made again")
+        case .endpointUnknown: refusal("IN087", "no endpoint of that number exists")
+        case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         }
     }
 }

@@ -30,6 +30,22 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable) VALUES
     ('GATEWAY_OVERLOADED', 'IN118', 'the gateway has no room for the request', true),
     ('RAW_BIOMETRICS_REFUSED', 'IN119', 'raw face scans are not accepted; send the session request blob of SDK 10', false);
 
+-- An offset such as +21:32 has the right form and is none: that is the request's fault, not the server's.
+CREATE OR REPLACE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamptz
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    value constant text := insp.request_text(p_payload, p_key);
+BEGIN
+    -- RFC 3339 alone: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are no one's contract.
+    IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+    END IF;
+    RETURN value::timestamptz;
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_time_zone_displacement_value THEN
+    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+END
+$$;
+
 -- Credentials -------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE insp.credential (

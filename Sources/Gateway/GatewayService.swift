@@ -112,7 +112,8 @@ public final class GatewayService: Sendable {
             let access = access
             return .accept { _ in
                 var access = access
-                return self.note(&access, .json(Data(OpenAPIDocument.text.utf8)), start)
+                return self.note(
+                    &access, .json(Data(OpenAPIDocument.text(longestWait: self.configuration.longestWait).utf8)), start)
             }
         }
         let credential: GatewayCredential
@@ -168,6 +169,9 @@ public final class GatewayService: Sendable {
         }
         let wait = try self.wait(request, 0)
         let key = request.headers["idempotency-key"]
+        guard
+            key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
+        else { throw InspectError(.requestInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters") }
         return { try await self.create(credential, try CreateRequest($0, idempotencyKey: key), wait, traceparent) }
     }
 

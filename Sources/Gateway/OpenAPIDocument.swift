@@ -3,7 +3,9 @@
 /// It says what a request must look like by itself. Rules between members (which parts a workflow needs, say) are those of
 /// `insp.enqueue`, and are answered with their own codes.
 enum OpenAPIDocument {
-    static let text = #"""
+    /// - Parameter longestWait: Seconds that a client may wait in one request.
+    static func text(longestWait: Int) -> String {
+        #"""
         {
           "openapi": "3.1.0",
           "info": {
@@ -25,11 +27,20 @@ enum OpenAPIDocument {
                 ],
                 "requestBody": {
                   "required": true,
-                  "content": { "application/json": { "schema": { "$ref": "#/components/schemas/CreateRequest" } } }
+                  "content": {
+                    "application/json": {
+                      "schema": { "$ref": "#/components/schemas/CreateRequest" },
+                      "examples": {
+                        "capture": { "value": { "encodedFrontImage": "aW1hZ2U=", "encodedBackImage": "", "encodedFaceImage": "aW1hZ2U=", "documentFormat": "TD3" } },
+                        "parts": { "value": { "workflow": "id", "parts": { "FRONT": { "content": "aW1hZ2U=", "sha256": "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d" } } } }
+                      }
+                    }
+                  }
                 },
                 "responses": {
                   "201": {
                     "description": "Accepted; with wait, the job as it is at the end of the wait",
+                    "links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } },
                     "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
                     "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
                   },
@@ -126,7 +137,7 @@ enum OpenAPIDocument {
                 "name": "wait",
                 "in": "query",
                 "description": "Seconds to wait for status 128 (the legacy synchronous call)",
-                "schema": { "type": "integer", "minimum": 0, "maximum": 60 }
+                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWait) }
               }
             },
             "responses": {
@@ -151,7 +162,7 @@ enum OpenAPIDocument {
               }
             },
             "schemas": {
-              "Base64": { "type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/\\r\\n]*={0,2}$" },
+              "Base64": { "type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4}[\\r\\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\\r\\n]*$" },
               "Image": {
                 "description": "An image as it was captured; empty or null: it was not taken",
                 "anyOf": [{ "$ref": "#/components/schemas/Base64" }, { "type": "null" }]
@@ -279,4 +290,5 @@ enum OpenAPIDocument {
         }
 
         """#
+    }
 }

@@ -58,8 +58,9 @@ struct SessionAnswer: Encodable {
                     var livenessPassed: Bool?
                     var reason: String?
                 }
+                struct Liveness: Decodable { var vendor: Outcome? }
                 var decision: Decision?
-                var data: Outcome?
+                var data: Liveness?
             }
             struct Capabilities: Decodable { var liveness: [Entry]? }
             struct Failure: Decodable { var code: String? }
@@ -68,11 +69,12 @@ struct SessionAnswer: Encodable {
         }
         let document = try? JSONDecoder().decode(Document.self, from: document)
         let entry = document?.capabilities?.liveness?.first
-        self.sessionResponseBlob = entry?.data?.sessionResponseBlob
+        self.sessionResponseBlob = entry?.data?.vendor?.sessionResponseBlob
         // Nothing counts as passed that does not say so, and nothing whose decision is not PASSED.
-        self.livenessPassed = entry?.data?.livenessPassed == true && entry?.decision?.type == "PASSED"
-        self.success = entry?.data?.success == true && self.sessionResponseBlob != nil
+        self.livenessPassed = entry?.data?.vendor?.livenessPassed == true && entry?.decision?.type == "PASSED"
+        self.success = entry?.data?.vendor?.success == true && self.sessionResponseBlob != nil
         self.reason =
-            entry?.data?.reason ?? document?.error?.code ?? entry?.decision?.details?.label ?? "LIVENESS_UNDETERMINED"
+            entry?.data?.vendor?.reason ?? document?.error?.code ?? entry?.decision?.details?.label
+            ?? "LIVENESS_UNDETERMINED"
     }
 }

@@ -73,7 +73,7 @@ import Testing
         func answer(_ decision: String, _ data: String) -> SessionAnswer {
             SessionAnswer(
                 Data(
-                    #"{"capabilities":{"liveness":[{"decision":{"type":"\#(decision)","details":{"label":"L"}},"data":\#(data)}]}}"#
+                    #"{"capabilities":{"liveness":[{"decision":{"type":"\#(decision)","details":{"label":"L"}},"data":{"vendor":\#(data)}}]}}"#
                         .utf8))
         }
         let good = answer("PASSED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true,"reason":"OK"}"#)

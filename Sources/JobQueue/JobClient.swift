@@ -71,7 +71,7 @@ public actor JobClient {
     }
 
     /// `jsonb` cannot hold U+0000, and libpq would cut a text at a zero byte.
-    private static func text(of payload: Data) throws -> String {
+    static func text(of payload: Data) throws -> String {
         guard !payload.contains(0), let text = String(data: payload, encoding: .utf8) else {
             throw InspectError(.payloadInvalid, "not UTF-8, or a zero byte")
         }
@@ -86,6 +86,11 @@ public actor JobClient {
         } catch let error as PostgresError {
             throw Self.translate(error)
         }
+    }
+
+    /// The SQLSTATE of an error that is none of ours.
+    public static func sqlState(of error: any Error) -> String? {
+        (error as? PostgresError).map { $0.sqlState ?? $0.code.rawValue }
     }
 
     /// The error of ours that a refusal of the database stands for.

@@ -202,7 +202,7 @@ private struct WorkerService {
 }
 
 /// Calls back on SIGTERM and SIGINT; a second signal ends the process at once.
-private struct StopSignals {
+struct StopSignals {
     private let sources: [any DispatchSourceSignal]
 
     init(_ stop: @escaping @Sendable () -> Void) {

@@ -35,6 +35,18 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 
+    // What the gateway refuses.
+    case unauthenticated = "UNAUTHENTICATED"
+    case scopeMissing = "SCOPE_MISSING"
+    case rateLimited = "RATE_LIMITED"
+    case requestInvalid = "REQUEST_INVALID"
+    case requestTooLarge = "REQUEST_TOO_LARGE"
+    case pathUnknown = "PATH_UNKNOWN"
+    case methodNotAllowed = "METHOD_NOT_ALLOWED"
+    case mediaTypeUnsupported = "MEDIA_TYPE_UNSUPPORTED"
+    case gatewayOverloaded = "GATEWAY_OVERLOADED"
+    case rawBiometricsRefused = "RAW_BIOMETRICS_REFUSED"
+
     // What ends or delays a job that was accepted.
     case partUnreachable = "PART_UNREACHABLE"
     case partNotFound = "PART_NOT_FOUND"
@@ -156,6 +168,19 @@ extension ErrorCode {
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", jumio: "J00000")
         case .reviewInvalid:
             refusal("IN033", "the review's decision or label is none that a review can have")
+
+        case .unauthenticated: refusal("IN110", "no valid credential was given", jumio: "C00401", iZettle: -300)
+        case .scopeMissing: refusal("IN111", "the credential does not allow this call", jumio: "C00403")
+        case .rateLimited: failure("IN112", "too many requests", retryable: true, jumio: "A10000")
+        case .requestInvalid: refusal("IN113", "the request has a parameter or header that is not valid")
+        case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit")
+        case .pathUnknown: refusal("IN115", "nothing is at this path")
+        case .methodNotAllowed: refusal("IN116", "the path does not take this method")
+        case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json")
+        case .gatewayOverloaded:
+            failure("IN118", "the gateway has no room for the request", retryable: true, jumio: "A10000")
+        case .rawBiometricsRefused:
+            refusal("IN119", "raw face scans are not accepted; send the session request blob of SDK 10")
 
         case .partUnreachable:
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")

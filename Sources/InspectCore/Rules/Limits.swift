@@ -53,6 +53,17 @@ public enum Limits {
     static let moire = Limit(
         .atMost(5.2), "6.4 and more in pictures of screens; print, paper and JPEG blocks reach 4.1")
 
+    // MARK: Print of the visual zone
+
+    /// Confidence of the zone's reader in one character, from which a comparison counts it.
+    static let sureCharacter = 0.9
+    /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
+    public static let surePrint = 0.98
+    /// The same of a value that is reported as the document's, where nothing else says it.
+    static let reportedPrint = 0.97
+    /// The same of a line with a word such as SPECIMEN.
+    static let specimenWord = 0.9
+
     // MARK: Pictures of persons
 
     /// Pixels between the eyes of a selfie.

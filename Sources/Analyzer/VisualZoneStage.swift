@@ -1,0 +1,151 @@
+import Foundation
+import InspectCore
+import Vision
+
+/// The print's part of the document stage: which lines are read, and when to stop.
+enum VisualZoneStage {
+    /// Lines and characters that are read at most: half a millisecond for each character.
+    private static let mostLines = 30
+    private static let mostCharacters = 230
+
+    /// Reads the print of one side.
+    ///
+    /// Lines that may hold a value that is expected come first, and reading stops when all of them were seen: of a genuine
+    /// document a fifth of the print is read.
+    ///
+    /// - Parameter expected: What the document's machine-readable data say; `nil` where there are none.
+    /// - Returns: `nil` where nothing tells where the print would be.
+    static func facts(
+        _ image: DecodedImage, side: DocumentFacts, expected: VisualExpectation?, reader: TextReader
+    ) throws(InspectError) -> VisualZoneFacts? {
+        guard let corners = self.corners(side) else { return nil }
+        let start = ProcessorClock.now
+        let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
+        var read: [Int: VisualLine] = [:]
+        var characters = 0
+        for index in self.order(page.lines, expected: expected) {
+            if read.count >= self.mostLines { break }
+            if characters + page.lines[index].marks > self.mostCharacters { continue }
+            let line = try reader.read(page, line: index)
+            characters += max(line.text.count, page.lines[index].marks)
+            read[index] = line
+            if let expected, expected.missing(in: read.values.map(\.text)).isEmpty { break }
+        }
+        let indices = read.keys.sorted()
+        var facts = VisualZoneFacts(
+            lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
+        if let expected {
+            // A contradiction is an accusation: nobody is accused on one look.
+            let doubtful = VisualZoneRules(facts, expected: expected, trustsUnconfirmed: true).findings
+                .filter { $0.outcome == .contradicts }.compactMap(\.line)
+            for line in Set(doubtful) {
+                let again = try reader.read(page, line: indices[line], again: true)
+                facts.lines[line].isConfirmed =
+                    again.text == facts.lines[line].text && again.confidence >= Limits.surePrint
+            }
+        }
+        facts.cpuMs = ProcessorClock.now - start
+        return facts
+    }
+
+    /// Lines as long as an expected value first, the largest print first among equals.
+    private static func order(_ lines: [TextPage.Line], expected: VisualExpectation?) -> [Int] {
+        guard let expected, !expected.values.isEmpty else {
+            // From top to bottom; what is much larger than the rest is a title or a pattern.
+            return Array(lines.indices)
+        }
+        let lengths = expected.values.map { Double($0.length) }
+        func misfit(_ line: TextPage.Line) -> Double {
+            lengths.map { abs(Double(line.marks) - $0) / $0 }.min() ?? 1
+        }
+        return lines.indices.sorted { left, right in
+            let (a, b) = (misfit(lines[left]), misfit(lines[right]))
+            // Marks that touch and marks that break make lengths uncertain by about a quarter.
+            let (first, second) = (Int(a / 0.25), Int(b / 0.25))
+            if first != second { return first < second }
+            return lines[left].height > lines[right].height
+        }
+    }
+
+    // MARK: Where the print is
+
+    /// The document's corners in the order in which it is read.
+    private static func corners(_ side: DocumentFacts) -> Quad? {
+        let turn = side.mrz?.turn ?? side.faces.first.map { $0.quality.roll } ?? 0
+        let quarters = ((Int((turn / 90).rounded()) % 4) + 4) % 4
+        if let outline = side.outline, outline.cornersOutside == 0,
+            side.mrz.map({ self.contains(outline.quad, self.centre($0.quad)) }) ?? true
+        {
+            return self.turned(outline.quad, by: quarters)
+        }
+        if let mrz = side.mrz { return self.page(around: mrz) }
+        // Nothing but the frame: a crop, if a portrait says that there is a document.
+        guard side.outline != nil || !side.faces.isEmpty else { return nil }
+        let (width, height) = (Double(side.image.width - 1), Double(side.image.height - 1))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        return self.turned(frame, by: quarters)
+    }
+
+    private static func turned(_ quad: Quad, by quarters: Int) -> Quad {
+        let corners = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft]
+        func corner(_ index: Int) -> Point { corners[(index + quarters) % 4] }
+        return Quad(topLeft: corner(0), topRight: corner(1), bottomRight: corner(2), bottomLeft: corner(3))
+    }
+
+    /// The page as its zone's place on it tells (Doc 9303-4 §4.1, -5 §4.1, -6 §4.1): the zone's characters are 2.54 mm
+    /// apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge and its last line's centre is 9.4 mm (two lines) or
+    /// 5.2 mm (three) above the lower one.
+    private static func page(around mrz: MRZReading) -> Quad? {
+        guard let centres = mrz.centres, let last = centres.last, let count = mrz.lines.last?.count, count > 1 else {
+            return nil
+        }
+        let millimetre = 1 / (2.54 * Double(count - 1))
+        let across = Point(x: (last.end.x - last.start.x) * millimetre, y: (last.end.y - last.start.y) * millimetre)
+        let down = Point(x: -across.y, y: across.x)
+        let size: (width: Double, height: Double, left: Double) =
+            switch count {
+            case 44: (125, 88, 6)
+            case 36: (105, 74, 4)
+            default: (85.6, 54, 4)
+            }
+        let below = mrz.lines.count == 2 ? 9.4 : 5.2
+        func place(_ x: Double, _ y: Double) -> Point {
+            // From the centre of the last line's first character.
+            let (dx, dy) = (x - size.left - 1.27, y - (size.height - below))
+            return Point(
+                x: last.start.x + dx * across.x + dy * down.x, y: last.start.y + dx * across.y + dy * down.y)
+        }
+        return Quad(
+            topLeft: place(0, 0), topRight: place(size.width, 0), bottomRight: place(size.width, size.height),
+            bottomLeft: place(0, size.height))
+    }
+
+    private static func centre(_ quad: Quad) -> Point {
+        Point(
+            x: (quad.topLeft.x + quad.topRight.x + quad.bottomRight.x + quad.bottomLeft.x) / 4,
+            y: (quad.topLeft.y + quad.topRight.y + quad.bottomRight.y + quad.bottomLeft.y) / 4)
+    }
+
+    private static func contains(_ quad: Quad, _ point: Point) -> Bool {
+        let corners = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft]
+        return corners.indices.allSatisfy { index in
+            let (a, b) = (corners[index], corners[(index + 1) % 4])
+            return (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x) >= 0
+        }
+    }
+
+    /// The zone, the barcodes, and the faces with the rest of their portraits.
+    private static func ignored(_ side: DocumentFacts) -> [Quad] {
+        let portraits = side.faces.map { face -> Quad in
+            let box = face.box
+            let (left, right) = (box.x - 0.3 * box.width, box.x + 1.3 * box.width)
+            let (top, bottom) = (box.y - 0.5 * box.height, box.y + 1.5 * box.height)
+            return Quad(
+                topLeft: Point(x: left, y: top), topRight: Point(x: right, y: top),
+                bottomRight: Point(x: right, y: bottom), bottomLeft: Point(x: left, y: bottom))
+        }
+        return [side.mrz?.quad].compactMap { $0 } + side.barcodes.map(\.quad) + portraits
+    }
+}

@@ -114,9 +114,10 @@ public final class StageEngine: AnalyzerEngine {
             let side = facts.sides[part.kind]
         else { return }
         let others = facts.sides.filter { $0.key != part.kind }.map(\.value)
-        let expected = VisualExpectation(sides: [side] + others, today: CalendarDate(Date()))
+        let today = CalendarDate(Date())
+        let expected = VisualExpectation(sides: [side] + others, today: today)
         facts.sides[part.kind]?.visualZone = try VisualZoneStage.facts(
-            self.image(part), side: side, expected: expected, reader: self.text)
+            self.image(part), side: side, expected: expected, today: today, reader: self.text)
     }
 
     public func endJob() {

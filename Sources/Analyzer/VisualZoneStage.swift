@@ -4,32 +4,44 @@ import Vision
 
 /// The print's part of the document stage: which lines are read, and when to stop.
 enum VisualZoneStage {
-    /// Lines and characters that are read at most: half a millisecond for each character.
-    private static let mostLines = 30
-    private static let mostCharacters = 230
+    /// Characters that are read at most, at half a millisecond each: with something to look for, and without.
+    private static let mostExpected = 150
+    private static let mostUnexpected = 230
+    /// Labels that are read at most to learn which field a certain but unexpected value belongs to.
+    private static let mostLabels = 4
+    /// Marks that touch and marks that break make a line's length uncertain by this share.
+    private static let lengthTolerance = 0.5
 
     /// Reads the print of one side.
     ///
-    /// Lines that may hold a value that is expected come first, and reading stops when all of them were seen: of a genuine
-    /// document a fifth of the print is read.
+    /// Only lines that may hold a value that is expected are read, the best first, until all of them were seen.
     ///
     /// - Parameter expected: What the document's machine-readable data say; `nil` where there are none.
-    /// - Returns: `nil` where nothing tells where the print would be.
+    /// - Returns: `nil` where it is not worth the time: nothing tells where the print would be, or the picture is rejected
+    ///   anyhow, or this is a card's back, which does not repeat what its zone says.
     static func facts(
-        _ image: DecodedImage, side: DocumentFacts, expected: VisualExpectation?, reader: TextReader
+        _ image: DecodedImage, side: DocumentFacts, expected: VisualExpectation?, today: CalendarDate,
+        reader: TextReader
     ) throws(InspectError) -> VisualZoneFacts? {
-        guard let corners = self.corners(side) else { return nil }
+        let evidence = UsabilityRules.evidence(side, today: today)
+        guard UsabilityRules.decide(side, reading: evidence, part: "").type != .rejected,
+            side.mrz?.lines.count != 3 || !side.faces.isEmpty, side.barcodes.isEmpty || !side.faces.isEmpty,
+            let corners = self.corners(side)
+        else { return nil }
         let start = ProcessorClock.now
         let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
         var read: [Int: VisualLine] = [:]
-        var characters = 0
-        for index in self.order(page.lines, expected: expected) {
-            if read.count >= self.mostLines { break }
-            if characters + page.lines[index].marks > self.mostCharacters { continue }
+        var left = expected == nil ? self.mostUnexpected : self.mostExpected
+        for index in self.order(page.lines, expected: expected) where page.lines[index].marks <= left {
             let line = try reader.read(page, line: index)
-            characters += max(line.text.count, page.lines[index].marks)
+            left -= max(line.text.count, page.lines[index].marks)
             read[index] = line
             if let expected, expected.missing(in: read.values.map(\.text)).isEmpty { break }
+        }
+        if let expected, !expected.missing(in: read.values.map(\.text)).isEmpty {
+            for label in self.labels(of: read, page.lines).prefix(self.mostLabels) {
+                read[label] = try reader.read(page, line: label)
+            }
         }
         let indices = read.keys.sorted()
         var facts = VisualZoneFacts(
@@ -48,22 +60,34 @@ enum VisualZoneStage {
         return facts
     }
 
-    /// Lines as long as an expected value first, the largest print first among equals.
+    /// Lines about as long as an expected value, the best fit first and the largest print first among equals.
     private static func order(_ lines: [TextPage.Line], expected: VisualExpectation?) -> [Int] {
-        guard let expected, !expected.values.isEmpty else {
-            // From top to bottom; what is much larger than the rest is a title or a pattern.
-            return Array(lines.indices)
+        guard let expected, !expected.values.isEmpty else { return Array(lines.indices) }
+        let lengths = expected.values.map(\.lengths)
+        func misfit(_ index: Int) -> Double {
+            let marks = lines[index].marks
+            return lengths.map { length in
+                let nearest = min(max(marks, length.lowerBound), length.upperBound)
+                return abs(Double(marks - nearest)) / Double(nearest)
+            }.min() ?? 1
         }
-        let lengths = expected.values.map { Double($0.length) }
-        func misfit(_ line: TextPage.Line) -> Double {
-            lengths.map { abs(Double(line.marks) - $0) / $0 }.min() ?? 1
-        }
-        return lines.indices.sorted { left, right in
-            let (a, b) = (misfit(lines[left]), misfit(lines[right]))
-            // Marks that touch and marks that break make lengths uncertain by about a quarter.
-            let (first, second) = (Int(a / 0.25), Int(b / 0.25))
+        return lines.indices.filter { misfit($0) <= self.lengthTolerance }.sorted { left, right in
+            let (first, second) = (Int(misfit(left) / 0.25), Int(misfit(right) / 0.25))
             if first != second { return first < second }
             return lines[left].height > lines[right].height
+        }
+    }
+
+    /// The unread lines right above values that are certain: what these values are.
+    private static func labels(of read: [Int: VisualLine], _ lines: [TextPage.Line]) -> [Int] {
+        read.filter { $0.value.confidence >= Limits.surePrint }.keys.sorted().compactMap { value in
+            let place = lines[value].place
+            return lines.indices.filter { other in
+                let label = lines[other].place
+                let gap = place.y - (label.y + label.height)
+                return read[other] == nil && gap > -0.3 * place.height && gap < 1.8 * place.height
+                    && abs(label.x - place.x) < 1.5 * place.height
+            }.max { lines[$0].place.y < lines[$1].place.y }
         }
     }
 
@@ -79,8 +103,7 @@ enum VisualZoneStage {
             return self.turned(outline.quad, by: quarters)
         }
         if let mrz = side.mrz { return self.page(around: mrz) }
-        // Nothing but the frame: a crop, if a portrait says that there is a document.
-        guard side.outline != nil || !side.faces.isEmpty else { return nil }
+        // Nothing but the frame: a crop.
         let (width, height) = (Double(side.image.width - 1), Double(side.image.height - 1))
         let frame = Quad(
             topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),

@@ -8,8 +8,12 @@ public struct VisualExpectation: Sendable, Hashable {
         /// The source may have cut it.
         var isTruncated = false
 
-        /// About how many characters its print has.
-        public var length: Int { self.date == nil ? self.text.filter { $0 != " " }.count : 9 }
+        /// About how many characters its print has; dates from `1.2.74` to `30 MAR/MAR 1972`.
+        public var lengths: ClosedRange<Int> {
+            guard self.date == nil else { return 6...13 }
+            let count = max(self.text.count { $0 != " " }, 1)
+            return count...count
+        }
 
         /// Whether `text` shows it.
         func isShown(in text: String) -> Bool {

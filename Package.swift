@@ -27,7 +27,7 @@ let package = Package(
             cxxSettings: visionFlags,
             linkerSettings: [
                 "opencv_core", "opencv_imgproc", "opencv_calib3d", "dlib", "blas", "lapack", "ZXing", "jpeg", "png",
-                "webp", "openjp2", "crypto", "m",
+                "webp", "openjp2", "tesseract", "crypto", "m",
             ].map { .linkedLibrary($0) }
         ),
         .target(name: "InspectCore", swiftSettings: strict),

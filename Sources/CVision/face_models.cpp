@@ -12,6 +12,8 @@ namespace {
 // The larger model has 22 MB; a file beyond this is no model and need not be read to know it.
 constexpr std::streamoff size_limit = 64 << 20;
 
+}  // namespace
+
 std::string sha256_hex(const std::vector<char> &bytes) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
@@ -24,8 +26,6 @@ std::string sha256_hex(const std::vector<char> &bytes) {
     }
     return hex;
 }
-
-}  // namespace
 
 std::vector<char> read_model(const std::string &folder, const FaceModel &model) {
     const std::string name = model.name;

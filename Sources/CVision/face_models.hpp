@@ -22,6 +22,9 @@ struct ModelUnavailable {
     std::string message;
 };
 
+/// SHA-256 in lower-case hexadecimal; empty where libcrypto refuses.
+std::string sha256_hex(const std::vector<char> &bytes);
+
 /// The bytes of a model, checked against its digest before anything parses them. Throws ModelUnavailable.
 std::vector<char> read_model(const std::string &folder, const FaceModel &model);
 

@@ -13,11 +13,12 @@ enum AnalyzerCommand {
         if words.first == self.usability {
             AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
         }
-        let models = words.first ?? ""
+        let folders = words.prefix(2)
+        guard let models = folders.first, let textModels = folders.last, folders.count == 2 else { exit(64) }
         AnalyzerServer.run { () throws(InspectError) in
             // Before the analyzers are forked: they may open no file.
-            let anchors = try TrustAnchorFiles.read(Array(words.dropFirst()))
-            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) })
+            let anchors = try TrustAnchorFiles.read(Array(words.dropFirst(2)))
+            return try StageEngine(models: models, textModels: textModels, anchors: anchors.map { [UInt8]($0) })
         }
     }
 }
@@ -42,7 +43,7 @@ extension Configuration {
         }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
-        configuration.arguments = [AnalyzerCommand.name, self.models] + self.trustAnchors
+        configuration.arguments = [AnalyzerCommand.name, self.models, self.textModels] + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
             configuration.memoryLimit = UInt64(mebibytes) << 20
         }

@@ -1,3 +1,4 @@
+import Analyzer
 import Foundation
 
 /// Settings from the environment, each with a flag that overrides it. The only place that reads the environment.
@@ -6,6 +7,8 @@ struct Configuration: Sendable {
     var databaseURL: String
     /// Folder of the face models.
     var models: String
+    /// Folder of the model that reads print.
+    var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
@@ -26,6 +29,7 @@ struct Configuration: Sendable {
     ]
     static let commonOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
+        .value("text-models", "DIR", "folder of Tesseract's eng.traineddata [INSPECTD_TEXT_MODELS]"),
         .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]"),
     ]
 
@@ -37,6 +41,7 @@ struct Configuration: Sendable {
         }
         self.databaseURL = setting("database-url", "INSPECTD_DATABASE_URL", default: "")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
+        self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
         let anchors = arguments.all("csca")

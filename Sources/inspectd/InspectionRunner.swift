@@ -72,7 +72,8 @@ struct InspectionRunner: Sendable {
                 if output == nil {
                     let start = ContinuousClock.now
                     let reply = try await session.perform(
-                        stage: stage.stageName, request: Data(), deadline: self.stageDeadline)
+                        stage: stage.stageName, request: Self.orders(stage, of: request.workflow),
+                        deadline: self.stageDeadline)
                     let duration = start.duration(to: .now)
                     timings[stage.stageName] = duration.milliseconds
                     try await ledger.store(stage, reply, duration)
@@ -92,6 +93,11 @@ struct InspectionRunner: Sendable {
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
         return Outcome(document: document, facts: facts, previews: analyzed.1, today: today)
+    }
+
+    /// What the analyzer is told beside the stage: the print is read only where a capability makes use of it.
+    private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
+        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
     }
 
     /// The parts' pictures made small, by part name. This process never decodes one.

@@ -98,10 +98,13 @@ public struct UsabilityData: Codable, Sendable {
 public struct ImageCheckData: Codable, Sendable {
     public var assessed: [String]
     public var notAssessed: [String]
+    /// What a finding rests on; names of fields, never their values.
+    public var reason: String?
 
-    public init(assessed: [String], notAssessed: [String]) {
+    public init(assessed: [String], notAssessed: [String], reason: String? = nil) {
         self.assessed = assessed
         self.notAssessed = notAssessed
+        self.reason = reason
     }
 }
 

@@ -22,7 +22,11 @@ struct ModelUnavailable {
     std::string message;
 };
 
-/// The bytes of a model, checked against its digest before anything parses them. Throws ModelUnavailable.
+/// The bytes of the file at `path`, which messages call `name`, checked against its digest (lower-case hex) before anything
+/// parses them. Throws ModelUnavailable.
+std::vector<char> read_model(const std::string &path, const std::string &name, const std::string &sha256);
+
+/// The bytes of a published model. Throws ModelUnavailable.
 std::vector<char> read_model(const std::string &folder, const FaceModel &model);
 
 }  // namespace cvision

@@ -35,6 +35,14 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 
+    // What faces that partners enrol are refused with, or end with.
+    case faceIDInvalid = "FACE_ID_INVALID"
+    case faceRateLimited = "FACE_RATE_LIMITED"
+    case faceFeatureInvalid = "FACE_FEATURE_INVALID"
+    case faceNotEnrolled = "FACE_NOT_ENROLLED"
+    case faceBusy = "FACE_BUSY"
+    case faceDeleted = "FACE_DELETED"
+
     // What ends or delays a job that was accepted.
     case partUnreachable = "PART_UNREACHABLE"
     case partNotFound = "PART_NOT_FOUND"
@@ -132,6 +140,26 @@ extension ErrorCode {
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", jumio: "J00000")
         case .reviewInvalid:
             refusal("IN033", "the review's decision or label is none that a review can have")
+
+        case .faceIDInvalid:
+            refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
+        case .faceRateLimited:
+            failure(
+                "IN262", "too many attempts on the face id; later ones are accepted again", retryable: true,
+                jumio: "N00000")
+        case .faceFeatureInvalid:
+            refusal("IN263", "a face feature is not 1024 hexadecimal digits with its engine and model")
+        case .faceNotEnrolled:
+            failure(
+                "IN264", "nothing that can be compared is enrolled under the face id", retryable: false,
+                jumio: "N00000", faceSDK: "INVALID_ARGS")
+        case .faceBusy:
+            failure(
+                "IN266", "another enrolment of the face id is under way", retryable: true, jumio: "F00000")
+        case .faceDeleted:
+            failure(
+                "IN265", "the face id was deleted while the job was waiting or running", retryable: false,
+                jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
 
         case .partUnreachable:
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")

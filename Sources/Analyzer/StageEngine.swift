@@ -1,7 +1,7 @@
 import Chip
 import Foundation
 public import InspectCore
-import Vision
+public import Vision
 
 /// The engine of a real analyzer: the stages of an inspection over the parts of one job.
 ///
@@ -17,10 +17,14 @@ public final class StageEngine: AnalyzerEngine {
 
     /// Loads the models; takes about a second, once, in the warm parent.
     ///
-    /// - Parameter anchors: Files with the certificates that chips are held against, unless a job brings its own.
+    /// - Parameters:
+    ///   - anchors: Files with the certificates that chips are held against, unless a job brings its own.
+    ///   - faces: What the operator chose for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
-    public init(models: String, anchors: [[UInt8]] = []) throws(InspectError) {
-        self.faces = try FaceEngine(models: models)
+    public init(
+        models: String, anchors: [[UInt8]] = [], faces: FaceModels = FaceModels()
+    ) throws(InspectError) {
+        self.faces = try FaceEngine(models: models, contour: faces.contour, network: faces.network)
         TrustStore.prepare()
         self.anchors = TrustStore(anchors)
         // Libraries set themselves up at first use, and an analyzer can open no file for that: so the first use is here.

@@ -14,10 +14,11 @@ enum AnalyzerCommand {
             AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
         }
         let models = words.first ?? ""
+        let faces = FaceModelFiles(words: words.dropFirst())
         AnalyzerServer.run { () throws(InspectError) in
             // Before the analyzers are forked: they may open no file.
-            let anchors = try TrustAnchorFiles.read(Array(words.dropFirst()))
-            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) })
+            let anchors = try TrustAnchorFiles.read(words.dropFirst().filter { !FaceModelFiles.isWord($0) })
+            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
         }
     }
 }
@@ -26,6 +27,12 @@ extension Configuration {
     static let analyzerOptions: [Arguments.Option] = [
         .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
         .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
+        .value(
+            "face-engine", "FILE",
+            "JSON that describes an ONNX network in place of dlib's descriptor [INSPECTD_FACE_ENGINE]"),
+        .value(
+            "face-contour", "FILE",
+            "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
     ]
     static let trustOptions: [Arguments.Option] = [
         .list(
@@ -42,7 +49,7 @@ extension Configuration {
         }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
-        configuration.arguments = [AnalyzerCommand.name, self.models] + self.trustAnchors
+        configuration.arguments = [AnalyzerCommand.name, self.models] + self.faces.words + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
             configuration.memoryLimit = UInt64(mebibytes) << 20
         }

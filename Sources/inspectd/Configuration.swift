@@ -10,6 +10,8 @@ struct Configuration: Sendable {
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
+    /// What the operator chose for faces.
+    var faces: FaceModelFiles
     /// Files and folders with certificates of authorities that chips are held against.
     var trustAnchors: [String]
     /// The region whose jobs a worker takes.
@@ -39,6 +41,10 @@ struct Configuration: Sendable {
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        self.faces = FaceModelFiles(
+            engine: arguments["face-engine"] ?? environment["INSPECTD_FACE_ENGINE"].flatMap { $0.isEmpty ? nil : $0 },
+            contour: arguments["face-contour"] ?? environment["INSPECTD_FACE_CONTOUR"].flatMap { $0.isEmpty ? nil : $0 }
+        )
         let anchors = arguments.all("csca")
         self.trustAnchors =
             anchors.isEmpty

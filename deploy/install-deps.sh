@@ -17,7 +17,8 @@ packages=(
     # The health port.
     libmicrohttpd-dev
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.
-    libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-imgproc-dev libzxing-dev
+    libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-dnn-dev libopencv-imgproc-dev
+    libzxing-dev
     libopenblas-serial-dev libopenblas0-serial
     # Reading print; the model is the English one, whose letters are Latin's.
     libtesseract-dev tesseract-ocr-eng

@@ -1,7 +1,7 @@
 import Chip
 import Foundation
 public import InspectCore
-import Vision
+public import Vision
 
 /// The engine of a real analyzer: the stages of an inspection over the parts of one job.
 ///
@@ -22,11 +22,13 @@ public final class StageEngine: AnalyzerEngine {
     ///   - models: The folder with the face models.
     ///   - textModels: The folder with Tesseract's `eng.traineddata`.
     ///   - anchors: Files with the certificates that chips are held against, unless a job brings its own.
+    ///   - faces: What the operator chose for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
     public init(
-        models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = []
+        models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
+        faces: FaceModels = FaceModels()
     ) throws(InspectError) {
-        self.faces = try FaceEngine(models: models)
+        self.faces = try FaceEngine(models: models, contour: faces.contour, network: faces.network)
         self.text = try TextReader(models: textModels)
         TrustStore.prepare()
         self.anchors = TrustStore(anchors)

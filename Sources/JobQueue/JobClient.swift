@@ -66,6 +66,24 @@ public actor JobClient {
         }
     }
 
+    /// Deletes a face id with its templates and ends its jobs.
+    ///
+    /// - Returns: How many templates and jobs, and when, as JSON.
+    public func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
+        try await self.translating { connection in
+            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)])[0].data(0)
+        }
+    }
+
+    /// What is enrolled under a face id, without the features, as JSON.
+    public func templates(of faceID: String, partner: String) async throws -> Data {
+        try await self.translating { connection in
+            try await connection.query(
+                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2) t",
+                [.text(partner), .text(faceID)])[0].data(0)
+        }
+    }
+
     public func close() async {
         await self.connection.close()
     }

@@ -51,6 +51,19 @@ enum QueueStatements {
         PostgresStatement("SELECT * FROM insp.parts($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
+    static func face(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    static func stage(_ feature: FaceFeature, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT insp.face_stage($1, $2, $3, $4, $5, $6)",
+            [
+                .int(job.id), .int(job.fence), .int(generation), .text(feature.engine), .text(feature.modelSHA256),
+                .text(feature.hex),
+            ])
+    }
+
     // MARK: Writes
 
     /// The statements for a batch of writes, in the order in which they must run.
@@ -227,6 +240,19 @@ enum QueueStatements {
             steps[status] = try JSONSerialization.data(withJSONObject: value, options: [.fragmentsAllowed])
         }
         return steps
+    }
+
+    /// - Returns: `nil` if the job names no face id.
+    static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {
+        guard let first = rows.first else { return nil }
+        return EnrolledFace(
+            generation: try first.int("generation"),
+            templates: try rows.compactMap { row in
+                guard let hex = try row.optionalString("feature") else { return nil }
+                return FaceFeature(
+                    engine: try row.string("engine"), modelSHA256: try row.string("model_sha256"), hex: hex)
+            },
+            isToBeReplaced: try first.string("mode") == "replace")
     }
 
     static func parts(from rows: [PostgresRow]) throws -> [JobPart] {

@@ -13,6 +13,8 @@ struct Configuration: Sendable {
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
+    /// What the operator chose for faces.
+    var faces: FaceModelFiles
     /// Files and folders with certificates of authorities that chips are held against.
     var trustAnchors: [String]
     /// The region whose jobs a worker takes.
@@ -44,6 +46,10 @@ struct Configuration: Sendable {
         self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        self.faces = FaceModelFiles(
+            engine: arguments["face-engine"] ?? environment["INSPECTD_FACE_ENGINE"].flatMap { $0.isEmpty ? nil : $0 },
+            contour: arguments["face-contour"] ?? environment["INSPECTD_FACE_CONTOUR"].flatMap { $0.isEmpty ? nil : $0 }
+        )
         let anchors = arguments.all("csca")
         self.trustAnchors =
             anchors.isEmpty

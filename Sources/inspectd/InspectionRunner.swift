@@ -14,6 +14,8 @@ struct InspectionRunner: Sendable {
     let pool: AnalyzerPool
     /// Whether a rejection by an earlier capability keeps the later ones from running.
     var isGated = true
+    /// What was measured of the engine that the analyzers compare faces with.
+    var calibration = FaceCalibration.dlib
     /// Whether the result carries the faces' features.
     var withFeatures = false
     /// Whether the pictures are wanted, made small, beside the result.
@@ -37,6 +39,8 @@ struct InspectionRunner: Sendable {
         /// By part name; empty unless they were asked for.
         var previews: [String: Preview] = [:]
         var today: CalendarDate
+        /// What is to be kept under the request's face id.
+        var template: FaceFeature?
 
         /// The page for a reviewer.
         var report: String {
@@ -53,12 +57,21 @@ struct InspectionRunner: Sendable {
     }
 
     /// As ``run(_:parts:ledger:)``, and keeps what the decision rests on.
-    func inspect(_ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger()) async throws -> Outcome {
+    ///
+    /// - Parameter enrolled: The templates of the face id that the request names.
+    func inspect(
+        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(), enrolled: EnrolledFace? = nil
+    ) async throws -> Outcome {
         guard InspectionDecider.implements(request.workflow) else {
             throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
         }
+        guard request.workflow.namesFace == (enrolled != nil) else {
+            throw InspectError(.workflowNotImplemented, "\(request.workflow.rawValue) without the queue")
+        }
         let today = CalendarDate(Date())
         var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
+        facts.enrolled = enrolled
+        facts.calibration = self.calibration
         var timings: [String: Double] = [:]
         let inputs = Self.imageParts(parts) + self.chipParts(parts)
         let analyzed = try await self.pool.withAnalyzer(
@@ -68,7 +81,8 @@ struct InspectionRunner: Sendable {
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
                 guard decider.needs(stage) else { continue }
-                var output = ledger.stored[stage]
+                // What was stored of a face has no feature.
+                var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
                 if output == nil {
                     let start = ContinuousClock.now
                     let reply = try await session.perform(
@@ -76,7 +90,8 @@ struct InspectionRunner: Sendable {
                         deadline: self.stageDeadline)
                     let duration = start.duration(to: .now)
                     timings[stage.stageName] = duration.milliseconds
-                    try await ledger.store(stage, reply, duration)
+                    try await ledger.store(
+                        stage, request.workflow.namesFace ? Self.withoutFeatures(reply, of: stage) : reply, duration)
                     output = reply
                 }
                 try facts.take(output ?? Data(), of: stage)
@@ -86,13 +101,24 @@ struct InspectionRunner: Sendable {
         }
         facts = analyzed.0
         let start = ContinuousClock.now
-        var document = InspectionDecider(facts: facts, today: today, isGated: self.isGated).decide(
-            withFeatures: self.withFeatures)
+        let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
+        var document = decider.decide(withFeatures: self.withFeatures)
         timings["cpu"] = facts.cpuMs
         timings["decide"] = start.duration(to: .now).milliseconds
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
-        return Outcome(document: document, facts: facts, previews: analyzed.1, today: today)
+        return Outcome(
+            document: document, facts: facts, previews: analyzed.1, today: today, template: decider.template)
+    }
+
+    /// A stage's output as it is stored for a job whose features must go with it.
+    private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
+        guard stage == .face else { return output }
+        var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
+        for (name, picture) in facts.pictures {
+            for index in picture.faces.indices { facts.pictures[name]?.faces[index].feature = nil }
+        }
+        return ResultEnvelope.json(facts)
     }
 
     /// What the analyzer is told beside the stage: the print is read only where a capability makes use of it.

@@ -173,6 +173,7 @@ private struct WorkerService {
         let log = self.log
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadline)
+        runner.calibration = try self.configuration.faces.calibration()
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)

@@ -47,6 +47,14 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case gatewayOverloaded = "GATEWAY_OVERLOADED"
     case rawBiometricsRefused = "RAW_BIOMETRICS_REFUSED"
 
+    // What faces that partners enrol are refused with, or end with.
+    case faceIDInvalid = "FACE_ID_INVALID"
+    case faceRateLimited = "FACE_RATE_LIMITED"
+    case faceFeatureInvalid = "FACE_FEATURE_INVALID"
+    case faceNotEnrolled = "FACE_NOT_ENROLLED"
+    case faceBusy = "FACE_BUSY"
+    case faceDeleted = "FACE_DELETED"
+
     // What ends or delays a job that was accepted.
     case partUnreachable = "PART_UNREACHABLE"
     case partNotFound = "PART_NOT_FOUND"
@@ -181,6 +189,26 @@ extension ErrorCode {
             failure("IN118", "the gateway has no room for the request", retryable: true, jumio: "A10000")
         case .rawBiometricsRefused:
             refusal("IN119", "raw face scans are not accepted; send the session request blob of SDK 10")
+
+        case .faceIDInvalid:
+            refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
+        case .faceRateLimited:
+            failure(
+                "IN262", "too many attempts on the face id; later ones are accepted again", retryable: true,
+                jumio: "N00000")
+        case .faceFeatureInvalid:
+            refusal("IN263", "a face feature is not 1024 hexadecimal digits with its engine and model")
+        case .faceNotEnrolled:
+            failure(
+                "IN264", "nothing that can be compared is enrolled under the face id", retryable: false,
+                jumio: "N00000", faceSDK: "INVALID_ARGS")
+        case .faceBusy:
+            failure(
+                "IN266", "another enrolment of the face id is under way", retryable: true, jumio: "F00000")
+        case .faceDeleted:
+            failure(
+                "IN265", "the face id was deleted while the job was waiting or running", retryable: false,
+                jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
 
         case .partUnreachable:
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")

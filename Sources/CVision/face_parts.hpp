@@ -66,6 +66,10 @@ private:
     std::unique_ptr<Parts> parts;
 };
 
+/// What following a face over frames takes of an engine.
+FaceDetector &detector_of(cv_face_engine &engine);
+const FaceLandmarker &landmarker_of(const cv_face_engine &engine);
+
 /// Fills every measure of `face` that follows from its landmarks and the pixels.
 void measure_face(const cv_image &image, cv_face &face);
 

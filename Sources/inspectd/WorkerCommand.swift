@@ -166,6 +166,7 @@ private struct WorkerService {
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadline)
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
+        pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)

@@ -42,6 +42,8 @@ final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         options.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         if let certificateAuthorities { options.set(CURLOPT_CAINFO, certificateAuthorities) }
+        let transport = self.request.transport
+        if !transport.pins.isEmpty { options.set(CURLOPT_PINNEDPUBLICKEY, transport.pins.joined(separator: ";")) }
         options.set(CURLOPT_NOSIGNAL, 1)
         options.set(CURLOPT_NOPROGRESS, 1)
         options.set(CURLOPT_QUICK_EXIT, 1)  // else a hanging resolver thread is waited for after the time-out

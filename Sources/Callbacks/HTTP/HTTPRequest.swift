@@ -35,6 +35,13 @@ struct HTTPRequest: Sendable {
     var limits: Limits
     /// Whether `http:` is allowed beside `https:`.
     var allowsHTTP: Bool = false
+    var transport = Transport()
+
+    /// What is asked of the connection beside the rules that hold for all.
+    struct Transport: Sendable, Hashable {
+        /// Public keys, one of which the server's certificate must have (RFC 7469 section 2.4): `sha256//` and base64.
+        var pins: [String] = []
+    }
 
     /// Refuses what must not reach libcurl, which would accept CR and LF inside a header.
     ///
@@ -51,6 +58,12 @@ struct HTTPRequest: Sendable {
             }
         }
         try Self.validate(url: self.url, allowsHTTP: self.allowsHTTP)
+        // libcurl separates pins by semicolons, so one inside would be another pin.
+        guard
+            self.transport.pins.allSatisfy({ pin in
+                pin.hasPrefix("sha256//") && Data(base64Encoded: String(pin.dropFirst("sha256//".count)))?.count == 32
+            })
+        else { throw HTTPError(.requestInvalid, "a pin is not sha256// and the base64 of a digest") }
     }
 
     /// Checks a URL with libcurl's own parser, so that the check and the connection cannot disagree.

@@ -7,15 +7,18 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
     public var documentTypes: [String]
     /// Accepted issuing countries, ISO 3166-1 alpha-3; empty accepts all.
     public var countries: [String]
+    /// The challenge that the frames answer, as the database issued it.
+    public var challenge: LivenessChallenge?
 
     public init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
-        countries: [String] = []
+        countries: [String] = [], challenge: LivenessChallenge? = nil
     ) {
         self.workflow = workflow
         self.documentFormat = documentFormat
         self.documentTypes = documentTypes
         self.countries = countries
+        self.challenge = challenge
     }
 
     public init(from decoder: any Decoder) throws {
@@ -24,6 +27,7 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
         self.documentFormat = try container.decodeIfPresent(DocumentFormat.self, forKey: .documentFormat)
         self.documentTypes = try container.decodeIfPresent([String].self, forKey: .documentTypes) ?? []
         self.countries = try container.decodeIfPresent([String].self, forKey: .countries) ?? []
+        self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
     }
 }
 

@@ -47,6 +47,19 @@ enum QueueStatements {
             ])
     }
 
+    static func beginSession(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT insp.session_begin($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    static func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT insp.session_end($1, $2, $3, $4, $5)",
+            [
+                .int(job.id), .int(job.fence), .text(outcome), status.map { .int(Int64($0)) } ?? .null,
+                output.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null,
+            ])
+    }
+
     static func parts(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.parts($1, $2)", [.int(job.id), .int(job.fence)])
     }

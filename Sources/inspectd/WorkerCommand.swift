@@ -175,6 +175,7 @@ private struct WorkerService {
         runner.stageDeadline = .seconds(self.stageDeadline)
         runner.calibration = try self.configuration.faces.calibration()
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
+        pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)

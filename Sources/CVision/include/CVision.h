@@ -4,6 +4,7 @@
 #include "cvision_barcode.h"
 #include "cvision_document.h"
 #include "cvision_face.h"
+#include "cvision_track.h"
 #include "cvision_image.h"
 #include "cvision_mrz.h"
 #include "cvision_network.h"

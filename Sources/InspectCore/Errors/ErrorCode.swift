@@ -28,6 +28,10 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case consentMissing = "CONSENT_MISSING"
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case jobUnknown = "JOB_UNKNOWN"
+    case challengeInvalid = "CHALLENGE_INVALID"
+    case challengeExpired = "CHALLENGE_EXPIRED"
+    case challengeUsed = "CHALLENGE_USED"
+    case sessionShapeRefused = "SESSION_SHAPE_REFUSED"
 
     // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`.
     case jobNotFinished = "JOB_NOT_FINISHED"
@@ -67,6 +71,11 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case analyzerOutOfMemory = "ANALYZER_OUT_OF_MEMORY"
     case analyzerUnavailable = "ANALYZER_UNAVAILABLE"
     case modelUnavailable = "MODEL_UNAVAILABLE"
+    case vendorNotConfigured = "VENDOR_NOT_CONFIGURED"
+    case vendorUnreachable = "VENDOR_UNREACHABLE"
+    case vendorRefused = "VENDOR_REFUSED"
+    case vendorResponseInvalid = "VENDOR_RESPONSE_INVALID"
+    case vendorOutcomeUnknown = "VENDOR_OUTCOME_UNKNOWN"
     case workerLost = "WORKER_LOST"
     case attemptsExhausted = "ATTEMPTS_EXHAUSTED"
     case cancelled = "CANCELLED"
@@ -170,6 +179,13 @@ extension ErrorCode {
         case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
         case .idempotencyConflict: refusal("IN023", "the idempotency key was used before with another request")
         case .jobUnknown: refusal("IN024", "no job of that id exists", jumio: "J00000")
+        case .challengeInvalid:
+            refusal("IN025", "the liveness challenge is none that was issued to this partner")
+        case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
+        case .challengeUsed: refusal("IN027", "the liveness challenge was used before")
+        case .sessionShapeRefused:
+            refusal(
+                "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
 
         case .jobNotFinished: refusal("IN030", "the job is not finished", jumio: "J00000")
         case .partsPurged: refusal("IN031", "the job's parts were removed", jumio: "J00000")
@@ -233,6 +249,22 @@ extension ErrorCode {
         case .modelUnavailable:
             failure(
                 "IN054", "a model file is missing or damaged; run inspectd doctor", retryable: true, jumio: "F00000")
+        case .vendorNotConfigured:
+            failure("IN060", "this worker knows no liveness vendor's server", retryable: false, jumio: "F00000")
+        case .vendorUnreachable:
+            failure("IN061", "the liveness vendor's server could not be reached", retryable: true, jumio: "A10000")
+        case .vendorRefused:
+            failure(
+                "IN062", "the liveness vendor's server refused the request", retryable: false, jumio: "F00000",
+                faceSDK: "LIVENESS_FAILED")
+        case .vendorResponseInvalid:
+            failure(
+                "IN063", "the liveness vendor's server answered something else than documented", retryable: false,
+                jumio: "F00000", faceSDK: "LIVENESS_FAILED")
+        case .vendorOutcomeUnknown:
+            failure(
+                "IN064", "the liveness vendor's server may have used the session, but its answer was lost",
+                retryable: false, jumio: "F00000", faceSDK: "LIVENESS_FAILED")
         case .workerLost: failure("IN055", "the worker that held the job died", retryable: true, jumio: "F00000")
         case .attemptsExhausted:
             failure("IN056", "the job failed at every attempt", retryable: false, jumio: "F00000")

@@ -26,7 +26,8 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2"])],
             cxxSettings: visionFlags,
             linkerSettings: [
-                "opencv_core", "opencv_imgproc", "opencv_calib3d", "opencv_dnn", "dlib", "blas", "lapack", "ZXing", "jpeg",
+                "opencv_core", "opencv_imgproc", "opencv_calib3d", "opencv_dnn", "dlib", "blas", "lapack", "ZXing",
+                "jpeg",
                 "png", "webp", "openjp2", "tesseract", "crypto", "m",
             ].map { .linkedLibrary($0) }
         ),

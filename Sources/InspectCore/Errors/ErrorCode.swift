@@ -43,7 +43,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case unauthenticated = "UNAUTHENTICATED"
     case scopeMissing = "SCOPE_MISSING"
     case rateLimited = "RATE_LIMITED"
-    case requestInvalid = "REQUEST_INVALID"
+    case parameterInvalid = "PARAMETER_INVALID"
     case requestTooLarge = "REQUEST_TOO_LARGE"
     case pathUnknown = "PATH_UNKNOWN"
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
@@ -196,7 +196,7 @@ extension ErrorCode {
         case .unauthenticated: refusal("IN110", "no valid credential was given", jumio: "C00401", iZettle: -300)
         case .scopeMissing: refusal("IN111", "the credential does not allow this call", jumio: "C00403")
         case .rateLimited: failure("IN112", "too many requests", retryable: true, jumio: "A10000")
-        case .requestInvalid: refusal("IN113", "the request has a parameter or header that is not valid")
+        case .parameterInvalid: refusal("IN113", "the request has a parameter or header that is not valid")
         case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit")
         case .pathUnknown: refusal("IN115", "nothing is at this path")
         case .methodNotAllowed: refusal("IN116", "the path does not take this method")

@@ -122,5 +122,6 @@ if [ "$total" -eq 0 ]; then
 fi
 if [ -z "$filter" ]; then
     check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
+    check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
 fi
 summary

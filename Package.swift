@@ -26,8 +26,9 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2"])],
             cxxSettings: visionFlags,
             linkerSettings: [
-                "opencv_core", "opencv_imgproc", "opencv_calib3d", "dlib", "blas", "lapack", "ZXing", "jpeg", "png",
-                "webp", "openjp2", "crypto", "m",
+                "opencv_core", "opencv_imgproc", "opencv_calib3d", "opencv_dnn", "dlib", "blas", "lapack", "ZXing",
+                "jpeg",
+                "png", "webp", "openjp2", "tesseract", "crypto", "m",
             ].map { .linkedLibrary($0) }
         ),
         .target(name: "InspectCore", swiftSettings: strict),

@@ -22,7 +22,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable) VALUES
     ('UNAUTHENTICATED', 'IN110', 'no valid credential was given', false),
     ('SCOPE_MISSING', 'IN111', 'the credential does not allow this call', false),
     ('RATE_LIMITED', 'IN112', 'too many requests', true),
-    ('REQUEST_INVALID', 'IN113', 'the request has a parameter or header that is not valid', false),
+    ('PARAMETER_INVALID', 'IN113', 'the request has a parameter or header that is not valid', false),
     ('REQUEST_TOO_LARGE', 'IN114', 'the request''s body is larger than the limit', false),
     ('PATH_UNKNOWN', 'IN115', 'nothing is at this path', false),
     ('METHOD_NOT_ALLOWED', 'IN116', 'the path does not take this method', false),

@@ -17,8 +17,11 @@ packages=(
     # The health port.
     libmicrohttpd-dev
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.
-    libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-imgproc-dev libzxing-dev
+    libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-dnn-dev libopencv-imgproc-dev
+    libzxing-dev
     libopenblas-serial-dev libopenblas0-serial
+    # Reading print; the model is the English one, whose letters are Latin's.
+    libtesseract-dev tesseract-ocr-eng
     # Image formats.
     libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
@@ -27,6 +30,8 @@ packages=(
     libfaketime pgbouncer python3-psycopg2
     # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.
     iproute2 prometheus python3-seccomp python3-venv systemd
+    # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
+    nodejs php-cli
     # The scripts themselves: runuser and setsid, ps.
     curl procps util-linux
 )

@@ -171,7 +171,7 @@ public final class GatewayService: Sendable {
         let key = request.headers["idempotency-key"]
         guard
             key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
-        else { throw InspectError(.requestInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters") }
+        else { throw InspectError(.parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters") }
         return { try await self.create(credential, try CreateRequest($0, idempotencyKey: key), wait, traceparent) }
     }
 
@@ -182,7 +182,7 @@ public final class GatewayService: Sendable {
             seconds <= self.configuration.longestWait
         else {
             throw InspectError(
-                .requestInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWait)")
+                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWait)")
         }
         return seconds
     }

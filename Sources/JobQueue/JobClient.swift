@@ -41,7 +41,7 @@ public actor JobClient {
     public func enqueue(many payloads: [Data]) async throws -> [String] {
         let texts = try payloads.map { try Self.text(of: $0) }
         return try await self.translating { connection in
-            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.textArray(texts)])
+            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
                 .map { try $0.string(0) }
         }
     }
@@ -63,6 +63,24 @@ public actor JobClient {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         return try await self.translating { connection in
             try await connection.query("SELECT insp.cancel($1)", [.text(id)])[0].bool(0)
+        }
+    }
+
+    /// Deletes a face id with its templates and ends its jobs.
+    ///
+    /// - Returns: How many templates and jobs, and when, as JSON.
+    public func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
+        try await self.translating { connection in
+            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)])[0].data(0)
+        }
+    }
+
+    /// What is enrolled under a face id, without the features, as JSON.
+    public func templates(of faceID: String, partner: String) async throws -> Data {
+        try await self.translating { connection in
+            try await connection.query(
+                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2) t",
+                [.text(partner), .text(faceID)])[0].data(0)
         }
     }
 

@@ -6,11 +6,12 @@ import JobQueue
 extension Command {
     static let bench = Command(
         name: "bench",
-        summary: "measures the product's own path and prints JSON lines: queue, callbacks",
-        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N]",
+        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis",
+        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] | analysis --partner P --front F --face F",
         options: QueueBench.options + [
             .value("count", "N", "callbacks: how many are delivered [20000]")
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
+        ] + AnalysisBench.options + Configuration.analyzerOptions + Configuration.trustOptions
+            + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
             switch arguments.operands.first {
@@ -19,7 +20,8 @@ extension Command {
                 var benchmark = CallbackBenchmark(databaseURL: configuration.databaseURL)
                 benchmark.callbacks = try arguments.integer("count", in: 100...1_000_000) ?? benchmark.callbacks
                 Output.line(ResultEnvelope.json(try await benchmark.run()))
-            default: throw UsageError("bench measures queue or callbacks")
+            case "analysis": try await AnalysisBench.run(arguments, configuration)
+            default: throw UsageError("bench measures queue, callbacks or analysis")
             }
         }
     )

@@ -206,3 +206,6 @@ cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const 
         return CV_OK;
     });
 }
+
+cvision::FaceDetector &cvision::detector_of(cv_face_engine &engine) { return engine.detector; }
+const cvision::FaceLandmarker &cvision::landmarker_of(const cv_face_engine &engine) { return engine.landmarker; }

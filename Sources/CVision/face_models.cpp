@@ -13,6 +13,8 @@ namespace {
 // read to know it.
 constexpr std::streamoff size_limit = 512 << 20;
 
+}  // namespace
+
 std::string sha256_hex(const std::vector<char> &bytes) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
@@ -25,8 +27,6 @@ std::string sha256_hex(const std::vector<char> &bytes) {
     }
     return hex;
 }
-
-}  // namespace
 
 std::vector<char> read_model(const std::string &path, const std::string &name, const std::string &sha256) {
     std::ifstream file(path, std::ios::binary | std::ios::ate);

@@ -26,6 +26,9 @@ struct ModelUnavailable {
     std::string message;
 };
 
+/// SHA-256 in lower-case hexadecimal; empty where libcrypto refuses.
+std::string sha256_hex(const std::vector<char> &bytes);
+
 /// The bytes of the file at `path`, which messages call `name`, checked against its digest (lower-case hex) before anything
 /// parses them. Throws ModelUnavailable.
 std::vector<char> read_model(const std::string &path, const std::string &name, const std::string &sha256);

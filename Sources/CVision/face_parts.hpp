@@ -74,6 +74,10 @@ void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_f
 /// Fills what the surroundings of `face` tell.
 void measure_background(const cv_image &image, cv_face &face);
 
+/// What following a face over frames takes of an engine.
+FaceDetector &detector_of(cv_face_engine &engine);
+const FaceLandmarker &landmarker_of(const cv_face_engine &engine);
+
 /// Fills every measure of `face` that follows from its landmarks and the pixels.
 void measure_face(const cv_image &image, cv_face &face);
 

@@ -68,4 +68,23 @@ public final class JobContext: Sendable {
         precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
         try self.worker.store(stage, output, of: self.job)
     }
+
+    /// Notes that the job's session is about to be sent to a vendor's server.
+    ///
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may have sent
+    ///   it: a session can be used once.
+    public func beginSession() async throws {
+        guard try await self.worker.beginSession(of: self.job) else {
+            throw InspectError(.vendorOutcomeUnknown, "an earlier attempt ended while it was under way")
+        }
+    }
+
+    /// Notes what came of the session that was sent.
+    ///
+    /// - Parameters:
+    ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.
+    ///   - output: The liveness stage's result as JSON; stored at once, since the session cannot be used again.
+    public func endSession(outcome: String, status: Int?, output: Data? = nil) async throws {
+        try await self.worker.endSession(of: self.job, outcome: outcome, status: status, output: output)
+    }
 }

@@ -187,4 +187,24 @@ public final class JobWorker: Sendable {
             throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
         }
     }
+
+    /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
+    func beginSession(of job: ClaimedJob) async throws -> Bool {
+        let statement = QueueStatements.beginSession(of: job)
+        let rows = try await self.auxiliary.retrying(for: 20) { connection in
+            try await connection.query(statement.sql, statement.parameters)
+        }
+        guard let answer = try rows[0].optionalBool(0) else {
+            self.drop { $0.id == job.id && $0.fence == job.fence }
+            throw LeaseLost()
+        }
+        return answer
+    }
+
+    func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {
+        let statement = QueueStatements.endSession(of: job, outcome: outcome, status: status, output: output)
+        _ = try await self.auxiliary.retrying(for: 20) { connection in
+            try await connection.query(statement.sql, statement.parameters)
+        }
+    }
 }

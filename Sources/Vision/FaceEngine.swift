@@ -12,7 +12,8 @@ public final class FaceEngine {
     /// The faces of one picture that are described at most: a class photograph must not take minutes.
     static let capacity = 32
 
-    private let pointer: OpaquePointer
+    /// The native engine; valid as long as this object. Never leaves this target.
+    let pointer: OpaquePointer
     /// The descriptor in place of dlib's.
     private let descriptor: (any FaceDescriptor)?
     /// The space that this engine's features live in.
@@ -103,6 +104,19 @@ public final class FaceEngine {
         var cues = cv_face_cues()
         try callVision { error in cv_face_liveness(image.pointer, &native, &cues, &error) }
         return LivenessFacts(cues)
+    }
+
+    /// The feature of a face whose points are known.
+    public func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceFeature? {
+        guard landmarks.count == Int(CV_FACE_LANDMARKS) else { return nil }
+        var native = cv_face()
+        withUnsafeMutableBytes(of: &native.landmarks) { bytes in
+            let points = bytes.bindMemory(to: cv_point.self)
+            for (index, point) in landmarks.enumerated() { points[index] = cv_point(point) }
+        }
+        var numbers = [Float](repeating: 0, count: FaceFeature.length)
+        try callVision { error in cv_face_features(self.pointer, image.pointer, &native, 1, &numbers, &error) }
+        return FaceFeature(values: numbers[...], modelSHA256: self.modelSHA256)
     }
 
     private func detect(_ image: DecodedImage, knownTurns: Int) throws(InspectError) -> [cv_face] {

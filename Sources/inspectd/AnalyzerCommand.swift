@@ -13,12 +13,15 @@ enum AnalyzerCommand {
         if words.first == self.usability {
             AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
         }
-        let models = words.first ?? ""
-        let faces = FaceModelFiles(words: words.dropFirst())
+        let folders = words.prefix(2)
+        guard let models = folders.first, let textModels = folders.last, folders.count == 2 else { exit(64) }
+        let others = words.dropFirst(2)
+        let faces = FaceModelFiles(words: others)
         AnalyzerServer.run { () throws(InspectError) in
             // Before the analyzers are forked: they may open no file.
-            let anchors = try TrustAnchorFiles.read(words.dropFirst().filter { !FaceModelFiles.isWord($0) })
-            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
+            let anchors = try TrustAnchorFiles.read(others.filter { !FaceModelFiles.isWord($0) })
+            return try StageEngine(
+                models: models, textModels: textModels, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
         }
     }
 }
@@ -49,7 +52,8 @@ extension Configuration {
         }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
-        configuration.arguments = [AnalyzerCommand.name, self.models] + self.faces.words + self.trustAnchors
+        configuration.arguments =
+            [AnalyzerCommand.name, self.models, self.textModels] + self.faces.words + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
             configuration.memoryLimit = UInt64(mebibytes) << 20
         }

@@ -1,3 +1,5 @@
+import Analyzer
+import Callbacks
 import Foundation
 
 /// Settings from the environment, each with a flag that overrides it. The only place that reads the environment.
@@ -6,6 +8,8 @@ struct Configuration: Sendable {
     var databaseURL: String
     /// Folder of the face models.
     var models: String
+    /// Folder of the model that reads print.
+    var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
@@ -18,6 +22,8 @@ struct Configuration: Sendable {
     var region: String?
     /// Where a worker answers probes and scrapes; `nil`: nowhere.
     var health: String?
+    /// The liveness vendor's server whose sessions are asked about; from the environment alone, as its key is a secret.
+    var vendor: VendorServer?
     /// `TERM`: what kind of terminal this is.
     var terminal: String?
     var log: Log
@@ -28,6 +34,7 @@ struct Configuration: Sendable {
     ]
     static let commonOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
+        .value("text-models", "DIR", "folder of Tesseract's eng.traineddata [INSPECTD_TEXT_MODELS]"),
         .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]"),
     ]
 
@@ -39,6 +46,7 @@ struct Configuration: Sendable {
         }
         self.databaseURL = setting("database-url", "INSPECTD_DATABASE_URL", default: "")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
+        self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
         self.faces = FaceModelFiles(
@@ -51,6 +59,16 @@ struct Configuration: Sendable {
             ? (environment["INSPECTD_CSCA"] ?? "").split(separator: ":").map(String.init) : anchors + arguments.operands
         self.region = environment["INSPECTD_REGION"]
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
+        self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in
+            url.isEmpty
+                ? nil
+                : VendorServer(
+                    url: url, deviceKey: environment["INSPECTD_VENDOR_KEY"],
+                    pins: (environment["INSPECTD_VENDOR_PINS"] ?? "").split(separator: ",").map(String.init),
+                    certificateAuthorities: environment["INSPECTD_VENDOR_CA"],
+                    allowsPrivate: environment["INSPECTD_VENDOR_PRIVATE"] == "yes",
+                    timeout: environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30)
+        }
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {

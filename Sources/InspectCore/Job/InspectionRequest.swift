@@ -11,10 +11,12 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
     public var faceID: String?
     /// Similarity from which faces match, 0–1; `nil`: the default.
     public var threshold: Double?
+    /// The challenge that the frames answer, as the database issued it.
+    public var challenge: LivenessChallenge?
 
     public init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
-        countries: [String] = [], faceID: String? = nil, threshold: Double? = nil
+        countries: [String] = [], faceID: String? = nil, threshold: Double? = nil, challenge: LivenessChallenge? = nil
     ) {
         self.workflow = workflow
         self.documentFormat = documentFormat
@@ -22,10 +24,11 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
         self.countries = countries
         self.faceID = faceID
         self.threshold = threshold
+        self.challenge = challenge
     }
 
     enum CodingKeys: String, CodingKey {
-        case workflow, documentFormat, documentTypes, countries, threshold
+        case workflow, documentFormat, documentTypes, countries, threshold, challenge
         case faceID = "faceId"
     }
 
@@ -37,6 +40,7 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
         self.countries = try container.decodeIfPresent([String].self, forKey: .countries) ?? []
         self.faceID = try container.decodeIfPresent(String.self, forKey: .faceID)
         self.threshold = try container.decodeIfPresent(Double.self, forKey: .threshold)
+        self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
     }
 }
 

@@ -29,7 +29,9 @@ public struct InspectionDecider {
         case .acquired: true
         case .document: !self.documentParts.isEmpty || !self.chipParts.isEmpty
         case .face: self.hasFacePicture && !(self.isGated && self.isUnusable)
-        case .liveness: self.needs(.face) && (self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false)
+        case .liveness:
+            !(self.isGated && self.isUnusable)
+                && (self.hasVendorSession || self.hasFacePicture && self.isLivenessWorthwhile)
         case .queued, .started, .decided, .finished: false
         }
     }

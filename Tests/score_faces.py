@@ -261,12 +261,12 @@ def score_speed(options, card, folder, entries, scratch):
     faces = sorted(stage["face"] for stage in stages if "face" in stage)
     card.line("the face stage of a job with a 640 px selfie, time", f"median {faces[len(faces) // 2]:.0f} ms")
     # Memory: an analyzer at work, beside the parent that it shares the models with.
-    child = subprocess.Popen([options.inspectd, "compare", "--batch", "-", "--slots", "1"], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE)
-    for _ in range(4):
-        child.stdin.write((json.dumps({"a": files[0], "b": files[1]}) + "\n").encode())
-        child.stdin.flush()
-    child.stdout.readline()
+    requests = os.path.join(scratch, "requests.jsonl")
+    with open(requests, "w") as file:
+        file.writelines(json.dumps({"a": a, "b": b}) + "\n" for a, b in zip(files[::2] * 20, files[1::2] * 20))
+    child = subprocess.Popen([options.inspectd, "compare", "--batch", requests, "--slots", "1"], stdout=subprocess.PIPE)
+    for _ in range(len(files)):
+        child.stdout.readline()
     memory = {}
     tree = [child.pid]
     for pid in tree:
@@ -274,7 +274,7 @@ def score_speed(options, card, folder, entries, scratch):
         rollup = dict(line.split(":") for line in open(f"/proc/{pid}/smaps_rollup").read().splitlines()[1:])
         kilobytes = {k: int(v.split()[0]) for k, v in rollup.items()}
         memory[pid] = (kilobytes["Rss"] / 1024, (kilobytes["Private_Clean"] + kilobytes["Private_Dirty"]) / 1024)
-    child.stdin.close()
+    child.terminate()
     child.wait()
     names = ["program", "parent with the models", "analyzer"]
     for name, pid in zip(names, tree):

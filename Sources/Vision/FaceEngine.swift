@@ -59,12 +59,13 @@ public final class FaceEngine {
     ///   - features: How many of the largest faces get a feature (29 ms each).
     ///   - turn: Degrees by which the content is turned clockwise, where something else in the picture told; the other
     ///     ways up are then left out.
+    ///   - onlyLargest: Whether smaller faces beside the largest may be left out, which halves the search.
     public func faces(
-        in image: DecodedImage, features: Int, turn: Double? = nil
+        in image: DecodedImage, features: Int, turn: Double? = nil, onlyLargest: Bool = false
     ) throws(InspectError) -> [FaceFacts] {
         // Turned back to the nearest quarter.
         let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
-        let found = try self.detect(image, knownTurns: quarters ?? -1)
+        let found = try self.detect(image, knownTurns: quarters ?? -1, onlyLargest: onlyLargest)
         if let descriptor = self.descriptor {
             var facts = found.map { FaceFacts($0, feature: nil) }
             for index in facts.indices.prefix(max(0, features)) {
@@ -119,12 +120,14 @@ public final class FaceEngine {
         return FaceFeature(values: numbers[...], modelSHA256: self.modelSHA256)
     }
 
-    private func detect(_ image: DecodedImage, knownTurns: Int) throws(InspectError) -> [cv_face] {
+    private func detect(
+        _ image: DecodedImage, knownTurns: Int, onlyLargest: Bool
+    ) throws(InspectError) -> [cv_face] {
         var faces = [cv_face](repeating: cv_face(), count: Self.capacity)
         var count = 0
         try callVision { error in
             cv_face_detect(
-                self.pointer, image.pointer, Int32(knownTurns), &faces, faces.count, &count, &error)
+                self.pointer, image.pointer, Int32(knownTurns), onlyLargest, &faces, faces.count, &count, &error)
         }
         return Array(faces.prefix(count))
     }

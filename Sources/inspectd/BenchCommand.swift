@@ -6,9 +6,9 @@ import JobQueue
 extension Command {
     static let bench = Command(
         name: "bench",
-        summary: "measures the product's own path and prints JSON lines: queue, callbacks",
-        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N]",
-        options: QueueBench.options + [
+        summary: "measures the product's own path and prints JSON lines: queue, callbacks, liveness",
+        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] | liveness [--runs N]",
+        options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered [20000]")
         ] + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
@@ -19,7 +19,8 @@ extension Command {
                 var benchmark = CallbackBenchmark(databaseURL: configuration.databaseURL)
                 benchmark.callbacks = try arguments.integer("count", in: 100...1_000_000) ?? benchmark.callbacks
                 Output.line(ResultEnvelope.json(try await benchmark.run()))
-            default: throw UsageError("bench measures queue or callbacks")
+            case "liveness": try LivenessBench.run(arguments)
+            default: throw UsageError("bench measures queue, callbacks or liveness")
             }
         }
     )

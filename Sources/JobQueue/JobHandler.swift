@@ -37,6 +37,24 @@ public final class JobContext: Sendable {
         try await self.worker.parts(of: self.job)
     }
 
+    /// Reads the templates of the face id that the job names, all of one moment.
+    ///
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/faceIDInvalid`` if it names none, or
+    ///   ``ErrorCode/databaseUnavailable``.
+    public func enrolledFace() async throws -> EnrolledFace {
+        try await self.worker.enrolledFace(of: self.job)
+    }
+
+    /// Hands over the feature that an enrolment came to. Whether it becomes a template is decided in the transaction that
+    /// finishes the job; whatever else becomes of the job, the feature goes with it.
+    ///
+    /// - Parameter generation: What the decision was made by.
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/faceBusy`` if the face id has changed since, or another job is
+    ///   enrolling it.
+    public func hand(over feature: FaceFeature, generation: Int64) async throws {
+        try await self.worker.hand(over: feature, generation: generation, of: self.job)
+    }
+
     /// Stores the result of a stage.
     ///
     /// It is written with the next batch, in the order of the calls and before the job's own result. A crash before that

@@ -1,3 +1,4 @@
+import Analyzer
 import Callbacks
 import Foundation
 
@@ -7,10 +8,14 @@ struct Configuration: Sendable {
     var databaseURL: String
     /// Folder of the face models.
     var models: String
+    /// Folder of the model that reads print.
+    var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
+    /// What the operator chose for faces.
+    var faces: FaceModelFiles
     /// Files and folders with certificates of authorities that chips are held against.
     var trustAnchors: [String]
     /// The region whose jobs a worker takes.
@@ -29,6 +34,7 @@ struct Configuration: Sendable {
     ]
     static let commonOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
+        .value("text-models", "DIR", "folder of Tesseract's eng.traineddata [INSPECTD_TEXT_MODELS]"),
         .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]"),
     ]
 
@@ -40,8 +46,13 @@ struct Configuration: Sendable {
         }
         self.databaseURL = setting("database-url", "INSPECTD_DATABASE_URL", default: "")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
+        self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        self.faces = FaceModelFiles(
+            engine: arguments["face-engine"] ?? environment["INSPECTD_FACE_ENGINE"].flatMap { $0.isEmpty ? nil : $0 },
+            contour: arguments["face-contour"] ?? environment["INSPECTD_FACE_CONTOUR"].flatMap { $0.isEmpty ? nil : $0 }
+        )
         let anchors = arguments.all("csca")
         self.trustAnchors =
             anchors.isEmpty

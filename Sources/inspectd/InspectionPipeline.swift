@@ -20,15 +20,23 @@ struct InspectionPipeline: JobHandler {
             // `enqueue` validated the payload, so this is a schema newer than this worker: another one may know it.
             throw InspectError(.internalError, "the payload is of a newer version")
         }
+        // Before any picture is fetched: without a template there is nothing to do.
+        let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
+        if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
+            throw InspectError(.faceNotEnrolled)
+        }
         let parts = try await self.fetch(context.parts())
         let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
             self.onStage(job.reference(at: stage), duration)
             try await context.complete(stage, output: output)
         }
-        let document = try await self.runner.run(request, parts: parts, ledger: ledger) { blob in
+        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
             try await self.ask(about: blob, context)
         }
-        return ResultEnvelope.json(document)
+        if let template = outcome.template, let enrolled {
+            try await context.hand(over: template, generation: enrolled.generation)
+        }
+        return ResultEnvelope.json(outcome.document)
     }
 
     /// What the vendor's server says about a session, as the liveness stage's facts. Each access is recorded before it is made and after.

@@ -14,6 +14,8 @@ struct InspectionRunner: Sendable {
     let pool: AnalyzerPool
     /// Whether a rejection by an earlier capability keeps the later ones from running.
     var isGated = true
+    /// What was measured of the engine that the analyzers compare faces with.
+    var calibration = FaceCalibration.dlib
     /// Whether the result carries the faces' features.
     var withFeatures = false
     /// Whether the pictures are wanted, made small, beside the result.
@@ -37,6 +39,8 @@ struct InspectionRunner: Sendable {
         /// By part name; empty unless they were asked for.
         var previews: [String: Preview] = [:]
         var today: CalendarDate
+        /// What is to be kept under the request's face id.
+        var template: FaceFeature?
 
         /// The page for a reviewer.
         var report: String {
@@ -60,8 +64,10 @@ struct InspectionRunner: Sendable {
     }
 
     /// As ``run(_:parts:ledger:askVendor:)``, and keeps what the decision rests on.
+    ///
+    /// - Parameter enrolled: The templates of the face id that the request names.
     func inspect(
-        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(),
+        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(), enrolled: EnrolledFace? = nil,
         askVendor: @Sendable (Data) async throws -> Data = { _ in
             throw InspectError(.vendorNotConfigured)
         }
@@ -69,8 +75,13 @@ struct InspectionRunner: Sendable {
         guard InspectionDecider.implements(request.workflow) else {
             throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
         }
+        guard request.workflow.namesFace == (enrolled != nil) else {
+            throw InspectError(.workflowNotImplemented, "\(request.workflow.rawValue) without the queue")
+        }
         let today = CalendarDate(Date())
         var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
+        facts.enrolled = enrolled
+        facts.calibration = self.calibration
         var timings: [String: Double] = [:]
         let inputs = Self.imageParts(parts) + self.chipParts(parts)
         let session = parts.first { $0.kind == .sessionBlob }?.bytes
@@ -89,16 +100,19 @@ struct InspectionRunner: Sendable {
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
                 guard decider.needs(stage) else { continue }
-                var output = ledger.stored[stage]
+                // What was stored of a face has no feature.
+                var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
                 if stage == .liveness, let session {
                     output = try await Self.vendorStage(session, ledger, askVendor)
                 } else if output == nil {
                     let start = ContinuousClock.now
                     let reply = try await analyzer.perform(
-                        stage: stage.stageName, request: Data(), deadline: self.stageDeadline)
+                        stage: stage.stageName, request: Self.orders(stage, of: request.workflow),
+                        deadline: self.stageDeadline)
                     let duration = start.duration(to: .now)
                     timings[stage.stageName] = duration.milliseconds
-                    try await ledger.store(stage, reply, duration)
+                    try await ledger.store(
+                        stage, request.workflow.namesFace ? Self.withoutFeatures(reply, of: stage) : reply, duration)
                     output = reply
                 }
                 try facts.take(output ?? Data(), of: stage)
@@ -125,13 +139,29 @@ struct InspectionRunner: Sendable {
     ) -> Outcome {
         var timings = timings
         let start = ContinuousClock.now
-        var document = InspectionDecider(facts: facts, today: today, isGated: self.isGated).decide(
-            withFeatures: self.withFeatures)
+        let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
+        var document = decider.decide(withFeatures: self.withFeatures)
         timings["cpu"] = facts.cpuMs
         timings["decide"] = start.duration(to: .now).milliseconds
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
-        return Outcome(document: document, facts: facts, previews: previews, today: today)
+        return Outcome(
+            document: document, facts: facts, previews: previews, today: today, template: decider.template)
+    }
+
+    /// A stage's output as it is stored for a job whose features must go with it.
+    private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
+        guard stage == .face else { return output }
+        var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
+        for (name, picture) in facts.pictures {
+            for index in picture.faces.indices { facts.pictures[name]?.faces[index].feature = nil }
+        }
+        return ResultEnvelope.json(facts)
+    }
+
+    /// What the analyzer is told beside the stage: the print is read only where a capability makes use of it.
+    private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
+        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
     }
 
     /// The parts' pictures made small, by part name. This process never decodes one.

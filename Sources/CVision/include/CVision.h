@@ -7,4 +7,6 @@
 #include "cvision_track.h"
 #include "cvision_image.h"
 #include "cvision_mrz.h"
+#include "cvision_network.h"
+#include "cvision_text.h"
 #include "cvision_versions.h"

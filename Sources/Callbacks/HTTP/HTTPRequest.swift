@@ -41,6 +41,11 @@ struct HTTPRequest: Sendable {
     struct Transport: Sendable, Hashable {
         /// Public keys, one of which the server's certificate must have (RFC 7469 section 2.4): `sha256//` and base64.
         var pins: [String] = []
+        /// Certificate chain and private key in PEM for mutual TLS.
+        var clientCertificate: String?
+        var clientKey: String?
+        /// Whether HTTP/2 is offered in TLS's ALPN (RFC 9113 section 3.2).
+        var offersHTTP2 = false
     }
 
     /// Refuses what must not reach libcurl, which would accept CR and LF inside a header.
@@ -105,5 +110,25 @@ struct HTTPRequest: Sendable {
             true
         default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
+    }
+}
+
+extension HTTPRequest {
+    /// Host and port of a URL by libcurl's own parser, or `nil`. Numeric forms come out as four decimal numbers.
+    static func authority(of url: String) -> (host: String, port: String)? {
+        guard let parser = curl_url() else { return nil }
+        defer { curl_url_cleanup(parser) }
+        func part(_ part: CURLUPart) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            guard curl_url_get(parser, part, &text, UInt32(CURLU_DEFAULT_PORT)) == CURLUE_OK, let text else {
+                return nil
+            }
+            defer { curl_free(text) }
+            return String(cString: text)
+        }
+        guard curl_url_set(parser, CURLUPART_URL, url, 0) == CURLUE_OK, let host = part(CURLUPART_HOST),
+            let port = part(CURLUPART_PORT)
+        else { return nil }
+        return (host, port)
     }
 }

@@ -44,10 +44,12 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
     public var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with features.
     public var faces: [FaceFacts]
+    /// The print; `nil` where it was not read.
+    public var visualZone: VisualZoneFacts?
 
     public init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
-        barcodes: [BarcodeFacts], faces: [FaceFacts]
+        barcodes: [BarcodeFacts], faces: [FaceFacts], visualZone: VisualZoneFacts? = nil
     ) {
         self.image = image
         self.outline = outline
@@ -55,6 +57,7 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
         self.mrz = mrz
         self.barcodes = barcodes
         self.faces = faces
+        self.visualZone = visualZone
     }
 }
 

@@ -19,8 +19,7 @@ public struct InspectionDecider {
     /// Whether this version can run a workflow.
     public static func implements(_ workflow: Workflow) -> Bool {
         switch workflow {
-        case .id, .idIdentity, .similarity, .liveness: true
-        case .authentication, .enrollment: false
+        case .id, .idIdentity, .similarity, .liveness, .authentication, .enrollment: true
         }
     }
 
@@ -89,12 +88,25 @@ public struct InspectionDecider {
             outcomes.append(decision)
         }
 
+        if wanted.contains(.authentication) {
+            let (record, decision) = self.authentication(isOpen: self.isOpen(after: outcomes))
+            capabilities.authentication = [record]
+            outcomes.append(decision)
+        }
+        if wanted.contains(.enrollment) {
+            let (record, decision) = self.enrollment(isOpen: self.isOpen(after: outcomes))
+            capabilities.enrollment = [record]
+            outcomes.append(decision)
+        }
+
         let overall = Self.overall(outcomes)
         var seen: Set<RejectReason> = []
-        return ResultDocument(
+        var document = ResultDocument(
             decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
             rejectReasons: outcomes.flatMap(\.reasons).filter { seen.insert($0).inserted },
             faces: self.faceRecords(withFeatures: withFeatures), error: nil, engine: self.engine)
+        document.faceSdk = FaceSDKEvent(workflow: self.facts.request.workflow, capabilities)
+        return document
     }
 
     /// The whole is as bad as its worst capability, and passes only if every one that was asked for ran and passed: a

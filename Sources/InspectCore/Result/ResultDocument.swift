@@ -9,6 +9,8 @@ public struct ResultDocument: Codable, Sendable {
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.
     public var error: ErrorRecord?
     public var engine: EngineRecord
+    /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
+    public var faceSdk: FaceSDKEvent?
 
     public init(
         decision: Decision, capabilities: Capabilities, rejectReasons: [RejectReason], faces: [FaceRecord],
@@ -77,6 +79,8 @@ public struct Capabilities: Codable, Sendable {
     public var dataChecks: [CapabilityRecord<DataCheckData>]?
     public var similarity: [CapabilityRecord<SimilarityData>]?
     public var liveness: [CapabilityRecord<LivenessData>]?
+    public var authentication: [CapabilityRecord<AuthenticationData>]?
+    public var enrollment: [CapabilityRecord<EnrollmentData>]?
 
     public init() {}
 }
@@ -98,10 +102,13 @@ public struct UsabilityData: Codable, Sendable {
 public struct ImageCheckData: Codable, Sendable {
     public var assessed: [String]
     public var notAssessed: [String]
+    /// What a finding rests on; names of fields, never their values.
+    public var reason: String?
 
-    public init(assessed: [String], notAssessed: [String]) {
+    public init(assessed: [String], notAssessed: [String], reason: String? = nil) {
         self.assessed = assessed
         self.notAssessed = notAssessed
+        self.reason = reason
     }
 }
 

@@ -1,7 +1,7 @@
 import Chip
 import Foundation
 public import InspectCore
-import Vision
+public import Vision
 
 /// The engine of a real analyzer: the stages of an inspection over the parts of one job.
 ///
@@ -22,11 +22,13 @@ public final class StageEngine: AnalyzerEngine {
     ///   - models: The folder with the face models.
     ///   - textModels: The folder with Tesseract's `eng.traineddata`.
     ///   - anchors: Files with the certificates that chips are held against, unless a job brings its own.
+    ///   - faces: What the operator chose for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
     public init(
-        models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = []
+        models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
+        faces: FaceModels = FaceModels()
     ) throws(InspectError) {
-        self.faces = try FaceEngine(models: models)
+        self.faces = try FaceEngine(models: models, contour: faces.contour, network: faces.network)
         self.text = try TextReader(models: textModels)
         TrustStore.prepare()
         self.anchors = TrustStore(anchors)
@@ -51,7 +53,8 @@ public final class StageEngine: AnalyzerEngine {
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
         case .acquired:
             var facts = AcquisitionFacts(images: [:])
-            for part in parts where !ChipStage.isChipFile(part) {
+            // Of a capture's frames the first one: the others are decoded when they are measured.
+            for part in parts where !ChipStage.isChipFile(part) && facts.images[part.kind] == nil {
                 facts.images[part.kind] = try self.image(part).facts
             }
             facts.cpuMs = ProcessorClock.now - start
@@ -68,7 +71,9 @@ public final class StageEngine: AnalyzerEngine {
         case .face:
             var facts = FaceStageFacts(pictures: [:])
             for part in parts
-            where ![PartKind.front, .back].contains(PartKind(rawValue: part.kind)) && !ChipStage.isChipFile(part) {
+            where ![PartKind.front, .back, .frames].contains(PartKind(rawValue: part.kind))
+                && !ChipStage.isChipFile(part)
+            {
                 let image = try self.image(part)
                 let faces = try self.faces.faces(in: image, features: 1)
                 self.found[part.kind] = faces
@@ -85,6 +90,8 @@ public final class StageEngine: AnalyzerEngine {
                 if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
                 }
+                let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.feature(of: part, image) : nil
+                facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)
             }
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
@@ -98,7 +105,9 @@ public final class StageEngine: AnalyzerEngine {
 
     private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
         var previews: [String: Preview] = [:]
-        for part in parts where !ChipStage.isChipFile(part) { previews[part.kind] = try self.image(part).preview() }
+        for part in parts where !ChipStage.isChipFile(part) && previews[part.kind] == nil {
+            previews[part.kind] = try self.image(part).preview()
+        }
         previews[PartKind.dg2.rawValue] = ChipStage.preview(parts)
         return try Self.encode(previews)
     }
@@ -118,6 +127,12 @@ public final class StageEngine: AnalyzerEngine {
         let expected = VisualExpectation(sides: [side] + others, today: today)
         facts.sides[part.kind]?.visualZone = try VisualZoneStage.facts(
             self.image(part), side: side, expected: expected, today: today, reader: self.text)
+    }
+
+    /// The feature of the largest face of a picture that was looked at before, or is now.
+    private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceFeature? {
+        if let feature = self.found[part.kind]?.first?.feature { return feature }
+        return try self.faces.faces(in: image, features: 1).first?.feature
     }
 
     public func endJob() {

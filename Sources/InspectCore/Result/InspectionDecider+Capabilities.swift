@@ -117,21 +117,4 @@ extension InspectionDecider {
         }
         return (records, decisions)
     }
-
-    /// What the selfie tells about a living person.
-    func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
-        let parts = [PartKind.face.rawValue]
-        guard isOpen, let selfie = self.selfie else {
-            let decision = CapabilityDecision.preconditionNotFulfilled
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
-        }
-        let passive = self.facts.liveness?.passive
-        let decision = LivenessRules.decide(faces: selfie.faces, passive: passive)
-        let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
-        let data = LivenessData(
-            method: "passive", assurance: LivenessRules.assurance, scores: passive?.cues ?? [:],
-            reason: faults.isEmpty
-                ? "one picture proves no living person; only a challenge can" : faults.joined(separator: ", "))
-        return (CapabilityRecord(parts: parts, decision: Decision(decision), data: data), decision)
-    }
 }

@@ -18,6 +18,10 @@ public struct MRZDecoder: Sendable {
     /// Log-odds of a document code that the format does not have, once for its character and once for the layout: a code
     /// tells formats apart, so it must not be read into a part of another one.
     private static let foreignCode: Double = -3
+    /// Log-odds of a state or nationality that Doc 9303-3 §5 does not list: about 1 in 50 of what is printed.
+    private static let unknownState: Double = -3.9
+    /// Log-odds of six digits that are no date: specimens exist, about 1 in 50.
+    private static let impossibleDate: Double = -3.9
     /// Log-odds of a single letter among the fillers after a name.
     private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
@@ -46,6 +50,8 @@ public struct MRZDecoder: Sendable {
     private struct Candidate {
         var text: [[UInt8]]
         var score: Double
+        /// For each cell and character the probability given the cell's alphabet.
+        var posteriors: [[[Double]]] = []
     }
 
     private struct Choice {
@@ -65,6 +71,7 @@ public struct MRZDecoder: Sendable {
         }
         var text = format.lineLengths.map { [UInt8](repeating: MRZText.filler, count: $0) }
         var choices: [Choice] = []
+        var posteriors = format.lineLengths.map { [[Double]](repeating: [], count: $0) }
         var seen = 0.0
         var clarity = 0.0
         for (line, cells) in lattice.lines.enumerated() {
@@ -81,6 +88,11 @@ public struct MRZDecoder: Sendable {
                                 + (alphabet.allows(byte) ? 0 : penalty)
                         )
                 }.sorted { $0.log > $1.log }
+                let weights = zip(MRZText.alphabet, probabilities).map { byte, probability in
+                    Double(probability) * (alphabet.allows(byte) ? 1 : exp(penalty))
+                }
+                let sum = weights.reduce(0, +)
+                posteriors[line][cell] = weights.map { $0 / max(sum, 1e-12) }
                 text[line][cell] = weighed[0].byte
                 seen += weighed[0].log
                 clarity += log(Double(max(top, 1e-6)))
@@ -93,10 +105,36 @@ public struct MRZDecoder: Sendable {
         self.dropStrayLetters(&text, in: layout.name, lattice: lattice)
         let fits = self.codeFits(text, layout: layout, format: format)
         let score = seen + (fits ? 0 : Self.foreignCode)
-        let best = self.repaired(Candidate(text: text, score: score), choices: choices, layout: layout)
+        var plain = Candidate(text: text, score: score, posteriors: posteriors)
+        for span in [layout.state, layout.nationality].compactMap({ $0 }) {
+            self.settleState(&plain, span: span, choices: choices)
+        }
+        let best = self.repaired(plain, choices: choices, layout: layout)
         // Neither the code of this format nor its check digits: other text, or a zone of which a part is missing.
         let checks = MRZChecks.evaluate(best.text, layout: layout)
         return fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) ? best : nil
+    }
+
+    /// Prefers a code that states bear to one that nobody does, where the reader hesitates over one or two of its letters.
+    private func settleState(_ candidate: inout Candidate, span: MRZSpan, choices: [Choice]) {
+        func isKnown(_ text: [[UInt8]]) -> Bool {
+            IssuingState.isKnown(MRZText.words(text[span.line][span.range]))
+        }
+        guard !isKnown(candidate.text) else { return }
+        let near = choices.filter { $0.line == span.line && span.range.contains($0.cell) }
+        var best: (cost: Double, text: [[UInt8]])?
+        for (index, first) in near.enumerated() {
+            for second in [nil] + near[(index + 1)...].map(Optional.some) {
+                guard second?.cell != first.cell else { continue }
+                var text = candidate.text
+                text[first.line][first.cell] = first.byte
+                if let second { text[second.line][second.cell] = second.byte }
+                let cost = first.cost + (second?.cost ?? 0)
+                if cost > best?.cost ?? Self.unknownState, isKnown(text) { best = (cost, text) }
+            }
+        }
+        candidate.score += best?.cost ?? Self.unknownState
+        if let best { candidate.text = best.text }
     }
 
     /// `<<K<<` after the end of a name is a filler that was smeared, if the reader can see one there at all.
@@ -137,7 +175,7 @@ public struct MRZDecoder: Sendable {
                 guard before == plain.text[choice.line][choice.cell] else { continue }
                 text[choice.line][choice.cell] = choice.byte
                 let score = base + cost + choice.cost + self.checkScore(text, layout: layout)
-                if score > best.score { best = Candidate(text: text, score: score) }
+                if score > best.score { best = Candidate(text: text, score: score, posteriors: plain.posteriors) }
                 if depth < 3 { attempt(index + 1, cost + choice.cost, depth + 1) }
                 text[choice.line][choice.cell] = before
             }
@@ -148,6 +186,14 @@ public struct MRZDecoder: Sendable {
 
     private func checkScore(_ text: [[UInt8]], layout: MRZLayout) -> Double {
         let results = MRZChecks.evaluate(text, layout: layout)
+        let impossible = [layout.birth, layout.expiry].compactMap { $0 }.filter { span in
+            !MRZDate.isPlausible(text[span.line][span.range])
+        }
+        let dates = Double(impossible.count) * Self.impossibleDate
+        return dates + self.checkScore(results)
+    }
+
+    private func checkScore(_ results: [MRZCheckKey: Bool]) -> Double {
         let failed = results.filter { !$0.value && $0.key != .composite }.count
         guard results[.composite] == false else { return Double(failed) * Self.failedCheck }
         return Double(failed) * Self.failedCheck + (failed == 0 ? Self.failedCheck : Self.failedComposite)
@@ -172,16 +218,19 @@ public struct MRZDecoder: Sendable {
     ) -> MRZDecoding {
         var corrections = 0
         var confidences: [[Double]] = []
+        var posteriors: [[Double]] = []
         for (line, cells) in lattice.lines.enumerated() {
             confidences.append([])
+            posteriors.append([])
             for (cell, probabilities) in cells.enumerated() {
                 let chosen = MRZText.alphabet.firstIndex(of: candidate.text[line][cell]) ?? 0
                 confidences[line].append(Double(probabilities[chosen]))
+                posteriors[line].append(candidate.posteriors[line][cell][chosen])
                 corrections += probabilities[chosen] < (probabilities.max() ?? 0) ? 1 : 0
             }
         }
         return MRZDecoding(
             format: format, lines: candidate.text.map { MRZText.string($0) }, confidences: confidences,
-            corrections: corrections, lattice: index)
+            posteriors: posteriors, corrections: corrections, lattice: index)
     }
 }

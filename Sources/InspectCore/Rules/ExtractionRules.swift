@@ -58,6 +58,10 @@ public struct ExtractionRules {
             data.mrz = ExtractionData.MRZRecord(
                 format: zone.value.format.rawValue, lines: zone.value.lines, checks: zone.value.checksByName,
                 part: zone.part)
+            data.mrz?.uncertain =
+                facts.documents?.sides[zone.part]?.mrz.map {
+                    MRZCertainty(zone.value, reading: $0).uncertain.map(\.rawValue)
+                } ?? []
         }
         // The barcode that holds a card's data is worth more than a stock label beside it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first

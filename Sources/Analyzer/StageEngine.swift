@@ -93,7 +93,9 @@ public final class StageEngine: AnalyzerEngine {
     private func document(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
         var clock = StepClock()
         let outline = try clock.step("outline") { () throws(InspectError) in try DocumentAnalyzer.outline(image) }
-        let zone = try clock.step("mrz") { () throws(InspectError) in try self.mrz.read(image, outline: outline) }
+        let (zone, isIllegible) = try clock.step("mrz") { () throws(InspectError) in
+            try self.mrz.read(image, outline: outline)
+        }
         let barcodes = try clock.step("barcode") { () throws(InspectError) in
             try BarcodeReader.read(image, outline: outline)
         }
@@ -111,6 +113,7 @@ public final class StageEngine: AnalyzerEngine {
         var facts = DocumentFacts(
             image: image.facts, outline: outline, quality: quality, mrz: zone, barcodes: barcodes, faces: faces)
         facts.stepsMs = clock.steps
+        facts.hasIllegibleZone = isIllegible
         return facts
     }
 

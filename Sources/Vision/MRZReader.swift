@@ -12,14 +12,16 @@ public struct MRZReader: Sendable {
     /// Reads the zone that `image` shows.
     ///
     /// - Parameter outline: The document's outline, if one was found: the zone is looked for inside it first.
-    /// - Returns: `nil` when there is none, or none that is legible.
+    /// - Returns: No reading when there is no zone, or none that is legible; `isIllegible` tells which.
     /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
-    public func read(_ image: DecodedImage, outline: OutlineFacts? = nil) throws(InspectError) -> MRZReading? {
+    public func read(
+        _ image: DecodedImage, outline: OutlineFacts? = nil
+    ) throws(InspectError) -> (reading: MRZReading?, isIllegible: Bool) {
         // About 20 KB each, so not on the stack of a thread that may have little of it.
         let zones = UnsafeMutableBufferPointer<cv_mrz_zone>.allocate(capacity: CV_MRZ_MAX_ZONES)
         defer { zones.deallocate() }
         zones.initialize(repeating: cv_mrz_zone())
-        guard let base = zones.baseAddress else { return nil }
+        guard let base = zones.baseAddress else { return (nil, false) }
         var count: Int32 = 0
         try callVision { error in
             guard let outline else {
@@ -29,7 +31,12 @@ public struct MRZReader: Sendable {
             return cv_mrz_read(image.pointer, &native, base, Int32(zones.count), &count, &error)
         }
         let found = zones.prefix(Int(count))
-        guard let decoding = self.decoder.decode(found.map { MRZLattice($0) }) else { return nil }
+        let decoding: MRZDecoding
+        switch self.decoder.outcome(found.map { MRZLattice($0) }) {
+        case .zone(let zone): decoding = zone
+        case .illegible: return (nil, true)
+        case .none: return (nil, false)
+        }
         let zone = zones[decoding.lattice]
         var reading = MRZReading(
             lines: decoding.lines, confidences: decoding.confidences,
@@ -38,7 +45,7 @@ public struct MRZReader: Sendable {
             turn: zone.turn,
             centres: zone.usedLines.map { Segment(start: Point($0.start), end: Point($0.end)) })
         reading.posteriors = decoding.posteriors
-        return reading
+        return (reading, false)
     }
 }
 

@@ -9,7 +9,7 @@ import Testing
 struct MRZReaderTests {
     private func read(_ name: String) async throws -> MRZReading? {
         let bytes = try await TestInputs.specimen(name)
-        return try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)) }
+        return try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).reading }
     }
 
     private func truth(_ name: String) async throws -> [String] {
@@ -37,7 +37,7 @@ struct MRZReaderTests {
     func theZoneIsReadHoweverItIsTurned(name: String, withoutEXIF: Bool, turn: Double) async throws {
         var bytes = try await TestInputs.specimen(name)
         if withoutEXIF { bytes = Self.withoutEXIF(bytes) }
-        let reading = try #require(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)) })
+        let reading = try #require(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).reading })
         #expect(reading.lines == (try await self.truth(name)))
         #expect(abs(abs(reading.turn) - turn) < 15)
     }

@@ -44,6 +44,9 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
     public var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with features.
     public var faces: [FaceFacts]
+    /// Whether there is a machine-readable zone of which a part cannot be read, under glare for example; `nil` in facts that
+    /// were stored before this was kept.
+    public var hasIllegibleZone: Bool?
     /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not taken.
     public var stepsMs: [String: Double]?
 

@@ -39,7 +39,9 @@ public struct ExtractionRules {
         }
 
         self.confidences = Dictionary(
-            uniqueKeysWithValues: sides.compactMap { side in side.facts.mrz.map { (side.part, $0.confidences) } })
+            uniqueKeysWithValues: sides.compactMap { side in
+                side.facts.mrz.map { (side.part, $0.posteriors ?? $0.confidences) }
+            })
         let chipFacts = facts.documents?.chip
         let chipZone = chipFacts?.mrzLines.flatMap { MRZDocument(lines: $0, today: today) }
         let chip = chipFacts.map { ChipRules($0.authentication, zone: chipZone) }
@@ -73,9 +75,11 @@ public struct ExtractionRules {
         if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, zone: chipZone, rules: chip) }
         if self.zones.isEmpty && self.cards.isEmpty && chipZone == nil {
             data.reason =
-                barcodes.isEmpty
-                ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
-                : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
+                sides.contains { $0.facts.hasIllegibleZone == true }
+                ? "MRZ_NOT_LEGIBLE: a part of the machine-readable zone cannot be read"
+                : barcodes.isEmpty
+                    ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
+                    : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
         }
         self.data = data
     }

@@ -26,8 +26,9 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2"])],
             cxxSettings: visionFlags,
             linkerSettings: [
-                "opencv_core", "opencv_imgproc", "opencv_calib3d", "dlib", "blas", "lapack", "ZXing", "jpeg", "png",
-                "webp", "openjp2", "crypto", "m",
+                "opencv_core", "opencv_imgproc", "opencv_calib3d", "opencv_dnn", "dlib", "blas", "lapack", "ZXing",
+                "jpeg",
+                "png", "webp", "openjp2", "tesseract", "crypto", "m",
             ].map { .linkedLibrary($0) }
         ),
         .target(name: "InspectCore", swiftSettings: strict),
@@ -38,7 +39,7 @@ let package = Package(
             name: "Callbacks", dependencies: ["CCurl", "COpenSSL", "InspectCore", "Postgres"], swiftSettings: strict),
         .target(name: "Chip", dependencies: ["COpenSSL", "InspectCore"], swiftSettings: strict),
         .target(name: "Analyzer", dependencies: ["Chip", "CSystem", "InspectCore", "Vision"], swiftSettings: strict),
-        .target(name: "Gateway", dependencies: ["CMicroHTTPD"], swiftSettings: strict),
+        .target(name: "Gateway", dependencies: ["CMicroHTTPD", "COpenSSL", "InspectCore"], swiftSettings: strict),
         .executableTarget(
             name: "inspectd",
             dependencies: ["Analyzer", "Callbacks", "Gateway", "InspectCore", "JobQueue", "Postgres", "Vision"],
@@ -57,7 +58,7 @@ let package = Package(
         .testTarget(name: "AnalyzerTests", dependencies: ["Analyzer", "CSystem", "InspectCore", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway"]),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore"]),
         .testTarget(name: "EndToEndTests", dependencies: ["inspectd", "faulty-analyzer", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6],

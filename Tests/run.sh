@@ -78,6 +78,9 @@ count() {
     LC_ALL=C grep -aE "^[^ ]+ Test .* $1 after " "$scratch/tests.log" | LC_ALL=C grep -avcE '^[^ ]+ Test (run|case) ' || true
 }
 
+# All tests of a target at once would make each other late; most of them wait most of the time.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
+
 # One target after another: tests that kill workers or wait for deadlines do not take the processor from those of another
 # target, and a crash ends one target's tests only. Those of the whole service also take turns among themselves.
 total=0

@@ -18,6 +18,9 @@ one JSON line for each, and misbehaves on request:
     /truncated               200 with a Content-Length of 100, ten bytes, end of connection
     /slow?seconds=S          200 after S seconds
     /image?file=NAME         GET: a file of --files
+    /token?lifetime=S        an OAuth 2.0 token endpoint for the client of --oauth-client (ID:SECRET, form-encoded, or the
+                             ID alone with a client certificate); &fail=N: 500 for the first N requests; &slow=S: after S s
+    /bearer                  200 with a token of /token, else 401; &once=1: each token serves one request only
 
 Only the standard library. Ends on SIGTERM, on SIGINT, and when the process that started it has ended.
 """
@@ -75,6 +78,10 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.seen = {}
         self.connections = 0
+        self.client = None
+        self.tokens = set()
+        self.tokens_issued = 0
+        self.token_requests = 0
 
     def record(self, line):
         with self.lock:
@@ -120,6 +127,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(413)
         body = self.rfile.read(length)
         url = urllib.parse.urlsplit(self.path)
+        if url.path == "/token":
+            return self.issue(body.decode("ascii", "replace"), dict(urllib.parse.parse_qsl(url.query)))
         webhook_id = self.headers.get("webhook-id") or ""
         timestamp = self.headers.get("webhook-timestamp") or ""
         signature = self.headers.get("webhook-signature") or ""
@@ -143,6 +152,47 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.respond(urllib.parse.urlsplit(self.path), 1)
 
+    def issue(self, body, query):
+        """An access token by client credentials (RFC 6749 section 4.4)."""
+        form = dict(urllib.parse.parse_qsl(body))
+        given = self.headers.get("authorization") or ""
+        certificate = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+        if given.startswith("Basic "):
+            # Both halves are form-encoded before they are joined (RFC 6749 section 2.3.1).
+            halves = base64.b64decode(given[6:]).decode().split(":", 1)
+            client = ":".join(urllib.parse.unquote_plus(half) for half in halves)
+        elif certificate and form.get("client_id"):
+            client = form["client_id"]
+        else:
+            client = form.get("client_id", "") + ":" + form.get("client_secret", "")
+        with self.server.lock:
+            self.server.token_requests += 1
+            number = self.server.token_requests
+        self.server.record({
+            "receivedAt": time.time(), "webhookId": "", "timestamp": "", "timestampOk": False, "signatures": 0,
+            "verified": False, "path": self.path, "body": body, "attempt": number, "connection": self.connection_number,
+            "headers": {name.lower(): value for name, value in self.headers.items() if name.lower() != "authorization"},
+        })
+        time.sleep(float(query.get("slow", "0")))
+        if number <= int(query.get("fail", "0")):
+            return self.answer(500)
+        if client != self.server.client or form.get("grant_type") != "client_credentials":
+            return self.answer(401, b'{"error":"invalid_client"}', {"Content-Type": "application/json"})
+        with self.server.lock:
+            self.server.tokens_issued += 1
+            token = f"token-{self.server.tokens_issued}"
+            self.server.tokens.add(token)
+        answer = {"access_token": token, "token_type": "bearer", "expires_in": int(query.get("lifetime", "3600"))}
+        self.answer(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+
+    def has_token(self, once):
+        given = (self.headers.get("authorization") or "").removeprefix("Bearer ")
+        with self.server.lock:
+            is_known = given in self.server.tokens
+            if once:
+                self.server.tokens.discard(given)
+        return is_known
+
     def respond(self, url, attempt):
         query = dict(urllib.parse.parse_qsl(url.query))
         name = url.path.strip("/").split("/")[0]
@@ -157,6 +207,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(500 if attempt <= int(query.get("fail", "1")) else 200)
         elif name == "redirect":
             self.answer(307, headers={"Location": "/ok"})
+        elif name == "bearer":
+            self.answer(200 if self.has_token("once" in query) else 401)
         elif name == "slow":
             time.sleep(float(query.get("seconds", "1")))
             self.answer(200)
@@ -236,6 +288,8 @@ def main():
     parser.add_argument("--files", help="the folder that /image serves")
     parser.add_argument("--tls-certificate", help="PEM; with it the receiver speaks HTTPS")
     parser.add_argument("--tls-key", help="PEM")
+    parser.add_argument("--tls-client-authority", help="PEM; clients must show a certificate of this authority")
+    parser.add_argument("--oauth-client", help="ID:SECRET, or ID alone, which /token accepts")
     parser.add_argument("--tls-maximum", choices=["1.1", "1.2", "1.3"], help="the newest TLS version offered")
     arguments = parser.parse_args()
 
@@ -243,9 +297,13 @@ def main():
     log = open(arguments.log, "a", encoding="utf-8") if arguments.log else sys.stdout
     keys = [key_of(secret) for secret in arguments.secret]
     server = Receiver((arguments.host, arguments.port), keys, log, arguments.files)
+    server.client = arguments.oauth_client
     if arguments.tls_certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(arguments.tls_certificate, arguments.tls_key)
+        if arguments.tls_client_authority:
+            context.load_verify_locations(arguments.tls_client_authority)
+            context.verify_mode = ssl.CERT_REQUIRED
         if arguments.tls_maximum:
             context.maximum_version = ssl.TLSVersion["TLSv" + arguments.tls_maximum.replace(".", "_")]
             if arguments.tls_maximum == "1.1":

@@ -17,14 +17,19 @@ packages=(
     # The health port.
     libmicrohttpd-dev
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.
-    libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-imgproc-dev libzxing-dev
+    libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-dnn-dev libopencv-imgproc-dev
+    libzxing-dev
     libopenblas-serial-dev libopenblas0-serial
+    # Reading print; the model is the English one, whose letters are Latin's.
+    libtesseract-dev tesseract-ocr-eng
     # Image formats.
     libjpeg-dev libopenjp2-7-dev libpng-dev libwebp-dev
     # Rendering the specimens, receiving callbacks, fetching the models.
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, a client of another make.
     libfaketime pgbouncer python3-psycopg2
+    # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
+    nodejs php-cli
     # The scripts themselves: runuser and setsid, ps.
     curl procps util-linux
 )

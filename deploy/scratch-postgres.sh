@@ -77,7 +77,7 @@ start)
         cat >>"$home/data/postgresql.conf" <<TEXT
 listen_addresses = ''
 unix_socket_directories = '$home'
-max_connections = 200
+max_connections = 1000
 shared_buffers = 256MB
 max_wal_size = 4GB
 fsync = on

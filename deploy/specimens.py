@@ -12,6 +12,7 @@ import struct
 import sys
 import zlib
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -31,6 +32,7 @@ _FAULTS: dict[str, tuple[str, int, dict]] = {
     "black_white": ("BLACK_WHITE", 102, {"grey": True}),
     "photocopy": ("PHOTOCOPY", 102, {"warmth": 0.0}),
     "cut_off": ("PART_OF_DOCUMENT_MISSING", 2003, {"centre": (0.82, 0.52)}),
+    "cut_corner": ("DAMAGED_DOCUMENT", 2005, {"cut": (1, 0.12)}),
     "hidden": ("PART_OF_DOCUMENT_HIDDEN", 2004, {"thumb": (0.30, 0.80)}),
 }
 
@@ -96,6 +98,13 @@ class Catalogue:
         data, truth = self._photo("td3", self.holder, shot, salt, photocopy=name == "photocopy")
         return data, truth | {"kind": "derived_quality", "quality_labels": [label], "reject_code": code}
 
+    def _altered(self, salt: int, **printed) -> tuple[bytes, dict]:
+        """A passport whose print was changed after its zone was made."""
+        page = card.passport(replace(self.holder, **printed), self.face, self.seed, zone=self.holder)
+        data, quad = camera.photograph(page, self._pose(salt, "cloth"), self.seed * 1009 + salt)
+        return data, {"kind": "altered", "mrz_lines": self.holder.td3(), "document_quad": quad,
+                      "altered_fields": sorted(printed)}
+
     def _nothing(self, data: bytes) -> tuple[bytes, dict]:
         return data, {"kind": "negative", "quality_labels": ["NOT_A_DOCUMENT"], "reject_code": 201}
 
@@ -127,6 +136,9 @@ class Catalogue:
 
         for salt, name in enumerate(_FAULTS, start=20):
             yield Specimen(f"{name}.jpg", lambda name=name, salt=salt: self._faulty(name, salt))
+        yield Specimen("altered_number.jpg", lambda: self._altered(40, number="L898702C3"))
+        yield Specimen("altered_name.jpg", lambda: self._altered(41, surname="Petrovic"))
+        yield Specimen("altered_birth.jpg", lambda: self._altered(42, birth=date(1984, 8, 13)))
         yield Specimen("landscape.jpg", lambda: self._nothing(camera.landscape(self.seed)))
         yield Specimen("bare_desk.jpg", lambda: self._nothing(camera.bare_desk(self.seed)))
 

@@ -1,7 +1,7 @@
 import Chip
 import Foundation
 public import InspectCore
-import Vision
+public import Vision
 
 /// The engine of a real analyzer: the stages of an inspection over the parts of one job.
 ///
@@ -10,6 +10,7 @@ import Vision
 public final class StageEngine: AnalyzerEngine {
     private let faces: FaceEngine
     private let mrz = MRZReader()
+    private let text: TextReader
     private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
     /// Faces of pictures of persons, so that liveness does not look for them again.
@@ -17,16 +18,34 @@ public final class StageEngine: AnalyzerEngine {
 
     /// Loads the models; takes about a second, once, in the warm parent.
     ///
-    /// - Parameter anchors: Files with the certificates that chips are held against, unless a job brings its own.
+    /// - Parameters:
+    ///   - models: The folder with the face models.
+    ///   - textModels: The folder with Tesseract's `eng.traineddata`.
+    ///   - anchors: Files with the certificates that chips are held against, unless a job brings its own.
+    ///   - faces: What the operator chose for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
-    public init(models: String, anchors: [[UInt8]] = []) throws(InspectError) {
-        self.faces = try FaceEngine(models: models)
+    public init(
+        models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
+        faces: FaceModels = FaceModels()
+    ) throws(InspectError) {
+        self.faces = try FaceEngine(models: models, contour: faces.contour, network: faces.network)
+        self.text = try TextReader(models: textModels)
         TrustStore.prepare()
         self.anchors = TrustStore(anchors)
         // Libraries set themselves up at first use, and an analyzer can open no file for that: so the first use is here.
         // What they allocate is then shared by every process, too.
-        _ = try self.document(DecodedImage.testCard(width: 720, height: 480))
+        let card = try DecodedImage.testCard(width: 720, height: 480)
+        _ = try self.document(card)
+        let (width, height) = (Double(card.facts.width), Double(card.facts.height))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        let page = try TextPage(card, corners: frame, ignoring: [])
+        for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
     }
+
+    /// Where Debian's tesseract-ocr-eng keeps its model.
+    public static let textModels = "/usr/share/tesseract-ocr/5/tessdata"
 
     public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         let start = ProcessorClock.now
@@ -34,7 +53,8 @@ public final class StageEngine: AnalyzerEngine {
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
         case .acquired:
             var facts = AcquisitionFacts(images: [:])
-            for part in parts where !ChipStage.isChipFile(part) {
+            // Of a capture's frames the first one: the others are decoded when they are measured.
+            for part in parts where !ChipStage.isChipFile(part) && facts.images[part.kind] == nil {
                 facts.images[part.kind] = try self.image(part).facts
             }
             facts.cpuMs = ProcessorClock.now - start
@@ -44,13 +64,16 @@ public final class StageEngine: AnalyzerEngine {
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
                 facts.sides[part.kind] = try self.document(self.image(part))
             }
+            if request.elementsEqual(Self.withPrint) { try self.readPrint(parts, &facts) }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
         case .face:
             var facts = FaceStageFacts(pictures: [:])
             for part in parts
-            where ![PartKind.front, .back].contains(PartKind(rawValue: part.kind)) && !ChipStage.isChipFile(part) {
+            where ![PartKind.front, .back, .frames].contains(PartKind(rawValue: part.kind))
+                && !ChipStage.isChipFile(part)
+            {
                 let image = try self.image(part)
                 let faces = try self.faces.faces(in: image, features: 1)
                 self.found[part.kind] = faces
@@ -67,6 +90,8 @@ public final class StageEngine: AnalyzerEngine {
                 if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
                 }
+                let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.feature(of: part, image) : nil
+                facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)
             }
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
@@ -80,9 +105,38 @@ public final class StageEngine: AnalyzerEngine {
 
     private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
         var previews: [String: Preview] = [:]
-        for part in parts where !ChipStage.isChipFile(part) { previews[part.kind] = try self.image(part).preview() }
+        for part in parts where !ChipStage.isChipFile(part) && previews[part.kind] == nil {
+            previews[part.kind] = try self.image(part).preview()
+        }
         previews[PartKind.dg2.rawValue] = ChipStage.preview(parts)
         return try Self.encode(previews)
+    }
+
+    /// Request of the document stage that asks for the visual zone, too.
+    public static let withPrint = Array("print".utf8)
+
+    /// Reads the print of the front; of the back only where no front was given, since it is the front that says who the
+    /// holder is.
+    private func readPrint(_ parts: [PartView], _ facts: inout DocumentStageFacts) throws(InspectError) {
+        let sides = parts.filter { facts.sides[$0.kind] != nil }
+        guard let part = sides.first(where: { $0.kind == PartKind.front.rawValue }) ?? sides.first,
+            let side = facts.sides[part.kind]
+        else { return }
+        let others = facts.sides.filter { $0.key != part.kind }.map(\.value)
+        let today = CalendarDate(Date())
+        let expected = VisualExpectation(sides: [side] + others, today: today)
+        var clock = StepClock()
+        facts.sides[part.kind]?.visualZone = try clock.step("print") { () throws(InspectError) in
+            try VisualZoneStage.facts(
+                self.image(part), side: side, expected: expected, today: today, reader: self.text)
+        }
+        facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
+    }
+
+    /// The feature of the largest face of a picture that was looked at before, or is now.
+    private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceFeature? {
+        if let feature = self.found[part.kind]?.first?.feature { return feature }
+        return try self.faces.faces(in: image, features: 1).first?.feature
     }
 
     public func endJob() {

@@ -17,6 +17,14 @@ cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, 
 /// Maps points of `rectify`'s result (without margin) back to the image.
 cv::Matx33d from_rectified(const cv_point corners[4], cv::Size size);
 
+/// 95th percentile of max−min over the channels of a flat document, after the tint that its paper has (the lamp's, or the
+/// paper's own) was taken out: what is left in a grey copy under any lamp is noise.
+double balanced_chroma(const cv::Mat &bgr);
+
+/// How much the tip of a document's corner looks like the table behind it, 0 (not at all) to 1 (the same), the worst of four
+/// corners; -1 where the table is too like the document to tell. `view` shows the document with `margin` pixels around it.
+double missing_corner(const cv::Mat &view, cv::Size document, int margin);
+
 /// The quad's mean width and height in pixels.
 cv::Size2d quad_size(const cv_point corners[4]);
 

@@ -266,6 +266,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         cv::meanStdDev(reference_gray, mean, deviation);
         quality->brightness = mean[0];
         quality->contrast = deviation[0];
+        quality->balanced_chroma = balanced_chroma(reference);
         quality->chroma = percentile(spread_of(reference), {}, 0.95);
         const cv::Mat low = darkest_channel(reference), strokes = find_strokes(low);
         quality->print_share = static_cast<double>(cv::countNonZero(strokes)) / static_cast<double>(strokes.total());
@@ -282,6 +283,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
                                  static_cast<double>(small_gray.total());
         quality->background_chroma = -1;
         quality->occlusion = -1;
+        quality->missing_corner = -1;
         if (outline != nullptr) {
             cv::Mat outside(small.size(), CV_8U, cv::Scalar(255));
             std::vector<cv::Point> polygon;
@@ -294,7 +296,10 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             cv::Mat around;
             const double around_scale = std::min(1.0, 500.0 / std::max(view.cols, view.rows));
             cv::resize(view, around, {}, around_scale, around_scale, cv::INTER_AREA);
-            quality->occlusion = occlusion(around, static_cast<int>(margin * around_scale));
+            const int around_margin = static_cast<int>(margin * around_scale);
+            quality->occlusion = occlusion(around, around_margin);
+            const cv::Size flat(around.cols - 2 * around_margin, around.rows - 2 * around_margin);
+            quality->missing_corner = missing_corner(around, flat, around_margin);
         }
 
         // The largest upright rectangle that is surely inside: the middle half of the sorted corner coordinates.

@@ -70,7 +70,7 @@ FaceLandmarker::FaceLandmarker(const std::vector<char> &model) : parts(std::make
 
 FaceLandmarker::~FaceLandmarker() = default;
 
-Landmarks FaceLandmarker::locate(const cv::Mat &gray, const cv::Rect2d &box) const {
+std::vector<cv::Point2d> FaceLandmarker::points(const cv::Mat &gray, const cv::Rect2d &box) const {
     // The predictor looks at most one box around the box: copying no more keeps a 12-megapixel picture cheap.
     const cv::Rect2d around(box.x - box.width, box.y - box.height, 3 * box.width, 3 * box.height);
     const cv::Rect region = cv::Rect(around) & cv::Rect(0, 0, gray.cols, gray.rows);
@@ -83,11 +83,18 @@ Landmarks FaceLandmarker::locate(const cv::Mat &gray, const cv::Rect2d &box) con
     const cv::Rect2d local((box.x - region.x) * scale, (box.y - region.y) * scale, box.width * scale,
                            box.height * scale);
     const dlib::full_object_detection shape = this->parts->predictor(pixels, rounded(local));
-    Landmarks points;
-    for (size_t i = 0; i < points.size(); ++i) {
-        const dlib::point part = shape.part(dlib_index[i]);
-        points[i] = cv::Point2d(part.x(), part.y()) / scale + cv::Point2d(region.x, region.y);
+    std::vector<cv::Point2d> points;
+    for (unsigned long i = 0; i < shape.num_parts(); ++i) {
+        points.push_back(cv::Point2d(shape.part(i).x(), shape.part(i).y()) / scale + cv::Point2d(region.x, region.y));
     }
+    return points;
+}
+
+Landmarks FaceLandmarker::locate(const cv::Mat &gray, const cv::Rect2d &box) const {
+    const std::vector<cv::Point2d> found = this->points(gray, box);
+    Landmarks points;
+    if (found.size() != points.size()) return {};
+    for (size_t i = 0; i < points.size(); ++i) points[i] = found[dlib_index[i]];
     return points;
 }
 

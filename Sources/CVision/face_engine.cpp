@@ -1,6 +1,7 @@
 // The face engine behind the C boundary: loads the models and decides at which sizes and rotations to look.
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <opencv2/imgproc.hpp>
 
 #include "face_models.hpp"
@@ -14,6 +15,8 @@ struct cv_face_engine {
     cvision::FaceDetector detector;
     cvision::FaceLandmarker landmarker;
     cvision::FaceEmbedder embedder;
+    /// Null unless the operator named the model of 68 points.
+    std::unique_ptr<cvision::FaceLandmarker> contour;
 };
 
 namespace {
@@ -128,6 +131,7 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
         face.landmarks[i] = {point.x, point.y};
     }
     cvision::measure_face(image, face);
+    if (engine.contour) cvision::measure_contour(engine.contour->points(upright, box.rect), upright.size(), face);
     return face;
 }
 
@@ -196,12 +200,13 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
                     rect.height / reduction};
         faces.push_back(described(engine, image, upright, box, turns));
     }
+    if (!faces.empty()) cvision::measure_background(image, faces.front());
     return faces;
 }
 
 }  // namespace
 
-cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error) {
+cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error) {
     return cvision::guard(error, [&] {
         // An analyzer is one thread. OpenCV would start a pool at the first large picture, and a pool does not survive a fork.
         cv::setNumThreads(1);
@@ -210,6 +215,9 @@ cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_
                 cvision::FaceDetector(),
                 cvision::FaceLandmarker(cvision::read_model(folder, cvision::landmark_model)),
                 cvision::FaceEmbedder(cvision::read_model(folder, cvision::descriptor_model)),
+                contour == nullptr ? nullptr
+                                   : std::make_unique<cvision::FaceLandmarker>(cvision::read_model(
+                                         contour, cvision::contour_model.name, cvision::contour_model.sha256)),
             };
             return CV_OK;
         } catch (const cvision::ModelUnavailable &reason) {
@@ -262,3 +270,6 @@ cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const 
         return CV_OK;
     });
 }
+
+cvision::FaceDetector &cvision::detector_of(cv_face_engine &engine) { return engine.detector; }
+const cvision::FaceLandmarker &cvision::landmarker_of(const cv_face_engine &engine) { return engine.landmarker; }

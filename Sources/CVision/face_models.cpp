@@ -9,8 +9,11 @@ namespace cvision {
 
 namespace {
 
-// The larger model has 22 MB; a file beyond this is no model and need not be read to know it.
-constexpr std::streamoff size_limit = 64 << 20;
+// dlib's larger model has 22 MB, networks of an operator's own up to 250 MB; a file beyond this is no model and need not be
+// read to know it.
+constexpr std::streamoff size_limit = 512 << 20;
+
+}  // namespace
 
 std::string sha256_hex(const std::vector<char> &bytes) {
     unsigned char digest[EVP_MAX_MD_SIZE];
@@ -25,19 +28,20 @@ std::string sha256_hex(const std::vector<char> &bytes) {
     return hex;
 }
 
-}  // namespace
-
-std::vector<char> read_model(const std::string &folder, const FaceModel &model) {
-    const std::string name = model.name;
-    std::ifstream file(folder + "/" + name, std::ios::binary | std::ios::ate);
+std::vector<char> read_model(const std::string &path, const std::string &name, const std::string &sha256) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) throw ModelUnavailable{name + " is missing or not readable"};
     const std::streamoff size = file.tellg();
     if (size <= 0 || size > size_limit) throw ModelUnavailable{name + " is not the model that was calibrated"};
     std::vector<char> bytes(static_cast<size_t>(size));
     file.seekg(0);
     if (!file.read(bytes.data(), size)) throw ModelUnavailable{name + " cannot be read"};
-    if (sha256_hex(bytes) != model.sha256) throw ModelUnavailable{name + " is not the model that was calibrated"};
+    if (sha256_hex(bytes) != sha256) throw ModelUnavailable{name + " is not the model that was calibrated"};
     return bytes;
+}
+
+std::vector<char> read_model(const std::string &folder, const FaceModel &model) {
+    return read_model(folder + "/" + model.name, model.name, model.sha256);
 }
 
 }  // namespace cvision

@@ -32,13 +32,15 @@ private:
     std::unique_ptr<Parts> parts;
 };
 
-/// Regression-tree shape predictor of five points (dlib).
+/// Regression-tree shape predictor of five points or 68 (dlib).
 class FaceLandmarker {
 public:
     explicit FaceLandmarker(const std::vector<char> &model);
     ~FaceLandmarker();
-    /// The points of the face in `box`, in the order of cv_face.
+    /// The five points of the face in `box`, in the order of cv_face.
     Landmarks locate(const cv::Mat &gray, const cv::Rect2d &box) const;
+    /// Every point of the model, in its own order.
+    std::vector<cv::Point2d> points(const cv::Mat &gray, const cv::Rect2d &box) const;
 
 private:
     struct Parts;
@@ -65,6 +67,16 @@ private:
     struct Parts;
     std::unique_ptr<Parts> parts;
 };
+
+/// Fills what the 68 points of the upright picture of `size` tell of eyes, mouth and pose.
+void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_face &face);
+
+/// Fills what the surroundings of `face` tell.
+void measure_background(const cv_image &image, cv_face &face);
+
+/// What following a face over frames takes of an engine.
+FaceDetector &detector_of(cv_face_engine &engine);
+const FaceLandmarker &landmarker_of(const cv_face_engine &engine);
 
 /// Fills every measure of `face` that follows from its landmarks and the pixels.
 void measure_face(const cv_image &image, cv_face &face);

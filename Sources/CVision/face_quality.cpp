@@ -100,6 +100,7 @@ void measure_geometry(cv::Size picture, cv_face &face) {
     const std::vector<cv::Point2f> frame = {{0, 0}, {w, 0}, {w, h}, {0, h}};
     std::vector<cv::Point2f> common;
     const double inside = cv::intersectConvexConvex(head, frame, common);
+    face.background_gradient = -1;
     face.visible = inside / ((head_above + head_below) * 2 * head_half_width * distance * distance);
 }
 
@@ -150,6 +151,42 @@ void measure_face(const cv_image &image, cv_face &face) {
     cv::Mat distance;
     cv::magnitude(planes[1], planes[2], distance);
     face.chroma = cv::mean(distance, mask)[0];
+
+    // How far both cheeks together lie from a in 5…25 and b in 5…35 (OFIQ, natural colour).
+    const cv::Scalar left = cv::mean(lab(left_cheek)), right = cv::mean(lab(right_cheek));
+    const double a = (left[1] + right[1]) / 2, b = (left[2] + right[2]) / 2;
+    face.colour_distance = std::hypot(a - std::clamp(a, 5.0, 25.0), b - std::clamp(b, 5.0, 35.0));
+}
+
+void measure_background(const cv_image &image, cv_face &face) {
+    // An ellipse around head and hair and everything below the chin are left out: five points show neither hair nor shoulders.
+    constexpr double side = 320;
+    const double scale = side / std::max(image.gray.cols, image.gray.rows);
+    cv::Mat small, across, down, gradient;
+    cv::resize(image.gray, small, {}, scale, scale, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    cv::Sobel(small, across, CV_32F, 1, 0);
+    cv::Sobel(small, down, CV_32F, 0, 1);
+    cv::magnitude(across, down, gradient);
+    const Landmarks points = landmarks_of(face);
+    const cv::Point2d middle = (points[0] + points[1] + points[2] + points[3]) / 4;
+    const cv::Point2d along = (points[2] + points[3] - points[0] - points[1]) / 2;
+    const double distance = cv::norm(along);
+    const cv::Point2d below(-along.y, along.x);
+    cv::Mat mask(small.size(), CV_8UC1, cv::Scalar(255));
+    const cv::Point2d centre = (middle + below * 0.1) * scale;
+    // A face larger than the picture leaves nothing; drawing further out than this would only cost time.
+    const auto axis = [&](double length) { return static_cast<int>(std::min(length * distance * scale, 4 * side)); };
+    const double angle = std::atan2(along.y, along.x) * 180 / CV_PI;
+    cv::ellipse(mask, cv::Point(centre), cv::Size(axis(1.8), axis(2.3)), angle, 0, 360, 0, cv::FILLED);
+    for (int y = 0; y < mask.rows; ++y) {
+        for (int x = 0; x < mask.cols; ++x) {
+            const cv::Point2d from = cv::Point2d(x, y) / scale - middle;
+            if (from.dot(below) > 1.4 * distance * distance) mask.at<unsigned char>(y, x) = 0;
+        }
+    }
+    // A quarter of a Sobel answer is the step from pixel to pixel. Too little around the head says nothing.
+    const bool enough = cv::countNonZero(mask) > 0.03 * static_cast<double>(mask.total());
+    face.background_gradient = enough ? cv::mean(gradient, mask)[0] / 4 : -1;
 }
 
 }  // namespace cvision

@@ -64,7 +64,8 @@ public final class PartFetcher: Sendable {
         case .requestInvalid, .egressRefused: InspectError(.partURLInvalid, error.description)
         case .responseTooLarge: InspectError(.partTooLarge, error.detail)
         case .cancelled: CancellationError()
-        case .nameNotResolved, .connectionFailed, .tlsFailed, .timedOut, .responseBroken, .localFault:
+        case .nameNotResolved, .resolverSilent, .connectionFailed, .tlsFailed, .certificateInvalid, .pinMismatch,
+            .timedOut, .responseBroken, .localFault, .authorizationFailed, .clientInvalid:
             InspectError(.partUnreachable, error.description)
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import Glibc
 public import InspectCore
 
 /// A job that this worker may work on until its lease ends.
@@ -56,12 +57,21 @@ extension ClaimedJob {
         var decision: Decision
     }
 
+    private var namesReview: Bool {
+        let word: StaticString = #""review""#
+        return self.payload.withUnsafeBytes { payload in
+            let length = word.utf8CodeUnitCount
+            guard let start = payload.baseAddress, payload.count >= length else { return false }
+            return (0...(payload.count - length)).contains { memcmp(start + $0, word.utf8Start, length) == 0 }
+        }
+    }
+
     /// Whether a result must wait for a person: what the payload demands, and what was decided.
     ///
     /// The database names a review only in payloads of jobs that may need one, so for all others this is one look for a
     /// word in a short text.
     func waitsForReview(with output: Data) -> Bool {
-        guard self.payload.range(of: Data(#""review""#.utf8)) != nil,
+        guard self.namesReview,
             let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review,
             let decision = try? JSONDecoder().decode(Outcome.self, from: output).decision.type
         else { return false }

@@ -41,7 +41,7 @@ public actor JobClient {
     public func enqueue(many payloads: [Data]) async throws -> [String] {
         let texts = try payloads.map { try Self.text(of: $0) }
         return try await self.translating { connection in
-            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.textArray(texts)])
+            try await connection.query("SELECT * FROM insp.enqueue_many($1)", [.jsonbs(texts)])
                 .map { try $0.string(0) }
         }
     }
@@ -66,12 +66,30 @@ public actor JobClient {
         }
     }
 
+    /// Deletes a face id with its templates and ends its jobs.
+    ///
+    /// - Returns: How many templates and jobs, and when, as JSON.
+    public func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
+        try await self.translating { connection in
+            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)])[0].data(0)
+        }
+    }
+
+    /// What is enrolled under a face id, without the features, as JSON.
+    public func templates(of faceID: String, partner: String) async throws -> Data {
+        try await self.translating { connection in
+            try await connection.query(
+                "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2) t",
+                [.text(partner), .text(faceID)])[0].data(0)
+        }
+    }
+
     public func close() async {
         await self.connection.close()
     }
 
     /// `jsonb` cannot hold U+0000, and libpq would cut a text at a zero byte.
-    private static func text(of payload: Data) throws -> String {
+    static func text(of payload: Data) throws -> String {
         guard !payload.contains(0), let text = String(data: payload, encoding: .utf8) else {
             throw InspectError(.payloadInvalid, "not UTF-8, or a zero byte")
         }
@@ -86,6 +104,11 @@ public actor JobClient {
         } catch let error as PostgresError {
             throw Self.translate(error)
         }
+    }
+
+    /// The SQLSTATE of an error that is none of ours.
+    public static func sqlState(of error: any Error) -> String? {
+        (error as? PostgresError).map { $0.sqlState ?? $0.code.rawValue }
     }
 
     /// The error of ours that a refusal of the database stands for.

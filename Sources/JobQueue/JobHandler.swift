@@ -37,6 +37,24 @@ public final class JobContext: Sendable {
         try await self.worker.parts(of: self.job)
     }
 
+    /// Reads the templates of the face id that the job names, all of one moment.
+    ///
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/faceIDInvalid`` if it names none, or
+    ///   ``ErrorCode/databaseUnavailable``.
+    public func enrolledFace() async throws -> EnrolledFace {
+        try await self.worker.enrolledFace(of: self.job)
+    }
+
+    /// Hands over the feature that an enrolment came to. Whether it becomes a template is decided in the transaction that
+    /// finishes the job; whatever else becomes of the job, the feature goes with it.
+    ///
+    /// - Parameter generation: What the decision was made by.
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/faceBusy`` if the face id has changed since, or another job is
+    ///   enrolling it.
+    public func hand(over feature: FaceFeature, generation: Int64) async throws {
+        try await self.worker.hand(over: feature, generation: generation, of: self.job)
+    }
+
     /// Stores the result of a stage.
     ///
     /// It is written with the next batch, in the order of the calls and before the job's own result. A crash before that
@@ -49,5 +67,24 @@ public final class JobContext: Sendable {
     public func complete(_ stage: JobStatus, output: Data) async throws {
         precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
         try self.worker.store(stage, output, of: self.job)
+    }
+
+    /// Notes that the job's session is about to be sent to a vendor's server.
+    ///
+    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may have sent
+    ///   it: a session can be used once.
+    public func beginSession() async throws {
+        guard try await self.worker.beginSession(of: self.job) else {
+            throw InspectError(.vendorOutcomeUnknown, "an earlier attempt ended while it was under way")
+        }
+    }
+
+    /// Notes what came of the session that was sent.
+    ///
+    /// - Parameters:
+    ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.
+    ///   - output: The liveness stage's result as JSON; stored at once, since the session cannot be used again.
+    public func endSession(outcome: String, status: Int?, output: Data? = nil) async throws {
+        try await self.worker.endSession(of: self.job, outcome: outcome, status: status, output: output)
     }
 }

@@ -4,7 +4,7 @@ internal import Postgres
 extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its lock does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions, purge }
+        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions, faces, purge }
 
         var kind: Kind
         let statement: PostgresStatement
@@ -45,6 +45,7 @@ extension JobWorker {
             Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "insp.expire()"),
             Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "insp.sweep()"),
             Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "insp.ensure_partitions()"),
+            Duty(.faces, lock: 0x696e_7370_0000_0017, every: 60, "insp.face_purge()"),
             // Last: it is what can wait, and what may take a while.
             Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "insp.purge()"),
         ]
@@ -110,7 +111,7 @@ extension JobWorker {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .partitions, .purge: break
+        case .rescue, .orphans, .partitions, .faces, .purge: break
         }
     }
 }

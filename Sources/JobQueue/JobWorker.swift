@@ -158,19 +158,53 @@ public final class JobWorker: Sendable {
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {
-        let statement = QueueStatements.parts(of: job)
+        try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: job), for: job))
+    }
+
+    func enrolledFace(of job: ClaimedJob) async throws -> EnrolledFace {
+        let rows = try await self.reading(QueueStatements.face(of: job), for: job)
+        guard let face = try QueueStatements.face(from: rows) else { throw InspectError(.faceIDInvalid) }
+        return face
+    }
+
+    func hand(over feature: FaceFeature, generation: Int64, of job: ClaimedJob) async throws {
+        _ = try await self.reading(QueueStatements.stage(feature, generation: generation, of: job), for: job)
+    }
+
+    /// One statement for a leased job, on the connection beside those that claim and write.
+    private func reading(_ statement: PostgresStatement, for job: ClaimedJob) async throws -> [PostgresRow] {
         do {
-            let rows = try await self.auxiliary.retrying(for: 20) { connection in
+            return try await self.auxiliary.retrying(for: 20) { connection in
                 try await connection.query(statement.sql, statement.parameters)
             }
-            return try QueueStatements.parts(from: rows)
         } catch let error as PostgresError {
-            // Raised by insp.parts.
+            // Raised where the lease does not hold.
             if error.sqlState == "IN100" {
                 self.drop { $0.id == job.id && $0.fence == job.fence }
                 throw LeaseLost()
             }
+            if let code = error.sqlState.flatMap(ErrorCode.init(sqlState:)) { throw InspectError(code) }
             throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
+        }
+    }
+
+    /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
+    func beginSession(of job: ClaimedJob) async throws -> Bool {
+        let statement = QueueStatements.beginSession(of: job)
+        let rows = try await self.auxiliary.retrying(for: 20) { connection in
+            try await connection.query(statement.sql, statement.parameters)
+        }
+        guard let answer = try rows[0].optionalBool(0) else {
+            self.drop { $0.id == job.id && $0.fence == job.fence }
+            throw LeaseLost()
+        }
+        return answer
+    }
+
+    func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {
+        let statement = QueueStatements.endSession(of: job, outcome: outcome, status: status, output: output)
+        _ = try await self.auxiliary.retrying(for: 20) { connection in
+            try await connection.query(statement.sql, statement.parameters)
         }
     }
 }

@@ -47,8 +47,34 @@ enum QueueStatements {
             ])
     }
 
+    static func beginSession(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT insp.session_begin($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    static func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT insp.session_end($1, $2, $3, $4, $5)",
+            [
+                .int(job.id), .int(job.fence), .text(outcome), status.map { .int(Int64($0)) } ?? .null,
+                output.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null,
+            ])
+    }
+
     static func parts(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.parts($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    static func face(of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
+    }
+
+    static func stage(_ feature: FaceFeature, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT insp.face_stage($1, $2, $3, $4, $5, $6)",
+            [
+                .int(job.id), .int(job.fence), .int(generation), .text(feature.engine), .text(feature.modelSHA256),
+                .text(feature.hex),
+            ])
     }
 
     // MARK: Writes
@@ -86,7 +112,7 @@ enum QueueStatements {
                 (
                     PostgresStatement(
                         "SELECT * FROM insp.settle($1, $2, $3, $4, $5, $6, $7)",
-                        [self.jobs(finishes), self.fences(finishes), .textArray(outputs)] + steps), finishes
+                        [self.jobs(finishes), self.fences(finishes), .texts(outputs)] + steps), finishes
                 ))
         }
         if !held.isEmpty {
@@ -98,7 +124,7 @@ enum QueueStatements {
                 (
                     PostgresStatement(
                         "SELECT * FROM insp.hold_for_review($1, $2, $3, $4, $5, $6, $7)",
-                        [self.jobs(held), self.fences(held), .textArray(outputs)] + steps), held
+                        [self.jobs(held), self.fences(held), .texts(outputs)] + steps), held
                 ))
         }
         var givenUp: [QueueWrite] = []
@@ -124,8 +150,8 @@ enum QueueStatements {
                     PostgresStatement(
                         "SELECT * FROM insp.give_up($1, $2, $3, $4, $5)",
                         [
-                            self.jobs(givenUp), self.fences(givenUp), .textArray(giveUps.map(\.code.rawValue)),
-                            .textArray(giveUps.map { $0.detail.replacing("\0", with: "") }),
+                            self.jobs(givenUp), self.fences(givenUp), .texts(giveUps.map(\.code.rawValue)),
+                            .texts(giveUps.map { $0.detail.replacing("\0", with: "") }),
                             self.booleans(giveUps.map(\.code.isCrash)),
                         ]), givenUp
                 ))
@@ -137,7 +163,7 @@ enum QueueStatements {
                         "SELECT * FROM insp.retry_later($1, $2, $3, $4, $5)",
                         [
                             self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after)),
-                            .textArray(retries.map(\.error.code.rawValue)),
+                            .texts(retries.map(\.error.code.rawValue)),
                             self.booleans(retries.map(\.error.code.isCrash)),
                         ]), retried
                 ))
@@ -161,11 +187,11 @@ enum QueueStatements {
             statuses.append(Int64(status.rawValue))
             outputs.append(output)
         }
-        return [self.jobs(writes), self.fences(writes), .intArray(statuses), .textArray(outputs)]
+        return [self.jobs(writes), self.fences(writes), .intArray(statuses), .texts(outputs)]
     }
 
-    private static func jobs(_ writes: [QueueWrite]) -> PostgresValue { .intArray(writes.map(\.job.id)) }
-    private static func fences(_ writes: [QueueWrite]) -> PostgresValue { .intArray(writes.map(\.job.fence)) }
+    private static func jobs(_ writes: [QueueWrite]) -> PostgresValue { .bigints(writes.map(\.job.id)) }
+    private static func fences(_ writes: [QueueWrite]) -> PostgresValue { .bigints(writes.map(\.job.fence)) }
 
     /// An array of booleans; its type follows from the function that takes it.
     private static func booleans(_ values: [Bool]) -> PostgresValue {
@@ -227,6 +253,19 @@ enum QueueStatements {
             steps[status] = try JSONSerialization.data(withJSONObject: value, options: [.fragmentsAllowed])
         }
         return steps
+    }
+
+    /// - Returns: `nil` if the job names no face id.
+    static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {
+        guard let first = rows.first else { return nil }
+        return EnrolledFace(
+            generation: try first.int("generation"),
+            templates: try rows.compactMap { row in
+                guard let hex = try row.optionalString("feature") else { return nil }
+                return FaceFeature(
+                    engine: try row.string("engine"), modelSHA256: try row.string("model_sha256"), hex: hex)
+            },
+            isToBeReplaced: try first.string("mode") == "replace")
     }
 
     static func parts(from rows: [PostgresRow]) throws -> [JobPart] {

@@ -61,6 +61,10 @@ public struct PostgresRow: Sendable {
         return Date(timeIntervalSince1970: 946_684_800 + Double(Self.integer(value)) / 1_000_000)
     }
 
+    public func optionalBool(_ column: some PostgresColumn) throws(PostgresError) -> Bool? {
+        try self.isNull(column) ? nil : self.bool(column)
+    }
+
     public func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
         guard let value = try self.bytes(column) else { return nil }
         guard [20, 21, 23, 26].contains(self.type(column)) else { throw self.mismatch(column, "not a whole number") }

@@ -14,6 +14,12 @@ public enum PostgresValue: Sendable, Equatable {
     case doubleArray([Double])
     case textArray([String?])
     case bytesArray([Data?])
+    /// `bigint[]`, sent in binary: cheaper for the server than ``intArray(_:)``, but the parameter must be of this very type.
+    case bigints([Int64])
+    /// `text[]`, sent in binary: what holds many quotes is neither escaped nor unescaped.
+    case texts([String?])
+    /// `jsonb[]`, sent in binary.
+    case jsonbs([String?])
 
     /// An optional text: `nil` is NULL.
     public static func optional(_ text: String?) -> PostgresValue { text.map { PostgresValue.text($0) } ?? .null }
@@ -47,7 +53,7 @@ extension PostgresValue {
 
     /// Appends the value as libpq takes it, ending with a zero unless it is binary.
     ///
-    /// Arrays travel as text: their elements' type follows from the statement, which in binary would have to be named.
+    /// Arrays travel as text, where their elements' type follows from the statement; in binary it has to be named.
     ///
     /// - Returns: `nil` for NULL.
     /// - Throws: ``PostgresError/Code/invalidParameter`` for U+0000, which PostgreSQL's text cannot hold and which would
@@ -78,6 +84,15 @@ extension PostgresValue {
                 guard let data else { return buffer.append(contentsOf: "NULL".utf8) }
                 Self.appendHex(data, to: &buffer)
             }
+        case .bigints(let values):
+            BinaryArray.append(values, to: &buffer)
+            isBinary = true
+        case .texts(let values):
+            try BinaryArray.append(values, as: .text, to: &buffer)
+            isBinary = true
+        case .jsonbs(let values):
+            try BinaryArray.append(values, as: .jsonb, to: &buffer)
+            isBinary = true
         }
         let count = buffer.count - offset
         if !isBinary {

@@ -76,6 +76,7 @@ extension QualityFacts {
             chroma: quality.chroma, backgroundChroma: assessed(quality.background_chroma),
             documentWidth: quality.document_width, printShare: quality.print_share,
             midtoneShare: quality.midtone_share, moire: assessed(quality.moire),
-            occlusion: assessed(quality.occlusion))
+            occlusion: assessed(quality.occlusion), balancedChroma: quality.balanced_chroma,
+            missingCorner: assessed(quality.missing_corner))
     }
 }

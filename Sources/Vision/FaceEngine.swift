@@ -12,20 +12,40 @@ public final class FaceEngine {
     /// The faces of one picture that are described at most: a class photograph must not take minutes.
     static let capacity = 32
 
-    private let pointer: OpaquePointer
+    /// The native engine; valid as long as this object. Never leaves this target.
+    let pointer: OpaquePointer
+    /// The descriptor in place of dlib's.
+    private let descriptor: (any FaceDescriptor)?
+    /// The space that this engine's features live in.
+    public let name: String
     /// SHA-256 of the descriptor's model file, lower-case hex.
     public let modelSHA256: String
 
     /// Loads the models.
     ///
-    /// - Parameter models: The folder that `deploy/install-models.sh` fills.
-    /// - Throws: `MODEL_UNAVAILABLE` if a file is missing or is not the one that this version was calibrated with.
-    public init(models: String) throws(InspectError) {
+    /// - Parameters:
+    ///   - models: The folder that `deploy/install-models.sh` fills.
+    ///   - contour: The file of dlib's 68-point model, which tells eyes, mouth and pose; its training data forbids commercial
+    ///     use, so only an operator may name it.
+    ///   - network: A network in place of dlib's descriptor.
+    /// - Throws: `MODEL_UNAVAILABLE` if a file is missing or is not the one that was calibrated.
+    public init(
+        models: String, contour: String? = nil, network: FaceNetworkModel? = nil
+    ) throws(InspectError) {
         var engine: OpaquePointer?
-        try callVision { error in cv_face_engine_create(models, &engine, &error) }
+        try callVision { error in cv_face_engine_create(models, contour, &engine, &error) }
         guard let engine else { throw InspectError(.internalError, "loading returned no face engine") }
         self.pointer = engine
-        self.modelSHA256 = String(cString: cv_face_engine_model_sha256(engine))
+        if let network {
+            let descriptor = try FaceNetwork(network)
+            self.descriptor = descriptor
+            self.name = descriptor.name
+            self.modelSHA256 = descriptor.modelSHA256
+        } else {
+            self.descriptor = nil
+            self.name = Self.name
+            self.modelSHA256 = String(cString: cv_face_engine_model_sha256(engine))
+        }
     }
 
     deinit { cv_face_engine_free(self.pointer) }
@@ -46,6 +66,15 @@ public final class FaceEngine {
         // Turned back to the nearest quarter.
         let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
         let found = try self.detect(image, knownTurns: quarters ?? -1, on: document)
+        if let descriptor = self.descriptor {
+            var facts = found.map { FaceFacts($0, feature: nil) }
+            for index in facts.indices.prefix(max(0, features)) {
+                let values = try descriptor.describe(facts[index].landmarks, in: image)
+                facts[index].feature = FaceFeature(
+                    values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
+            }
+            return facts
+        }
         let described = found.prefix(max(0, features))
         var numbers = [Float](repeating: 0, count: described.count * FaceFeature.length)
         if !described.isEmpty {
@@ -76,6 +105,19 @@ public final class FaceEngine {
         var cues = cv_face_cues()
         try callVision { error in cv_face_liveness(image.pointer, &native, &cues, &error) }
         return LivenessFacts(cues)
+    }
+
+    /// The feature of a face whose points are known.
+    public func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceFeature? {
+        guard landmarks.count == Int(CV_FACE_LANDMARKS) else { return nil }
+        var native = cv_face()
+        withUnsafeMutableBytes(of: &native.landmarks) { bytes in
+            let points = bytes.bindMemory(to: cv_point.self)
+            for (index, point) in landmarks.enumerated() { points[index] = cv_point(point) }
+        }
+        var numbers = [Float](repeating: 0, count: FaceFeature.length)
+        try callVision { error in cv_face_features(self.pointer, image.pointer, &native, 1, &numbers, &error) }
+        return FaceFeature(values: numbers[...], modelSHA256: self.modelSHA256)
     }
 
     /// Where a document's faces are looked for, and how thoroughly.
@@ -133,7 +175,12 @@ extension FaceQuality {
             overExposed: face.over_exposed, underExposed: face.under_exposed,
             illuminationUniformity: face.illumination_uniformity, dynamicRange: face.dynamic_range,
             chroma: face.chroma, sharpness: face.sharpness, centreX: face.centre_x, eyeLineY: face.eye_line_y,
-            headWidth: face.head_width, visible: face.visible)
+            headWidth: face.head_width, visible: face.visible, colourDistance: face.colour_distance,
+            backgroundGradient: face.background_gradient >= 0 ? face.background_gradient : nil,
+            contour: face.has_contour
+                ? FaceContour(
+                    eyeOpening: face.eye_opening, eyeAspect: face.eye_aspect, mouthOpening: face.mouth_opening,
+                    smileWidth: face.smile_width, pitch: face.pitch, yaw: face.yaw, length: face.face_length) : nil)
     }
 }
 

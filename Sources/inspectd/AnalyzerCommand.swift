@@ -13,11 +13,15 @@ enum AnalyzerCommand {
         if words.first == self.usability {
             AnalyzerServer.run { () throws(InspectError) in try UsabilityEngine() }
         }
-        let models = words.first ?? ""
+        let folders = words.prefix(2)
+        guard let models = folders.first, let textModels = folders.last, folders.count == 2 else { exit(64) }
+        let others = words.dropFirst(2)
+        let faces = FaceModelFiles(words: others)
         AnalyzerServer.run { () throws(InspectError) in
             // Before the analyzers are forked: they may open no file.
-            let anchors = try TrustAnchorFiles.read(Array(words.dropFirst()))
-            return try StageEngine(models: models, anchors: anchors.map { [UInt8]($0) })
+            let anchors = try TrustAnchorFiles.read(others.filter { !FaceModelFiles.isWord($0) })
+            return try StageEngine(
+                models: models, textModels: textModels, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
         }
     }
 }
@@ -26,6 +30,12 @@ extension Configuration {
     static let analyzerOptions: [Arguments.Option] = [
         .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
         .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
+        .value(
+            "face-engine", "FILE",
+            "JSON that describes an ONNX network in place of dlib's descriptor [INSPECTD_FACE_ENGINE]"),
+        .value(
+            "face-contour", "FILE",
+            "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
     ]
     static let trustOptions: [Arguments.Option] = [
         .list(
@@ -42,7 +52,8 @@ extension Configuration {
         }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
-        configuration.arguments = [AnalyzerCommand.name, self.models] + self.trustAnchors
+        configuration.arguments =
+            [AnalyzerCommand.name, self.models, self.textModels] + self.faces.words + self.trustAnchors
         if let mebibytes = try arguments.integer("analyzer-memory", in: 64...65_536) {
             configuration.memoryLimit = UInt64(mebibytes) << 20
         }

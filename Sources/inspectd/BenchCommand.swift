@@ -7,9 +7,10 @@ extension Command {
     static let bench = Command(
         name: "bench",
         summary: "measures the product's own path and prints JSON lines: queue, callbacks",
-        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N]",
+        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE]",
         options: QueueBench.options + [
-            .value("count", "N", "callbacks: how many are delivered [20000]")
+            .value("count", "N", "callbacks: how many are delivered [20000]"),
+            .value("hung", "MODE", "callbacks: what one partner that hangs (tcp, tls, dns, drip) costs the others"),
         ] + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
@@ -18,7 +19,15 @@ extension Command {
             case "callbacks":
                 var benchmark = CallbackBenchmark(databaseURL: configuration.databaseURL)
                 benchmark.callbacks = try arguments.integer("count", in: 100...1_000_000) ?? benchmark.callbacks
-                Output.line(ResultEnvelope.json(try await benchmark.run()))
+                benchmark.hung = arguments["hung"]
+                if let mode = benchmark.hung {
+                    guard ["tcp", "tls", "dns", "drip"].contains(mode) else {
+                        throw UsageError("--hung takes tcp, tls, dns or drip, not \(mode)")
+                    }
+                    Output.line(ResultEnvelope.json(try await benchmark.runHung()))
+                } else {
+                    Output.line(ResultEnvelope.json(try await benchmark.run()))
+                }
             default: throw UsageError("bench measures queue or callbacks")
             }
         }

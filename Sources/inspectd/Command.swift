@@ -11,7 +11,7 @@ struct Command: Sendable {
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
-        .inspect, .compare, .enqueue, .status, .worker, .top, .migrate, .doctor, .bench,
+        .inspect, .compare, .enqueue, .face, .status, .worker, .gateway, .top, .migrate, .doctor, .bench, .verify,
     ]
 
     /// The text of `inspectd NAME --help`.

@@ -17,6 +17,7 @@ extension Command {
         run: { arguments in
             let configuration = try Configuration(arguments)
             let threshold = try Self.threshold(arguments)
+            let calibration = try configuration.faces.calibration()
             guard arguments["batch"] != nil || arguments.operands.count == 2 else {
                 throw UsageError("compare needs two files, or --batch")
             }
@@ -31,13 +32,15 @@ extension Command {
                             return ResultEnvelope.json(
                                 Answer(InspectError(.payloadInvalid, "the line is not a pair"), threshold: threshold))
                         }
-                        return ResultEnvelope.json(await Self.compare(pair, pool: pool, threshold: threshold).answer)
+                        return ResultEnvelope.json(
+                            await Self.compare(pair, pool: pool, threshold: threshold, calibration: calibration).answer)
                     }
                     return
                 }
                 let pair = Pair(a: arguments.operands[0], b: arguments.operands[1])
                 let (answer, report) = await Self.compare(
-                    pair, pool: pool, threshold: threshold, withReport: arguments.has("report"))
+                    pair, pool: pool, threshold: threshold, calibration: calibration,
+                    withReport: arguments.has("report"))
                 Output.line(ResultEnvelope.json(answer))
                 if let path = arguments["report"], let report { try ReportFile.write(report.html, to: path) }
                 if answer.error != nil { throw Failure() }
@@ -110,7 +113,7 @@ extension Command {
 
     /// One comparison, with a page for a reviewer where one is wanted.
     private static func compare(
-        _ pair: Pair, pool: AnalyzerPool, threshold: Double, withReport: Bool = false
+        _ pair: Pair, pool: AnalyzerPool, threshold: Double, calibration: FaceCalibration, withReport: Bool = false
     ) async -> (answer: Answer, report: ComparisonReport?) {
         do {
             let parts = [
@@ -124,7 +127,7 @@ extension Command {
                 return (reply, try await InspectionRunner.previews(session, deadline: .seconds(30)))
             }
             let facts = try JSONDecoder().decode(FaceStageFacts.self, from: reply)
-            let (answer, match) = try Self.answer(facts, threshold: threshold)
+            let (answer, match) = try Self.answer(facts, threshold: threshold, calibration: calibration)
             guard withReport else { return (answer, nil) }
             let engine = EngineRecord(
                 versions: ["inspectd": Version.current],
@@ -145,14 +148,16 @@ extension Command {
         }
     }
 
-    private static func answer(_ facts: FaceStageFacts, threshold: Double) throws -> (Answer, FaceMatch?) {
+    private static func answer(
+        _ facts: FaceStageFacts, threshold: Double, calibration: FaceCalibration
+    ) throws -> (Answer, FaceMatch?) {
         guard let first = facts.pictures["A"]?.faces.first?.feature else {
             return (Answer(reason: "NO_FACE_IN_A", threshold: threshold), nil)
         }
         guard let second = facts.pictures["B"]?.faces.first?.feature else {
             return (Answer(reason: "NO_FACE_IN_B", threshold: threshold), nil)
         }
-        let match = try FaceMatch.compare(first, second, threshold: threshold)
+        let match = try FaceMatch.compare(first, second, threshold: threshold, calibration: calibration)
         return (Answer(match), match)
     }
 }

@@ -1,3 +1,5 @@
+import Analyzer
+import Callbacks
 import Foundation
 
 /// Settings from the environment, each with a flag that overrides it. The only place that reads the environment.
@@ -6,16 +8,22 @@ struct Configuration: Sendable {
     var databaseURL: String
     /// Folder of the face models.
     var models: String
+    /// Folder of the model that reads print.
+    var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
+    /// What the operator chose for faces.
+    var faces: FaceModelFiles
     /// Files and folders with certificates of authorities that chips are held against.
     var trustAnchors: [String]
     /// The region whose jobs a worker takes.
     var region: String?
     /// Where a worker answers probes and scrapes; `nil`: nowhere.
     var health: String?
+    /// The liveness vendor's server whose sessions are asked about; from the environment alone, as its key is a secret.
+    var vendor: VendorServer?
     /// `TERM`: what kind of terminal this is.
     var terminal: String?
     var log: Log
@@ -26,6 +34,7 @@ struct Configuration: Sendable {
     ]
     static let commonOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
+        .value("text-models", "DIR", "folder of Tesseract's eng.traineddata [INSPECTD_TEXT_MODELS]"),
         .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]"),
     ]
 
@@ -37,14 +46,29 @@ struct Configuration: Sendable {
         }
         self.databaseURL = setting("database-url", "INSPECTD_DATABASE_URL", default: "")
         self.models = setting("models", "INSPECTD_MODELS", default: "/usr/local/share/inspectd/models")
+        self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        self.faces = FaceModelFiles(
+            engine: arguments["face-engine"] ?? environment["INSPECTD_FACE_ENGINE"].flatMap { $0.isEmpty ? nil : $0 },
+            contour: arguments["face-contour"] ?? environment["INSPECTD_FACE_CONTOUR"].flatMap { $0.isEmpty ? nil : $0 }
+        )
         let anchors = arguments.all("csca")
         self.trustAnchors =
             anchors.isEmpty
             ? (environment["INSPECTD_CSCA"] ?? "").split(separator: ":").map(String.init) : anchors + arguments.operands
         self.region = environment["INSPECTD_REGION"]
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
+        self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in
+            url.isEmpty
+                ? nil
+                : VendorServer(
+                    url: url, deviceKey: environment["INSPECTD_VENDOR_KEY"],
+                    pins: (environment["INSPECTD_VENDOR_PINS"] ?? "").split(separator: ",").map(String.init),
+                    certificateAuthorities: environment["INSPECTD_VENDOR_CA"],
+                    allowsPrivate: environment["INSPECTD_VENDOR_PRIVATE"] == "yes",
+                    timeout: environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30)
+        }
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {

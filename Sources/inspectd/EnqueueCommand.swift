@@ -16,7 +16,12 @@ extension Command {
             .value("dg1", "FILE", "chip data group 1"),
             .value("dg2", "FILE", "chip data group 2"),
             .value("sod", "FILE", "chip document security object"),
-            .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
+            .value(
+                "workflow", "W",
+                "id, id_identity, similarity, liveness, enrollment or authentication; by default what the files allow"),
+            .value("face-id", "ID", "the face that is enrolled or authenticated, by the partner's own name for it"),
+            .value("threshold", "S", "similarity from which faces match, 0.5 to 0.999"),
+            .flag("replace", "an enrolment takes the place of what is enrolled, instead of adding to it"),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .list("country", "CODE", "accepted issuing country, ISO 3166-1 alpha-3; may be repeated"),
             .list("type", "TYPE", "accepted document type: PASSPORT, VISA, DRIVING_LICENSE, ID_CARD; may be repeated"),
@@ -78,8 +83,14 @@ extension Command {
             "format": "documentFormat", "customer-reference": "customerInternalReference",
             "user-reference": "userReference", "reporting-criteria": "reportingCriteria",
             "callback-url": "callbackUrl", "idempotency-key": "idempotencyKey", "lane": "lane", "region": "region",
+            "face-id": "faceId",
         ]
         for (option, key) in texts { payload[key] = arguments[option] }
+        if let text = arguments["threshold"] {
+            guard let value = Double(text), value.isFinite else { throw UsageError("--threshold takes a number") }
+            payload["threshold"] = value
+        }
+        if arguments.has("replace") { payload["enrollmentMode"] = "replace" }
         if !arguments.all("country").isEmpty { payload["countries"] = arguments.all("country") }
         if !arguments.all("type").isEmpty { payload["documentTypes"] = arguments.all("type") }
         return try JSONSerialization.data(withJSONObject: payload)

@@ -63,6 +63,7 @@ enum Events {
             ]
             fields["status"] = attempt.status.map { .integer(Int64($0)) }
             fields["error"] = attempt.error.map { .string($0) }
+            fields["code"] = attempt.code.map { .string($0.rawValue) }
             fields["job"] = attempt.job.map { .string($0) }
             fields.merge(Self.fields(of: attempt.trace)) { $1 }
             if attempt.outcome == .delivered {
@@ -73,6 +74,13 @@ enum Events {
         case .databaseUnavailable(let reason):
             log.error("database unavailable", ["connection": "callback", "error": .string(reason)])
         case .databaseRestored: log.info("database restored", ["connection": "callback"])
+        case .endpointChanged(let endpoint, let kind):
+            let fields: [String: Log.Value] = ["endpoint": .integer(endpoint), "kind": .string(kind)]
+            if kind == "recovered" {
+                log.info("endpoint recovered", fields)
+            } else {
+                log.error("endpoint fails", fields)
+            }
         }
     }
 

@@ -15,6 +15,10 @@ extension Command {
             .value("back", "FILE", "back of a two-sided document"),
             .value("face", "FILE", "picture of the person"),
             .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
+            .value(
+                "challenge", "FILE",
+                "what the frames answer, as insp.challenge_issue returned it, with frameTimes (ms); nothing is consumed"
+            ),
             .value("dg1", "FILE", "chip data group 1, the machine-readable zone"),
             .value("dg2", "FILE", "chip data group 2, the portrait"),
             .value("sod", "FILE", "chip document security object, which vouches for both"),
@@ -51,7 +55,8 @@ extension Command {
                 }
                 let request = BatchRequest(
                     front: arguments["front"], back: arguments["back"], face: arguments["face"],
-                    frames: arguments["frames"], dg1: arguments["dg1"], dg2: arguments["dg2"], sod: arguments["sod"])
+                    frames: arguments["frames"], challenge: arguments["challenge"], dg1: arguments["dg1"],
+                    dg2: arguments["dg2"], sod: arguments["sod"])
                 let (result, report, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
                 Output.line(result)
                 if let path = arguments["report"] { try ReportFile.write(report, to: path) }
@@ -67,6 +72,7 @@ extension Command {
         var back: String?
         var face: String?
         var frames: String?
+        var challenge: String?
         var dg1: String?
         var dg2: String?
         var sod: String?
@@ -103,7 +109,9 @@ extension Command {
             runner.withPreviews = arguments.has("report")
             runner.trustAnchors = try TrustAnchorFiles.read(request.csca ?? [])
             let outcome = try await runner.inspect(
-                InspectionRequest(workflow: workflow, documentFormat: format), parts: parts)
+                InspectionRequest(
+                    workflow: workflow, documentFormat: format, challenge: try Self.challenge(request.challenge)),
+                parts: parts)
             let result = ResultEnvelope.encode(id: request.id, workflow: workflow, outcome.document)
             return (result, runner.withPreviews ? outcome.report : "", false)
         } catch {
@@ -129,6 +137,14 @@ extension Command {
         }
         guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is named") }
         return parts
+    }
+
+    private static func challenge(_ path: String?) throws(InspectError) -> LivenessChallenge? {
+        guard let path else { return nil }
+        guard let bytes = FileManager.default.contents(atPath: path),
+            let challenge = try? JSONDecoder().decode(LivenessChallenge.self, from: bytes)
+        else { throw InspectError(.challengeInvalid, "the file holds no challenge") }
+        return challenge
     }
 
     private static func workflow(of request: BatchRequest, arguments: Arguments) throws(InspectError) -> Workflow {

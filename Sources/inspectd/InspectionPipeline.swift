@@ -7,6 +7,8 @@ import JobQueue
 struct InspectionPipeline: JobHandler {
     let runner: InspectionRunner
     let fetcher: PartFetcher
+    /// `nil` where no vendor's server is configured.
+    var vendor: VendorSessionClient?
     /// Told of every stage that was run, before its result is stored.
     var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
 
@@ -18,13 +20,39 @@ struct InspectionPipeline: JobHandler {
             // `enqueue` validated the payload, so this is a schema newer than this worker: another one may know it.
             throw InspectError(.internalError, "the payload is of a newer version")
         }
+        // Before any picture is fetched: without a template there is nothing to do.
+        let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
+        if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
+            throw InspectError(.faceNotEnrolled)
+        }
         let parts = try await self.fetch(context.parts())
         let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
             self.onStage(job.reference(at: stage), duration)
             try await context.complete(stage, output: output)
         }
-        let document = try await self.runner.run(request, parts: parts, ledger: ledger)
-        return ResultEnvelope.json(document)
+        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
+            try await self.ask(about: blob, context)
+        }
+        if let template = outcome.template, let enrolled {
+            try await context.hand(over: template, generation: enrolled.generation)
+        }
+        return ResultEnvelope.json(outcome.document)
+    }
+
+    /// What the vendor's server says about a session, as the liveness stage's facts. Each access is recorded before it is made and after.
+    private func ask(about blob: Data, _ context: JobContext) async throws -> Data {
+        guard let vendor = self.vendor else { throw InspectError(.vendorNotConfigured) }
+        try VendorSessionClient.check(blob)
+        try await context.beginSession()
+        do {
+            let answer = try await vendor.process(blob)
+            let output = try JSONEncoder().encode(LivenessStageFacts(passive: nil, vendor: answer.facts))
+            try await context.endSession(outcome: "answered", status: answer.status, output: output)
+            return output
+        } catch let failure as VendorSessionClient.Failure {
+            try await context.endSession(outcome: failure.outcome, status: failure.status)
+            throw failure.error
+        }
     }
 
     /// The bytes of every part, verified against its digest: images are analysed exactly as they were received.

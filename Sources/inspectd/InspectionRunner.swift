@@ -14,6 +14,8 @@ struct InspectionRunner: Sendable {
     let pool: AnalyzerPool
     /// Whether a rejection by an earlier capability keeps the later ones from running.
     var isGated = true
+    /// What was measured of the engine that the analyzers compare faces with.
+    var calibration = FaceCalibration.dlib
     /// Whether the result carries the faces' features.
     var withFeatures = false
     /// Whether the pictures are wanted, made small, beside the result.
@@ -37,6 +39,8 @@ struct InspectionRunner: Sendable {
         /// By part name; empty unless they were asked for.
         var previews: [String: Preview] = [:]
         var today: CalendarDate
+        /// What is to be kept under the request's face id.
+        var template: FaceFeature?
 
         /// The page for a reviewer.
         var report: String {
@@ -48,51 +52,117 @@ struct InspectionRunner: Sendable {
     /// Runs what is missing and decides.
     ///
     /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
-    func run(_ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger()) async throws -> ResultDocument {
-        try await self.inspect(request, parts: parts, ledger: ledger).document
+    ///
+    /// - Parameter askVendor: Asks a vendor's server about the session that a part holds; answers with the liveness stage's facts.
+    func run(
+        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(),
+        askVendor: @Sendable (Data) async throws -> Data = { _ in
+            throw InspectError(.vendorNotConfigured)
+        }
+    ) async throws -> ResultDocument {
+        try await self.inspect(request, parts: parts, ledger: ledger, askVendor: askVendor).document
     }
 
-    /// As ``run(_:parts:ledger:)``, and keeps what the decision rests on.
-    func inspect(_ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger()) async throws -> Outcome {
+    /// As ``run(_:parts:ledger:askVendor:)``, and keeps what the decision rests on.
+    ///
+    /// - Parameter enrolled: The templates of the face id that the request names.
+    func inspect(
+        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(), enrolled: EnrolledFace? = nil,
+        askVendor: @Sendable (Data) async throws -> Data = { _ in
+            throw InspectError(.vendorNotConfigured)
+        }
+    ) async throws -> Outcome {
         guard InspectionDecider.implements(request.workflow) else {
             throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
         }
+        guard request.workflow.namesFace == (enrolled != nil) else {
+            throw InspectError(.workflowNotImplemented, "\(request.workflow.rawValue) without the queue")
+        }
         let today = CalendarDate(Date())
         var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
+        facts.enrolled = enrolled
+        facts.calibration = self.calibration
         var timings: [String: Double] = [:]
         let inputs = Self.imageParts(parts) + self.chipParts(parts)
+        let session = parts.first { $0.kind == .sessionBlob }?.bytes
+        if let session, inputs.isEmpty {
+            // Nothing to decode, so no analyzer is taken; the vendor's answer is the only stage.
+            let start = ContinuousClock.now
+            let output = try await Self.vendorStage(session, ledger, askVendor)
+            timings[JobStatus.liveness.stageName] = start.duration(to: .now).milliseconds
+            try facts.take(output, of: .liveness)
+            return self.outcome(of: facts, timings: timings, previews: [:], today: today)
+        }
         let analyzed = try await self.pool.withAnalyzer(
             parts: inputs.map { (kind: $0.name, bytes: $0.bytes) }
-        ) { session in
+        ) { analyzer in
             var facts = facts
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
                 guard decider.needs(stage) else { continue }
-                var output = ledger.stored[stage]
-                if output == nil {
+                // What was stored of a face has no feature.
+                var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
+                if stage == .liveness, let session {
+                    output = try await Self.vendorStage(session, ledger, askVendor)
+                } else if output == nil {
                     let start = ContinuousClock.now
-                    let reply = try await session.perform(
-                        stage: stage.stageName, request: Data(), deadline: self.stageDeadline)
+                    let reply = try await analyzer.perform(
+                        stage: stage.stageName, request: Self.orders(stage, of: request.workflow),
+                        deadline: self.stageDeadline)
                     let duration = start.duration(to: .now)
                     timings[stage.stageName] = duration.milliseconds
-                    try await ledger.store(stage, reply, duration)
+                    try await ledger.store(
+                        stage, request.workflow.namesFace ? Self.withoutFeatures(reply, of: stage) : reply, duration)
                     output = reply
                 }
                 try facts.take(output ?? Data(), of: stage)
             }
             guard self.withPreviews else { return (facts, [String: Preview]()) }
-            return (facts, try await Self.previews(session, deadline: self.stageDeadline))
+            return (facts, try await Self.previews(analyzer, deadline: self.stageDeadline))
         }
-        facts = analyzed.0
+        return self.outcome(of: analyzed.0, timings: timings, previews: analyzed.1, today: today)
+    }
+
+    /// The stage that a vendor's server takes the place of.
+    private static func vendorStage(
+        _ session: Data, _ ledger: Ledger, _ ask: @Sendable (Data) async throws -> Data
+    ) async throws -> Data {
+        if let stored = ledger.stored[.liveness] { return stored }
         let start = ContinuousClock.now
-        var document = InspectionDecider(facts: facts, today: today, isGated: self.isGated).decide(
-            withFeatures: self.withFeatures)
+        let output = try await ask(session)
+        try await ledger.store(.liveness, output, start.duration(to: .now))
+        return output
+    }
+
+    private func outcome(
+        of facts: InspectionFacts, timings: [String: Double], previews: [String: Preview], today: CalendarDate
+    ) -> Outcome {
+        var timings = timings
+        let start = ContinuousClock.now
+        let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
+        var document = decider.decide(withFeatures: self.withFeatures)
         timings["cpu"] = facts.cpuMs
         timings.merge(facts.stepsMs) { $1 }
         timings["decide"] = start.duration(to: .now).milliseconds
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings
-        return Outcome(document: document, facts: facts, previews: analyzed.1, today: today)
+        return Outcome(
+            document: document, facts: facts, previews: previews, today: today, template: decider.template)
+    }
+
+    /// A stage's output as it is stored for a job whose features must go with it.
+    private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
+        guard stage == .face else { return output }
+        var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
+        for (name, picture) in facts.pictures {
+            for index in picture.faces.indices { facts.pictures[name]?.faces[index].feature = nil }
+        }
+        return ResultEnvelope.json(facts)
+    }
+
+    /// What the analyzer is told beside the stage: the print is read only where a capability makes use of it.
+    private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
+        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
     }
 
     /// The parts' pictures made small, by part name. This process never decodes one.
@@ -107,10 +177,10 @@ struct InspectionRunner: Sendable {
         return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }
     }
 
-    /// The parts that the analyzer decodes. Of a liveness capture's frames the first stands for the face where no
-    /// picture of its own was given.
+    /// The parts that the analyzer decodes. Of a liveness capture's frames the first, which shows the person at rest, stands for
+    /// the face where no picture of its own was given.
     private static func imageParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
-        var images = parts.filter { $0.kind.isImage && $0.kind != .frames }.map { ($0.kind.rawValue, $0.bytes) }
+        var images = parts.filter { $0.kind.isImage }.map { ($0.kind.rawValue, $0.bytes) }
         if !parts.contains(where: { $0.kind == .face }), let frame = parts.first(where: { $0.kind == .frames }) {
             images.append((PartKind.face.rawValue, frame.bytes))
         }

@@ -18,6 +18,9 @@ extension Command {
             .value("roles", "LIST", "inspect, callback, maintain [all three]"),
             .flag("drain", "exits when the queue is empty and no callback is due"),
             .value("stop-after", "SECONDS", "on SIGTERM, jobs that take longer are handed back [20]"),
+            .value(
+                "callback-timeout", "SECONDS",
+                "for one attempt of a callback; its claim lapses after four times that [15]"),
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is ended [30]"),
             .value(
                 "health", "[ADDRESS:]PORT",
@@ -106,9 +109,14 @@ private struct WorkerService {
             queue.lanes = chosen
         }
         self.queue = queue
-        self.callbacks = CallbackConfiguration(
+        var callbacks = CallbackConfiguration(
             databaseURL: configuration.databaseURL, listenURL: listenURL,
             worker: "\(host):\(ProcessInfo.processInfo.processIdentifier)")
+        if let seconds = try arguments.integer("callback-timeout", in: 1...60) {
+            callbacks.timeout = .seconds(seconds)
+            callbacks.lease = .seconds(4 * seconds)
+        }
+        self.callbacks = callbacks
     }
 
     func run() async throws {
@@ -165,7 +173,9 @@ private struct WorkerService {
         let log = self.log
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadline)
+        runner.calibration = try self.configuration.faces.calibration()
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
+        pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)
             metrics.stage(job.stage, took: duration)
@@ -194,7 +204,7 @@ private struct WorkerService {
 }
 
 /// Calls back on SIGTERM and SIGINT; a second signal ends the process at once.
-private struct StopSignals {
+struct StopSignals {
     private let sources: [any DispatchSourceSignal]
 
     init(_ stop: @escaping @Sendable () -> Void) {

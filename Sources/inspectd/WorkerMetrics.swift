@@ -22,6 +22,7 @@ struct WorkerMetrics: Sendable {
     private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
     private let parentStarts, parentLosses, analyzerStarts, analyzerLosses, analyzerReplacements: MetricRegistry.Counter
     private let callbackAttempts: MetricRegistry.Counter
+    private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
 
     init() {
@@ -84,6 +85,9 @@ struct WorkerMetrics: Sendable {
         self.analyzerReplacements = counter(
             "analyzer_replacements", "Analyzer processes that were replaced for their age or growth.")
         let outcomes = ["delivered", "failed", "dead", "released", "stale"]
+        self.endpointChanges = counter(
+            "endpoint_changes", "Endpoints whose breaker opened or closed, or that were disabled.", "kind",
+            ["failing", "recovered", "disabled"])
         self.callbackAttempts = counter("callback_attempts", "Attempts to deliver a callback.", "outcome", outcomes)
         self.callbackDuration = registry.histogram(
             "inspectd_callback_attempt_duration_seconds", "Time of one attempt to deliver a callback.",
@@ -150,6 +154,7 @@ struct WorkerMetrics: Sendable {
             self.callbackWait.observe(max(0, attempt.waitedMilliseconds / 1000))
         case .databaseUnavailable: self.databaseFailures.add(1, "callback")
         case .databaseRestored: self.reconnects.add(1, "callback")
+        case .endpointChanged(_, let kind): self.endpointChanges.add(1, kind)
         }
     }
 

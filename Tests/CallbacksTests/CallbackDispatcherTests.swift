@@ -139,7 +139,7 @@ struct CallbackDispatcherTests {
         }
 
         _ = try await self.outbox.connection.query(
-            "UPDATE insp.endpoint SET previous_secret_until = now() - interval '1 second' WHERE id = $1",
+            "UPDATE insp.endpoint_secret SET valid_until = now() - interval '1 second' WHERE endpoint_id = $1",
             [.int(endpoint)])
         try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
         await self.outbox.dispatch()
@@ -164,7 +164,7 @@ struct CallbackDispatcherTests {
         let claimed = try await store.exchange(settling: [], claiming: 10).claimed
         #expect(claimed.map(\.webhookID) == ids)
         let sender = CallbackSender(
-            client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test", resolver: ResolverProbe())
+            client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
         let lost = await sender.attempt(claimed[0], deadline: .now)
         #expect(lost.outcome == .delivered)
 
@@ -358,10 +358,19 @@ struct CallbackDispatcherTests {
         var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
         benchmark.callbacks = 200
         benchmark.endpoints = 4
-        benchmark.hungEndpoints = 1
         let report = try await benchmark.run()
-        #expect(report.postsPerSecond > 0 && report.deliveriesPerSecond > 0 && report.cpuMicrosecondsPerPost > 0)
-        #expect(report.latencyMedianMilliseconds > 0)
-        #expect(report.latencyMedianMilliseconds <= report.latencyP99Milliseconds)
+        #expect(report.callbacks == 200 && report.perSecond > 0 && report.cpuMicrosPerPost > 0)
+        #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)
+    }
+
+    @Test(arguments: ["tcp", "tls", "dns", "drip"]) func othersGoOnBesideAHungPartner(_ mode: String) async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+        benchmark.callbacks = 90
+        benchmark.endpoints = 4
+        benchmark.rounds = 1
+        benchmark.hung = mode
+        // That it ends at all says that the others were delivered while the partner hung; the figure is for quiet machines.
+        let report = try await benchmark.runHung()
+        #expect(report.callbacks == 90 && report.besidePerSecond > 0 && report.alonePerSecond > 0)
     }
 }

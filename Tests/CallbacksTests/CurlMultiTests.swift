@@ -145,7 +145,9 @@ struct CurlMultiTests {
     }
 
     @Test func unknownNameIsNotResolved() async throws {
-        #expect(await self.failure(of: "http://no-such-host.invalid/").code == .nameNotResolved)
+        // Without any name server it is not known whether the name exists.
+        let code = await self.failure(of: "http://no-such-host.invalid/").code
+        #expect(code == .nameNotResolved || code == .resolverSilent)
     }
 
     @Test(arguments: [

@@ -29,13 +29,13 @@ struct TLSTests {
 
     @Test func unknownAuthorityIsRefused() async throws {
         let receiver = try CallbackReceiver(certificateName: "localhost")
-        #expect(await self.code(receiver, trusted: false) == .tlsFailed)
+        #expect(await self.code(receiver, trusted: false) == .certificateInvalid)
         #expect(try receiver.received().isEmpty)
     }
 
     @Test func certificateOfAnotherHostIsRefused() async throws {
         let receiver = try CallbackReceiver(certificateName: "partner.example")
-        #expect(await self.code(receiver) == .tlsFailed)
+        #expect(await self.code(receiver) == .certificateInvalid)
         #expect(try receiver.received().isEmpty)
     }
 

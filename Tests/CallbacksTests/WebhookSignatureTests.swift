@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Callbacks
@@ -70,6 +71,93 @@ struct WebhookSignatureTests {
         dump(secret, to: &dumped)
         for text in ["\(secret)", String(reflecting: secret), dumped] {
             #expect(!text.contains("48") && !text.contains("MDEy"))
+        }
+    }
+
+    /// Vector C: Svix's `worker.rs`, the key as seed and public key, with the id, time and body of the first vector.
+    @Test func ed25519MatchesPublishedVector() throws {
+        let text = "6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
+        let key = try #require(WebhookSigningKey("whsk_" + text))
+        let vector = Self.vectors[0]
+        let secret = try #require(WebhookSecret(vector.secret))
+        let signature = WebhookSignature(
+            id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret],
+            signingKeys: [key]
+        ).signature
+        #expect(
+            signature == vector.signature
+                + " v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==")
+        // The public half, and the seed alone.
+        #expect(key.publicKey?.text == "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=")
+        #expect(WebhookSigningKey(key.text) == key)
+        #expect(!"\(key)".contains("6Xb"))
+    }
+
+    @Test(arguments: ["whsk_", "whsk_AAAA", "whsk_" + String(repeating: "A", count: 88), "no key"])
+    func brokenKeyIsRefused(_ text: String) {
+        // The third has a public half that is not that of its seed.
+        #expect(WebhookSigningKey(text) == nil)
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var id = WebhookSignatureTests.vectors[0].id
+        var timestamp = "1614265330"
+        var signature = WebhookSignatureTests.vectors[0].signature
+        var body = WebhookSignatureTests.vectors[0].body
+        var now = 1_614_265_330.0
+        var refusal: WebhookVerifier.Refusal?
+    }
+
+    static let cases = [
+        Case(testDescription: "as published"),
+        Case(testDescription: "five minutes late", now: 1_614_265_630),
+        Case(testDescription: "later", now: 1_614_265_631, refusal: .timestampTooOld),
+        Case(testDescription: "five minutes early", now: 1_614_265_030),
+        Case(testDescription: "earlier", now: 1_614_265_029, refusal: .timestampTooNew),
+        Case(testDescription: "another time", timestamp: "1614265331", refusal: .signatureMismatch),
+        Case(testDescription: "a time with a fraction", timestamp: "1614265330.0", refusal: .timestampInvalid),
+        Case(testDescription: "a signed time", timestamp: "-1614265330", refusal: .timestampInvalid),
+        Case(testDescription: "a huge time", timestamp: "99999999999999999999", refusal: .timestampInvalid),
+        Case(testDescription: "another id", id: "msg_other", refusal: .signatureMismatch),
+        Case(testDescription: "another body", body: #"{"test":2432232314}"#, refusal: .signatureMismatch),
+        Case(testDescription: "no signature", signature: "", refusal: .headerMissing),
+        Case(testDescription: "no id", id: "", refusal: .headerMissing),
+        Case(
+            testDescription: "unknown versions and broken entries beside it",
+            signature: "v2,abc v1,%%% v1 , " + WebhookSignatureTests.vectors[0].signature),
+        Case(
+            testDescription: "its bytes under an unknown version",
+            signature: "v2," + WebhookSignatureTests.vectors[0].signature.dropFirst(3), refusal: .signatureMismatch),
+        Case(testDescription: "a part of it", signature: "v1,g0hM9SsE+OTPJTGt", refusal: .signatureMismatch),
+        Case(testDescription: "an empty entry", signature: "v1,", refusal: .signatureMismatch),
+    ]
+
+    @Test(arguments: Self.cases) func verifierNamesItsRefusal(_ test: Case) throws {
+        let verifier = WebhookVerifier(secrets: [try #require(WebhookSecret(Self.vectors[0].secret))])
+        var refusal: WebhookVerifier.Refusal?
+        do throws(WebhookVerifier.Refusal) {
+            try verifier.verify(
+                id: test.id, timestamp: test.timestamp, signature: test.signature, body: Array(test.body.utf8),
+                now: Date(timeIntervalSince1970: test.now))
+        } catch {
+            refusal = error
+        }
+        #expect(refusal == test.refusal)
+    }
+
+    @Test func verifierTakesEitherVersion() throws {
+        let key = WebhookSigningKey.generate()
+        let signature = WebhookSignature(
+            id: "a", timestamp: 1, body: [1, 2, 3], secrets: [WebhookSecret.generate()], signingKeys: [key])
+        let verifier = WebhookVerifier(secrets: [], publicKeys: [try #require(key.publicKey)])
+        try verifier.verify(
+            id: "a", timestamp: "1", signature: signature.signature, body: [1, 2, 3],
+            now: Date(timeIntervalSince1970: 1))
+        #expect(throws: WebhookVerifier.Refusal.signatureMismatch) {
+            try verifier.verify(
+                id: "a", timestamp: "1", signature: signature.signature, body: [1, 2],
+                now: Date(timeIntervalSince1970: 1))
         }
     }
 }

@@ -48,7 +48,11 @@ import Testing
                     ], front: good),
                 "DIGEST_MISMATCH"
             ))
-        expected.append((try await service.enqueue(["workflow": "enrollment"], face: good), "WORKFLOW_NOT_IMPLEMENTED"))
+        expected.append(
+            (
+                try await service.enqueue(["workflow": "authentication", "faceId": "nobody"], face: good),
+                "FACE_NOT_ENROLLED"
+            ))
 
         for (id, code) in expected {
             let result = try await service.result(of: id)

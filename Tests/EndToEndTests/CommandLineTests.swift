@@ -6,7 +6,7 @@ import Testing
     @Test(arguments: [
         [], ["unheard-of"], ["inspect"], ["compare", "one"], ["enqueue", "--front", "x"], ["status"],
         ["top", "--interval", "0"], ["top", "much"], ["worker", "--slots", "many"], ["worker", "--unheard-of"],
-        ["bench"],
+        ["bench"], ["gateway", "--listen", "x"], ["gateway", "--certificate", "x"],
         ["inspect", "--front", "a", "--front", "b"], ["inspect", "--f", "a"],
     ])
     func `A command line that says nothing sensible ends with status 2`(arguments: [String]) async throws {
@@ -20,7 +20,9 @@ import Testing
         let overview = try await Program.run(["--help"])
         #expect(overview.status == 0)
         let text = String(decoding: overview.output, as: UTF8.self)
-        for name in ["inspect", "compare", "enqueue", "status", "worker", "top", "migrate", "doctor", "bench"] {
+        for name in [
+            "inspect", "compare", "enqueue", "status", "worker", "gateway", "top", "migrate", "doctor", "bench",
+        ] {
             #expect(text.contains("  \(name) "))
             let help = try await Program.run([name, "--help"])
             #expect(help.status == 0)

@@ -204,7 +204,7 @@ import Testing
     func `A worker that stops says so while its last job ends`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
-            "--slots", "1", "--health", "127.0.0.1:0", "--stop-after", "4", "--analyzer",
+            "--slots", "1", "--health", "127.0.0.1:0", "--stop-after", "10", "--analyzer",
             FaultyAnalyzer.script("--fault face=sleep"),
         ])
         defer { worker.send(SIGKILL) }
@@ -213,7 +213,7 @@ import Testing
         _ = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
         #expect(try await service.waitForNone("SELECT 1 - count(*) FROM insp.lease", within: .seconds(20)))
         worker.send(SIGTERM)
-        #expect(try await port.waitFor(503, within: .seconds(3)).contains("worker"))
+        #expect(try await port.waitFor(503, within: .seconds(8)).contains("worker"))
         #expect(try await port.get("/healthz").status == 200)
         #expect(try await worker.wait() == 0)
     }

@@ -82,28 +82,28 @@ struct FaceFeatureTests {
     }
 }
 
-struct SimilarityScaleTests {
+struct CalibratedScaleTests {
     @Test func hasTheDocumentedAnchors() {
-        #expect(abs(SimilarityScale.similarity(distance: 0.60) - 0.50) < 1e-9)
-        #expect(abs(SimilarityScale.similarity(distance: 0.52) - 0.85) < 0.001)
-        #expect(abs(SimilarityScale.similarity(distance: 0.45) - 0.96) < 0.005)
-        #expect(SimilarityScale.similarity(distance: 0) > 0.99999)
-        #expect(SimilarityScale.similarity(distance: 1.4) < 1e-6)
+        #expect(abs(FaceCalibration.dlib.similarity(distance: 0.60) - 0.50) < 1e-9)
+        #expect(abs(FaceCalibration.dlib.similarity(distance: 0.52) - 0.85) < 0.001)
+        #expect(abs(FaceCalibration.dlib.similarity(distance: 0.45) - 0.96) < 0.005)
+        #expect(FaceCalibration.dlib.similarity(distance: 0) > 0.99999)
+        #expect(FaceCalibration.dlib.similarity(distance: 1.4) < 1e-6)
     }
 
     @Test func fallsWithDistanceAndHasAnInverse() {
         let distances = stride(from: 0.2, through: 1.0, by: 0.05)
-        let values = distances.map { SimilarityScale.similarity(distance: $0) }
+        let values = distances.map { FaceCalibration.dlib.similarity(distance: $0) }
         #expect(zip(values, values.dropFirst()).allSatisfy { $0 > $1 })
         for (distance, value) in zip(distances, values) {
-            #expect(abs(SimilarityScale.distance(similarity: value) - distance) < 1e-6)
+            #expect(abs(FaceCalibration.dlib.distance(similarity: value) - distance) < 1e-6)
         }
     }
 }
 
 struct FaceCalibrationTests {
     @Test func ratesAreMonotone() {
-        for (low, high) in zip(FaceCalibration.table, FaceCalibration.table.dropFirst()) {
+        for (low, high) in zip(FaceCalibration.dlib.table, FaceCalibration.dlib.table.dropFirst()) {
             #expect(low.similarity < high.similarity)
             #expect(low.falseMatches >= high.falseMatches)
             #expect(low.falseNonMatches <= high.falseNonMatches)
@@ -112,27 +112,27 @@ struct FaceCalibrationTests {
 
     @Test func boundIsThatOfClopperAndPearson() throws {
         // No event in 904 trials: 1 - 0.05^(1/904), near the rule of three.
-        let bound = try #require(FaceCalibration.falseMatchBound(threshold: 0.85))
+        let bound = try #require(FaceCalibration.dlib.falseMatchBound(threshold: 0.85))
         #expect(abs(bound - 0.003308) < 1e-6)
         #expect(abs(bound - 3.0 / 904) < 2e-5)
         // One event in 904 trials: 4.744 / 904 for a Poisson count.
-        #expect(abs(try #require(FaceCalibration.falseMatchBound(threshold: 0.25)) - 4.744 / 904) < 2e-5)
-        for row in FaceCalibration.table {
-            #expect(try #require(FaceCalibration.falseMatchBound(threshold: row.similarity)) > row.falseMatchRate)
+        #expect(abs(try #require(FaceCalibration.dlib.falseMatchBound(threshold: 0.25)) - 4.744 / 904) < 2e-5)
+        for row in FaceCalibration.dlib.table {
+            #expect(try #require(FaceCalibration.dlib.falseMatchBound(threshold: row.similarity)) > row.falseMatchRate)
         }
     }
 
     @Test func aThresholdBetweenRowsTakesTheLessStrictOne() {
-        #expect(FaceCalibration.row(threshold: 0.87)?.similarity == 0.85)
-        #expect(FaceCalibration.row(threshold: 1)?.similarity == 0.99)
-        #expect(FaceCalibration.row(threshold: 0.01) == nil)
-        #expect(FaceCalibration.falseMatchBound(threshold: 0) == nil)
+        #expect(FaceCalibration.dlib.row(threshold: 0.87)?.similarity == 0.85)
+        #expect(FaceCalibration.dlib.row(threshold: 1)?.similarity == 0.99)
+        #expect(FaceCalibration.dlib.row(threshold: 0.01) == nil)
+        #expect(FaceCalibration.dlib.falseMatchBound(threshold: 0) == nil)
     }
 
     @Test func aMatchStatesItsThresholdAndBound() throws {
         let match = try FaceMatch.compare(FaceFeatureTests.feature(), FaceFeatureTests.feature(), threshold: 0.9)
         #expect(match.match && match.distance == 0 && match.threshold == 0.9)
         #expect(match.engine == FaceFeature.currentEngine)
-        #expect(match.fmrAtThreshold == FaceCalibration.falseMatchBound(threshold: 0.9))
+        #expect(match.fmrAtThreshold == FaceCalibration.dlib.falseMatchBound(threshold: 0.9))
     }
 }

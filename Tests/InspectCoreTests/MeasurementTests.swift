@@ -27,14 +27,15 @@ import Testing
             topRight: Point(x: Double(width), y: 0), bottomRight: Point(x: Double(width), y: Double(height)),
             bottomLeft: Point(x: 0, y: Double(height)))
         let outline = OutlineFacts(
-            quad: quad, aspectRatio: dice.number(1...2.2), cornersOutside: Int.random(in: 0...2, using: &dice),
+            quad: quad, aspectRatio: dice.number(1...2.2), cornersOutside: Int.random(in: 0...4, using: &dice),
             support: dice.number(0.5...1))
         let hasOutline = dice.chance(0.6)
         var facts = DocumentFacts(
             image: ImageFacts(format: .jpeg, width: width, height: height, orientation: 1),
             outline: hasOutline ? outline : nil,
             quality: QualityFacts(
-                laplacianVariance: dice.number(10...500), edgeWidth: dice.number(1...8),
+                laplacianVariance: dice.chance(0.3) ? dice.number(1...40) : dice.number(40...500),
+                edgeWidth: dice.number(1...8),
                 brightness: dice.chance(0.3) ? dice.number(10...60) : dice.number(60...220),
                 contrast: dice.chance(0.3) ? dice.number(2...26) : dice.number(26...80),
                 glareShare: dice.chance(0.7) ? 0 : dice.number(0...0.2),
@@ -42,7 +43,9 @@ import Testing
                 backgroundChroma: hasOutline && dice.chance(0.8) ? dice.number(0...40) : nil,
                 documentWidth: dice.number(200...2000), printShare: dice.chance(0.9) ? dice.number(0...0.05) : nil,
                 midtoneShare: dice.chance(0.9) ? dice.number(0...1) : nil, moire: dice.number(0...8),
-                occlusion: hasOutline ? dice.number(0...0.06) : nil),
+                occlusion: hasOutline ? max(0, dice.number(-0.06...0.06)) : nil,
+                balancedChroma: dice.chance(0.9) ? dice.number(0...30) : nil,
+                missingCorner: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil),
             mrz: nil, barcodes: [], faces: [])
         guard withText else { return facts }
         if dice.chance(0.4) {

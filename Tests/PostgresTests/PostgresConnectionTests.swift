@@ -37,6 +37,28 @@ import Testing
         #expect(throws: PostgresError.self) { try row.string("absent") }
     }
 
+    @Test func `Arrays in binary arrive as those in text`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        let numbers: [Int64] = [0, -1, .min, .max]
+        let texts: [String?] = ["", "a,b", #"{"k": "\\\"☃"}"#, nil, "NULL"]
+        let jsonbs: [String?] = [#"{"k": "\"☃"}"#, "[1]", nil]
+        let row = try await connection.query(
+            """
+            SELECT $1::bigint[] = $2::bigint[] AND $3::text[] IS NOT DISTINCT FROM $4::text[]
+                AND $5::jsonb[] IS NOT DISTINCT FROM $6::jsonb[] AND $7::bigint[] = '{}' AND $8::text[] = '{}',
+                array_to_string($3::text[], '|', '-')
+            """,
+            [
+                .bigints(numbers), .intArray(numbers), .texts(texts), .textArray(texts), .jsonbs(jsonbs),
+                .textArray(jsonbs), .bigints([]), .texts([]),
+            ])[0]
+        #expect(try row.bool(0))
+        #expect(try row.string(1) == texts.map { $0 ?? "-" }.joined(separator: "|"))
+        await #expect(throws: PostgresError.self) {
+            try await connection.query("SELECT $1::text[]", [.texts(["a\0b"])])
+        }
+    }
+
     @Test func `A text with U+0000 is refused before anything is sent`() async throws {
         let connection = try await ScratchDatabase.empty().connect()
         let error = await #expect(throws: PostgresError.self) {

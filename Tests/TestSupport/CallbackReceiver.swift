@@ -38,8 +38,12 @@ public final class CallbackReceiver: Sendable {
     ///   - files: A folder whose files `/image?file=…` serves.
     ///   - certificateName: With it the receiver speaks TLS, with a self-signed certificate for this host name.
     ///   - maximumTLS: The newest version offered, for example `1.1`.
+    ///   - isExpired: Whether the certificate ended yesterday.
+    ///   - clientAuthority: A PEM file: clients must show a certificate of this authority.
+    ///   - oauthClient: The client, `ID:SECRET` or `ID`, to which `/token` gives tokens.
     public init(
-        secrets: [String] = [], files: URL? = nil, certificateName: String? = nil, maximumTLS: String? = nil
+        secrets: [String] = [], files: URL? = nil, certificateName: String? = nil, maximumTLS: String? = nil,
+        isExpired: Bool = false, clientAuthority: URL? = nil, oauthClient: String? = nil
     ) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("receiver-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -50,12 +54,14 @@ public final class CallbackReceiver: Sendable {
         ]
         for secret in secrets { arguments += ["--secret", secret] }
         if let files { arguments += ["--files", files.path] }
+        if let clientAuthority { arguments += ["--tls-client-authority", clientAuthority.path] }
+        if let oauthClient { arguments += ["--oauth-client", oauthClient] }
         if let maximumTLS { arguments += ["--tls-maximum", maximumTLS] }
         var certificate: URL?
         if let certificateName {
             let file = folder.appendingPathComponent("certificate.pem")
             let key = folder.appendingPathComponent("key.pem")
-            try Self.makeCertificate(name: certificateName, file: file, key: key)
+            try Self.makeCertificate(name: certificateName, file: file, key: key, isExpired: isExpired)
             arguments += ["--tls-certificate", file.path, "--tls-key", key.path]
             certificate = file
         }
@@ -116,13 +122,34 @@ public final class CallbackReceiver: Sendable {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("deploy/callback-receiver.py")
 
-    private static func makeCertificate(name: String, file: URL, key: URL) throws {
-        let process = try Self.spawn(
-            "/usr/bin/openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)", "-out", file.path, "-keyout", key.path,
-            ], isQuiet: true)
+    /// Writes a self-signed certificate for a host name, and its key.
+    public static func makeCertificate(name: String, file: URL, key: URL, isExpired: Bool = false) throws {
+        let request = [
+            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=\(name)",
+            "-addext", "subjectAltName=DNS:\(name)", "-keyout", key.path, "-out",
+        ]
+        guard isExpired else {
+            return try Self.openssl(request + [file.path, "-x509", "-days", "2"])
+        }
+        // `req` makes no certificate that has ended; `ca` does.
+        let folder = file.deletingLastPathComponent()
+        let signing = folder.appendingPathComponent("request.pem")
+        let database = folder.appendingPathComponent("database")
+        let settings = folder.appendingPathComponent("settings")
+        try Data().write(to: database)
+        let text =
+            "[ca]\ndefault_ca=c\n[c]\ndatabase=\(database.path)\nnew_certs_dir=\(folder.path)\ndefault_md=sha256\n"
+            + "policy=p\ncopy_extensions=copy\nrand_serial=yes\n[p]\ncommonName=supplied\n"
+        try Data(text.utf8).write(to: settings)
+        try Self.openssl(request + [signing.path])
+        try Self.openssl([
+            "ca", "-batch", "-config", settings.path, "-selfsign", "-keyfile", key.path, "-in", signing.path, "-out",
+            file.path, "-notext", "-startdate", "20240101000000Z", "-enddate", "20240201000000Z",
+        ])
+    }
+
+    private static func openssl(_ arguments: [String]) throws {
+        let process = try Self.spawn("/usr/bin/openssl", arguments, isQuiet: true)
         var status: CInt = 0
         guard waitpid(process, &status, 0) == process, status == 0 else {
             throw Failure(description: "openssl made no certificate")

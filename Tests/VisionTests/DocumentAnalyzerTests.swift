@@ -99,6 +99,35 @@ import Testing
         #expect(try self.label(gray(DocumentPicture.photo())) == "BLACK_WHITE")
     }
 
+    @Test func aGreyCopyUnderAWarmLampIsNoticed() throws {
+        func lit(_ picture: TestPicture) -> TestPicture {
+            var result = picture
+            result.map { _, _, colour in
+                let level = (Double(colour.red) + Double(colour.green) + Double(colour.blue)) / 3
+                return Colour(UInt8(min(255, level * 1.03)), UInt8(level), UInt8(level * 0.95))
+            }
+            return result
+        }
+        let copy = try self.facts(DocumentPicture.photo(of: lit(DocumentPicture.card())))
+        #expect(copy.quality.chroma > 4)
+        #expect(UsabilityRules.decide(copy, reading: .unproven, part: "FRONT").label == "PHOTOCOPY")
+        #expect(
+            UsabilityRules.decide(try self.facts(DocumentPicture.photo()), reading: .unproven, part: "FRONT") == .passed
+        )
+    }
+
+    @Test(arguments: [0.06, 0.12, 0.2])
+    func aCornerThatWasCutOffIsNoticed(share: Double) throws {
+        var card = DocumentPicture.card()
+        let reach = Int(share * Double(card.width))
+        let width = card.width
+        card.map { x, y, colour in width - 1 - x + y < reach ? DocumentPicture.table : colour }
+        let facts = try self.facts(DocumentPicture.photo(of: card, degrees: 6))
+        let decision = UsabilityRules.decide(facts, reading: .proven, part: "FRONT")
+        // What a rounding or the wear of years may take is no damage.
+        #expect(decision.label == (share < 0.1 ? "OK" : "DAMAGED_DOCUMENT"), "\(facts.quality.missingCorner ?? -1)")
+    }
+
     @Test func darknessIsNoticed() throws {
         var photo = DocumentPicture.photo()
         photo.map { _, _, colour in Colour(colour.red / 6, colour.green / 6, colour.blue / 6) }

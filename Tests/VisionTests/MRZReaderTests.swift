@@ -75,6 +75,27 @@ struct MRZReaderTests {
         #expect(try await self.read(name) == nil)
     }
 
+    @Test func aZoneUnderGlareIsThereButNotLegible() async throws {
+        let bytes = try await TestInputs.specimen("glare.jpg")
+        #expect(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).isIllegible })
+        let desk = try await TestInputs.specimen("bare_desk.jpg")
+        #expect(try !desk.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).isIllegible })
+    }
+
+    /// Straightened by its outline, the zone is the same as without, and lies at the same place of the picture.
+    @Test(arguments: ["passport.jpg", "id_back.jpg", "passport_upside_down.jpg"])
+    func theOutlineHelpsAndMovesNothing(name: String) async throws {
+        let image = try await TestInputs.specimen(name).withUnsafeBytes { try DecodedImage.decode($0) }
+        let outline = try #require(try DocumentAnalyzer.outline(image))
+        let within = try #require(try MRZReader().read(image, outline: outline).reading)
+        let without = try #require(try MRZReader().read(image).reading)
+        #expect(within.lines == without.lines)
+        let apart = hypot(
+            within.quad.topLeft.x - without.quad.topLeft.x, within.quad.topLeft.y - without.quad.topLeft.y)
+        #expect(apart < without.pitch)
+        #expect(abs(within.turn - without.turn) < 2)
+    }
+
     @Test func readingIsRepeatable() async throws {
         #expect(try await self.read("passport.jpg") == self.read("passport.jpg"))
     }

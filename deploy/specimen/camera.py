@@ -33,6 +33,8 @@ class Shot:
     glare: tuple[float, float, float, float] | None = None
     # A thumb over the document: centre as shares of the document.
     thumb: tuple[float, float] | None = None
+    # A corner that was cut off: its number, clockwise from the top left, and how far along the sides, as a share of the width.
+    cut: tuple[int, float] | None = None
     desk: str = "wood"
     size: tuple[int, int] = (1600, 1200)
 
@@ -144,6 +146,11 @@ def photograph(card: Image.Image, shot: Shot, seed: int, photocopy: bool = False
     dv = np.maximum(np.abs(v - card.height / 2) - (card.height / 2 - radius), 0)
     inside = (np.hypot(du, dv) - radius) * (shot.fill * width / card.width)
     alpha = (0.5 - inside).clip(0, 1)
+    if shot.cut is not None:
+        corner, share = shot.cut
+        along = card.width - u if corner in (1, 2) else u
+        down = card.height - v if corner in (2, 3) else v
+        alpha *= ((along + down - share * card.width) / 1.4142 * (shot.fill * width / card.width) + 0.5).clip(0, 1)
 
     scene = desk(shot.desk, shot.size, rng)
     shadow = np.roll(_soft(alpha, 9), (7, 5), axis=(0, 1))

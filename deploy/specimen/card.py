@@ -155,8 +155,8 @@ def _day(value) -> str:
     return f"{value:%d %b %Y}".upper()
 
 
-def passport(holder: Holder, face: Face, seed: int) -> Image.Image:
-    """The data page of a passport, TD3."""
+def passport(holder: Holder, face: Face, seed: int, zone: Holder | None = None) -> Image.Image:
+    """The data page of a passport, TD3; `zone` is whom its machine-readable zone speaks of, where that is another one."""
     card = Card(ID3, (150, 178, 214), seed)
     card.text(6, 5, "PASSPORT", 2.6, "bold", _LABEL_INK)
     card.text(6, 9.2, "PASSEPORT", 1.7, "label", _LABEL_INK)
@@ -177,7 +177,7 @@ def passport(holder: Holder, face: Face, seed: int) -> Image.Image:
     card.field(45, 59.2, "Date of expiry / Date d'expiration", _day(holder.expiry))
     card.signature(86, 61, f"{holder.given_names} {holder.surname}"[:22])
     card.hologram(38, 54, 8)
-    card.mrz(holder.td3())
+    card.mrz((zone or holder).td3())
     return card.image
 
 

@@ -31,6 +31,8 @@ typedef struct {
     double document_width;      ///< longer side of the document, px of the image
     double moire;               ///< strength of isolated periodic patterns: ln of peak over surroundings; -1: too small
     double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline; -1: none
+    double balanced_chroma;     ///< chroma after the paper's tint was taken out, 0 to 255
+    double missing_corner;      ///< likeness of a corner's tip and the table, 0 to 1; -1: cannot be told
     double print_share;         ///< share of the document under thin dark strokes, 0 to 1
 } cv_quality;
 

@@ -37,11 +37,21 @@ typedef struct {
     double eye_line_y;                ///< height of that centre above the picture's bottom over the picture's height
     double head_width;                ///< width of the head (estimated from the eyes) over the picture's width
     double visible;                   ///< share (0–1) of the head's estimated rectangle that lies inside the picture
+    double colour_distance;           ///< of the cheeks' mean colour from that of skin in daylight, in CIELAB (OFIQ)
+    double background_gradient;       ///< mean gradient around the head, 0–255 a pixel at 320 px; < 0: nothing around it
+    bool has_contour;                 ///< whether the following were measured: they need the 68-point model
+    double eye_opening;               ///< gap of the lids of the eye that is less open, over face_length
+    double eye_aspect;                ///< gap of the lids over the eye's width, mean of both eyes
+    double mouth_opening;             ///< gap between the inner lips over face_length
+    double smile_width;               ///< between the corners of the mouth over inter_eye_distance
+    double pitch, yaw;                ///< degrees; positive: down, and towards the picture's right
+    double face_length;               ///< from the middle between the eyes to the chin
 } cv_face;
 
-/// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with.
+/// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with; `contour`,
+/// unless null, is the file of the 68-point model, whose training data forbids commercial use (300-W).
 /// Answers CV_MODEL_UNAVAILABLE when a file is missing, unreadable or another one. Keeps OpenCV to one thread from then on.
-cv_status cv_face_engine_create(const char *folder, cv_face_engine **engine, cv_error *error);
+cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error);
 void cv_face_engine_free(cv_face_engine *engine);
 
 /// SHA-256 of the descriptor's model file, lower-case hex, NUL-terminated; lives as long as the engine.

@@ -2,75 +2,172 @@ internal import Foundation
 internal import Postgres
 internal import Synchronization
 
-/// Measures callbacks over the loopback interface against ``LoopbackSink``: signing and sending alone, and the whole way
-/// from the outbox's rows to their settlement.
+/// Measures callbacks over the loopback interface: from the outbox's rows through claim, signature and TLS to their
+/// settlement, beside the bare loop of ``BareLoop`` against the same server, and what one hung partner costs the others.
 public struct CallbackBenchmark: Sendable {
     /// A database with the schema. The benchmark adds partners named `bench-…` and their callbacks: use a scratch one.
     public var databaseURL: String
     public var callbacks = 20_000
     public var endpoints = 50
-    /// Endpoints beside the measured ones whose server never answers, each with callbacks to send.
-    public var hungEndpoints = 0
     /// Bytes of each body.
     public var bodyBytes = 1_500
-    /// Requests at once in the measurement without a database.
-    public var concurrency = 32
+    /// How one of the endpoints hangs in every other round: `tcp`, `tls`, `dns` or `drip`; `nil`: none does.
+    public var hung: String?
+    /// Pairs of rounds, with the hung partner and without.
+    public var rounds = 4
 
     public init(databaseURL: String) { self.databaseURL = databaseURL }
 
     /// Figures for one JSON line.
     public struct Report: Codable, Sendable {
+        /// Callbacks a second from claim to settlement, signed and over TLS.
+        public var perSecond: Double
+        /// CPU microseconds of this process for one of them, the server's not counted.
+        public var cpuMicrosPerPost: Double
+        /// From the claim's commit to the request on the wire, in milliseconds: 99th percentile.
+        public var p99ClaimToSendMs: Double
+        /// Unsigned POSTs a second of libcurl's bare loop over TLS to the same server, without a database.
+        public var floorPerSecond: Double
         public var callbacks: Int
         public var endpoints: Int
-        public var hungEndpoints: Int
-        /// Signed POSTs a second, without a database.
-        public var postsPerSecond: Double
-        /// CPU microseconds of this process for one of them, the server's not counted.
-        public var cpuMicrosecondsPerPost: Double
-        /// Callbacks a second from claim to settlement, over the endpoints that answer.
-        public var deliveriesPerSecond: Double
-        public var cpuMicrosecondsPerDelivery: Double
-        /// From the commit of a callback to the end of its delivery on an idle dispatcher, in milliseconds.
-        public var latencyMedianMilliseconds: Double
-        public var latencyP99Milliseconds: Double
+    }
+
+    /// What one hung partner costs.
+    public struct HungReport: Codable, Sendable {
+        public var hung: String
+        /// Callbacks a second to the other endpoints, without the hung one and beside it.
+        public var alonePerSecond: Double
+        public var besidePerSecond: Double
+        /// The share by which the other endpoints are slower; below 0: noise.
+        public var cost: Double
+        /// CPU microseconds of this process for each of the others' callbacks, without and beside.
+        public var aloneCpuMicrosPerPost: Double
+        public var besideCpuMicrosPerPost: Double
+        public var callbacks: Int
+        public var endpoints: Int
     }
 
     public func run() async throws -> Report {
-        let sink = try LoopbackSink()
+        let sink = try LoopbackSink(certificate: LoopbackCertificate(name: "*.bench.example"))
         defer { sink.stop() }
-        let posts = try await self.measurePosts(sink)
         let connection = try await PostgresConnection.connect(self.databaseURL)
-        let latencies: [Double]
-        let deliveries: Rate
-        do {
-            deliveries = try await self.measureDeliveries(sink, connection)
-            latencies = try await self.measureLatency(sink, connection)
-            await connection.close()
-        } catch {
-            await connection.close()
-            throw error
-        }
+        let urls = (0..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
+        var ids: [Int64] = []
+        for _ in urls { ids.append(try await Self.addEndpoint(connection)) }
+        let bare = BareLoop(
+            urls: urls, body: [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes),
+            certificateAuthorities: sink.certificateFile, concurrency: self.endpoints)
+        // Half of the floor before and half after, so that a machine that gets busy meanwhile shows in both.
+        let before = try bare.run(self.callbacks / 2)
+        let round = try await self.deliver(
+            to: Array(zip(ids, urls)), sink: sink, connection, resolver: HungPartner.noneResolver)
+        let after = try bare.run(self.callbacks / 2)
+        await connection.close()
+        let waits = round.claimToSend.sorted()
         return Report(
-            callbacks: self.callbacks, endpoints: self.endpoints, hungEndpoints: self.hungEndpoints,
-            postsPerSecond: posts.perSecond, cpuMicrosecondsPerPost: posts.cpuMicroseconds,
-            deliveriesPerSecond: deliveries.perSecond, cpuMicrosecondsPerDelivery: deliveries.cpuMicroseconds,
-            latencyMedianMilliseconds: latencies[latencies.count / 2],
-            latencyP99Milliseconds: latencies[latencies.count * 99 / 100])
+            perSecond: round.perSecond, cpuMicrosPerPost: round.cpuMicros,
+            p99ClaimToSendMs: waits.isEmpty ? -1 : waits[waits.count * 99 / 100],
+            floorPerSecond: 2 / (1 / before + 1 / after),
+            callbacks: round.count, endpoints: self.endpoints)
     }
 
-    private struct Rate {
+    /// Measures in turns without and beside a partner that hangs, so that a machine that gets busy meanwhile shows in both.
+    public func runHung() async throws -> HungReport {
+        guard let mode = self.hung.flatMap({ HungPartner.Mode(rawValue: $0) }) else {
+            throw HTTPError(.requestInvalid, "the mode is tcp, tls, dns or drip")
+        }
+        let sink = try LoopbackSink(certificate: LoopbackCertificate(name: "*.bench.example"))
+        defer { sink.stop() }
+        let partner = try HungPartner(mode, sink: sink)
+        defer { partner.stop() }
+        let connection = try await PostgresConnection.connect(self.databaseURL)
+        let urls = (1..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
+        var ids: [Int64] = []
+        for _ in urls { ids.append(try await Self.addEndpoint(connection)) }
+        let hung = try await Self.addEndpoint(connection)
+        try await self.add(1_000, endpoint: hung, url: partner.url, connection)
+        var alone: [Round] = []
+        var beside: [Round] = []
+        // The first pair only warms up: tables, caches and the processor's clock.
+        for number in 0...(self.rounds) {
+            for isBeside in number % 2 == 0 ? [false, true] : [true, false] {
+                _ = try await connection.query(
+                    "SELECT CASE WHEN $2 THEN insp.callback_resume($1) ELSE insp.callback_pause($1) END",
+                    [.int(hung), .bool(isBeside)])
+                // Else its breaker would open, and the partner would cost nothing at all.
+                _ = try await connection.query("SELECT insp.callback_breaker_reset($1)", [.int(hung)])
+                let round = try await self.deliver(
+                    to: Array(zip(ids, urls)), sink: sink, connection, resolver: partner.resolver,
+                    startsWith: isBeside ? hung : nil)
+                if number > 0 { if isBeside { beside.append(round) } else { alone.append(round) } }
+            }
+        }
+        await connection.close()
+        func mean(_ values: [Double]) -> Double { values.reduce(0, +) / Double(values.count) }
+        let without = 1 / mean(alone.map { 1 / $0.perSecond })
+        let with = 1 / mean(beside.map { 1 / $0.perSecond })
+        return HungReport(
+            hung: mode.rawValue, alonePerSecond: without, besidePerSecond: with, cost: 1 - with / without,
+            aloneCpuMicrosPerPost: mean(alone.map(\.cpuMicros)), besideCpuMicrosPerPost: mean(beside.map(\.cpuMicros)),
+            callbacks: alone[0].count, endpoints: self.endpoints)
+    }
+
+    private struct Round {
+        var count: Int
         var perSecond: Double
-        var cpuMicroseconds: Double
+        var cpuMicros: Double
+        /// Milliseconds.
+        var claimToSend: [Double]
     }
 
-    /// Runs `body` and relates its wall and CPU time to a number of operations.
-    private func measure(_ count: Int, _ sink: LoopbackSink, _ body: () async throws -> Void) async throws -> Rate {
+    /// Delivers ``callbacks`` over some endpoints with a dispatcher of its own, after a few for each that open connections.
+    ///
+    /// - Parameter startsWith: An endpoint of which callbacks must be under way before the measurement begins.
+    private func deliver(
+        to endpoints: [(id: Int64, url: String)], sink: LoopbackSink, _ connection: PostgresConnection,
+        resolver: Resolver,
+        startsWith first: Int64? = nil
+    ) async throws -> Round {
+        var configuration = CallbackConfiguration(
+            databaseURL: self.databaseURL, listenURL: self.databaseURL, worker: "bench")
+        configuration.certificateAuthorities = sink.certificateFile
+        configuration.grace = .zero
+        let delivered = Delivered()
+        let dispatcher = CallbackDispatcher(configuration: configuration, resolver: resolver) { event in
+            if case .attempted(let attempt) = event, attempt.outcome == .delivered {
+                delivered.add(attempt.claimToSendMilliseconds)
+            }
+        }
+        let run = Task { await dispatcher.run() }
+        let warm = 16 * endpoints.count
+        for endpoint in endpoints { try await self.add(16, endpoint: endpoint.id, url: endpoint.url, connection) }
+        while delivered.count < warm { try await Task.sleep(for: .milliseconds(10)) }
+        if let first {
+            let sql = "SELECT count(*) FROM insp.callback WHERE endpoint_id = $1 AND lease_until > now()"
+            while try await connection.query(sql, [.int(first)])[0].int(0) < 8 {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+        // Held back while they are written, so that all are there when the clock starts.
+        let each = self.callbacks / endpoints.count
+        _ = try await connection.query(
+            "UPDATE insp.endpoint SET paused = true WHERE id = ANY ($1)", [.intArray(endpoints.map(\.id))])
+        for endpoint in endpoints { try await self.add(each, endpoint: endpoint.id, url: endpoint.url, connection) }
+        delivered.reset()
+        let total = each * endpoints.count
         let cpu = Self.cpuSeconds() - sink.cpuSeconds
         let start = ContinuousClock.now
-        try await body()
+        _ = try await connection.query(
+            "UPDATE insp.endpoint SET paused = false WHERE id = ANY ($1)", [.intArray(endpoints.map(\.id))])
+        dispatcher.wake()
+        while delivered.count < total { try await Task.sleep(for: .milliseconds(5)) }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let used = Self.cpuSeconds() - sink.cpuSeconds - cpu
-        return Rate(perSecond: Double(count) / seconds, cpuMicroseconds: used / Double(count) * 1e6)
+        run.cancel()
+        await run.value
+        return Round(
+            count: total, perSecond: Double(total) / seconds, cpuMicros: used / Double(total) * 1e6,
+            claimToSend: delivered.waits)
     }
 
     private static func cpuSeconds() -> Double {
@@ -79,83 +176,9 @@ public struct CallbackBenchmark: Sendable {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    private func measurePosts(_ sink: LoopbackSink) async throws -> Rate {
-        let sender = CallbackSender(
-            client: HTTPClient(), timeoutMilliseconds: 15_000, agent: "inspectd", resolver: ResolverProbe())
-        let callback = ClaimedCallback(
-            id: 1, claim: 1, webhookID: "msg_benchmark", endpoint: 1, url: "http://127.0.0.1:\(sink.port)/ok",
-            body: [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes), attempts: 0, released: 0,
-            secret: WebhookSecret.generate().text, previousSecret: nil, allowsHTTP: true, allowsPrivate: true,
-            waitedMilliseconds: 0, job: nil, trace: nil)
-        let next = Counter()
-        let total = self.callbacks
-        return try await self.measure(total, sink) {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<self.concurrency {
-                    group.addTask {
-                        while next.add() <= total {
-                            let settlement = await sender.attempt(callback, deadline: .now + .seconds(60))
-                            guard settlement.outcome == .delivered else {
-                                throw HTTPError(.localFault, settlement.error ?? "not delivered")
-                            }
-                        }
-                    }
-                }
-                try await group.waitForAll()
-            }
-        }
-    }
-
-    private func measureDeliveries(_ sink: LoopbackSink, _ connection: PostgresConnection) async throws -> Rate {
-        for number in 0..<(self.endpoints + self.hungEndpoints) {
-            let isHung = number >= self.endpoints
-            let endpoint = try await Self.addEndpoint(connection)
-            try await self.add(
-                self.callbacks / self.endpoints, endpoint: endpoint,
-                url: "http://127.0.0.1:\(sink.port)/\(isHung ? "hang" : "ok")", connection)
-        }
-        let total = self.callbacks / self.endpoints * self.endpoints
-        let delivered = Counter()
-        let dispatcher = CallbackDispatcher(
-            configuration: CallbackConfiguration(
-                databaseURL: self.databaseURL, listenURL: self.databaseURL, worker: "bench")
-        ) { event in
-            if case .attempted(let attempt) = event, attempt.outcome == .delivered { delivered.add() }
-        }
-        return try await self.measure(total, sink) {
-            let run = Task { await dispatcher.run() }
-            while delivered.value < total { try await Task.sleep(for: .milliseconds(5)) }
-            // What hangs is broken off with the dispatcher, outside of what is measured.
-            run.cancel()
-        }
-    }
-
-    private func measureLatency(_ sink: LoopbackSink, _ connection: PostgresConnection) async throws -> [Double] {
-        let endpoint = try await Self.addEndpoint(connection)
-        let delivered = Counter()
-        let dispatcher = CallbackDispatcher(
-            configuration: CallbackConfiguration(
-                databaseURL: self.databaseURL, listenURL: self.databaseURL, worker: "bench")
-        ) { event in
-            if case .attempted(let attempt) = event, attempt.outcome == .delivered { delivered.add() }
-        }
-        let run = Task { await dispatcher.run() }
-        defer { run.cancel() }
-        var latencies: [Double] = []
-        for round in 1...120 {
-            try await self.add(1, endpoint: endpoint, url: "http://127.0.0.1:\(sink.port)/ok", connection)
-            let start = ContinuousClock.now
-            while delivered.value < round { try await Task.sleep(for: .milliseconds(1)) }
-            // The first rounds connect and prepare.
-            if round > 20 { latencies.append((ContinuousClock.now - start) / .milliseconds(1)) }
-            try await Task.sleep(for: .milliseconds(Int.random(in: 20...120)))
-        }
-        return latencies.sorted()
-    }
-
     private static func addEndpoint(_ connection: PostgresConnection) async throws -> Int64 {
         try await connection.query(
-            "SELECT endpoint_id FROM insp.create_partner($1, 'https://partner.example/', true, true)",
+            "SELECT endpoint_id FROM insp.create_partner($1, 'https://partner.example/', false, true)",
             [.text("bench-\(UUID().uuidString.lowercased())")])[0].int(0)
     }
 
@@ -170,10 +193,18 @@ public struct CallbackBenchmark: Sendable {
             [.int(endpoint), .text(url), .int(Int64(self.bodyBytes)), .int(Int64(count))])
     }
 
-    private final class Counter: Sendable {
-        private let count = Atomic<Int>(0)
-        @discardableResult
-        func add() -> Int { self.count.add(1, ordering: .relaxed).newValue }
-        var value: Int { self.count.load(ordering: .relaxed) }
+    private final class Delivered: Sendable {
+        private let state = Mutex((count: 0, waits: [Double]()))
+
+        func add(_ wait: Double?) {
+            self.state.withLock { state in
+                state.count += 1
+                if let wait { state.waits.append(wait) }
+            }
+        }
+
+        func reset() { self.state.withLock { $0 = (0, []) } }
+        var count: Int { self.state.withLock { $0.count } }
+        var waits: [Double] { self.state.withLock { $0.waits } }
     }
 }

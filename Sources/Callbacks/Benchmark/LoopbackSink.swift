@@ -1,36 +1,24 @@
+internal import CCurl
+internal import COpenSSL
 internal import Foundation
 internal import Synchronization
 
-/// An HTTP/1.1 server on the loopback interface that answers every POST with 200 and an empty body, so that a benchmark
-/// measures the sender. A path that starts with `/hang` gets no answer.
+/// An HTTPS server on the loopback interface that answers every POST with 200 and an empty body, so that a benchmark
+/// measures the sender. A path that starts with `/drip` gets an endless header, a byte every tenth of a second.
 ///
-/// One thread and poll; it understands what ``CurlMulti`` sends, and nothing else.
+/// One thread and epoll; it understands what ``CurlMulti`` sends, and nothing else.
 final class LoopbackSink: Sendable {
     let port: UInt16
+    private let certificate: LoopbackCertificate
     private let listener: CInt
     private let isStopped = Atomic<Bool>(false)
     private let answered = Atomic<Int>(0)
     /// CPU time of the server's own thread, to be subtracted from that of the process.
     private let cpuNanoseconds = Atomic<Int>(0)
 
-    init() throws {
-        let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && listen(listener, 1024) == 0
-                    && getsockname(listener, $0, &length) == 0
-            }
-        }
-        guard isListening else {
-            close(listener)
-            throw HTTPError(.localFault, "cannot listen on the loopback interface")
-        }
-        self.listener = listener
-        self.port = UInt16(bigEndian: address.sin_port)
+    init(certificate: LoopbackCertificate) throws {
+        (self.listener, self.port) = try Self.listen(backlog: 1024)
+        self.certificate = certificate
         let thread = Thread { self.serve() }
         thread.name = "loopback-sink"
         thread.start()
@@ -39,65 +27,163 @@ final class LoopbackSink: Sendable {
     /// Ends the server within a tenth of a second.
     func stop() { self.isStopped.store(true, ordering: .releasing) }
 
+    /// The certificate that a client must trust.
+    var certificateFile: String { self.certificate.file.path }
     var requests: Int { self.answered.load(ordering: .acquiring) }
     var cpuSeconds: Double { Double(self.cpuNanoseconds.load(ordering: .acquiring)) / 1e9 }
 
-    private func serve() {
-        var watched = [pollfd(fd: self.listener, events: Int16(POLLIN), revents: 0)]
-        var buffers: [CInt: [UInt8]] = [:]
-        while !self.isStopped.load(ordering: .acquiring) {
-            guard poll(&watched, nfds_t(watched.count), 100) > 0 else { continue }
-            for entry in watched where entry.revents != 0 {
-                guard entry.fd == self.listener else {
-                    self.read(entry.fd, &buffers)
-                    continue
-                }
-                let connection = accept(self.listener, nil, nil)
-                guard connection >= 0 else { continue }
-                _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
-                buffers[connection] = []
-                watched.append(pollfd(fd: connection, events: Int16(POLLIN), revents: 0))
+    /// A listening socket on any free port of the loopback interface.
+    static func listen(backlog: CInt) throws -> (descriptor: CInt, port: UInt16) {
+        let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && Foundation.listen(listener, backlog) == 0
+                    && getsockname(listener, $0, &length) == 0
             }
-            watched.removeAll { $0.fd != self.listener && buffers[$0.fd] == nil }
+        }
+        guard isListening else {
+            close(listener)
+            throw HTTPError(.localFault, "cannot listen on the loopback interface")
+        }
+        return (listener, UInt16(bigEndian: address.sin_port))
+    }
+
+    private func serve() {
+        var state = SinkState(listener: self.listener, context: self.certificate.context)
+        while !self.isStopped.load(ordering: .acquiring) {
+            self.answered.add(state.wait(), ordering: .releasing)
             var time = timespec()
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
             self.cpuNanoseconds.store(time.tv_sec * 1_000_000_000 + time.tv_nsec, ordering: .releasing)
         }
-        for connection in buffers.keys { close(connection) }
+        state.end()
+    }
+}
+
+/// The connections of the server's thread.
+private struct SinkState {
+    private struct Connection {
+        var session: OpaquePointer
+        var buffer: [UInt8] = []
+        var drips = false
+    }
+
+    private let listener: CInt
+    private let context: OpaquePointer
+    private let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+    private var connections: [CInt: Connection] = [:]
+    private var events = [epoll_event](repeating: epoll_event(), count: 256)
+    private var chunk = [UInt8](repeating: 0, count: 16_384)
+
+    init(listener: CInt, context: OpaquePointer) {
+        self.listener = listener
+        self.context = context
+        self.watch(listener)
+    }
+
+    private func watch(_ descriptor: CInt) {
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.fd = descriptor
+        epoll_ctl(self.epoll, EPOLL_CTL_ADD, descriptor, &event)
+    }
+
+    /// Serves what is ready, for a tenth of a second at most.
+    ///
+    /// - Returns: Requests answered.
+    mutating func wait() -> Int {
+        var answered = 0
+        let count = epoll_wait(self.epoll, &self.events, CInt(self.events.count), 100)
+        for event in self.events.prefix(Int(max(0, count))) {
+            if event.data.fd == self.listener {
+                self.accept()
+            } else {
+                answered += self.read(event.data.fd)
+            }
+        }
+        for (descriptor, connection) in self.connections where connection.drips {
+            if SSL_write(connection.session, ".", 1) <= 0 { self.drop(descriptor) }
+        }
+        return answered
+    }
+
+    mutating func end() {
+        for descriptor in Array(self.connections.keys) { self.drop(descriptor) }
+        close(self.epoll)
         close(self.listener)
     }
 
-    private static let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
-    private static let headEnd = Array("\r\n\r\n".utf8)
-    private static let lengthName = Array("\r\ncontent-length:".utf8)
-
-    private func read(_ connection: CInt, _ buffers: inout [CInt: [UInt8]]) {
-        var chunk = [UInt8](repeating: 0, count: 16_384)
-        let count = recv(connection, &chunk, chunk.count, CInt(MSG_DONTWAIT))
-        guard count > 0 else {
-            close(connection)
-            buffers[connection] = nil
-            return
-        }
-        buffers[connection, default: []].append(contentsOf: chunk[..<count])
-        guard let buffer = buffers[connection], let head = Self.index(of: Self.headEnd, in: buffer) else { return }
-        let headers = buffer[..<head].map { (65...90).contains($0) ? $0 + 32 : $0 }
-        var length = 0
-        if let name = Self.index(of: Self.lengthName, in: headers) {
-            let digits = headers[(name + Self.lengthName.count)...].drop { $0 == 32 }.prefix { (48...57).contains($0) }
-            length = digits.reduce(0) { $0 * 10 + Int($1 - 48) }
-        }
-        guard buffer.count >= head + Self.headEnd.count + length else { return }
-        buffers[connection] = []
-        guard !buffer.starts(with: Array("POST /hang".utf8)) else { return }
-        send(connection, Self.answer, Self.answer.count, CInt(MSG_NOSIGNAL))
-        self.answered.add(1, ordering: .releasing)
+    private mutating func accept() {
+        let descriptor = Foundation.accept(self.listener, nil, nil)
+        guard descriptor >= 0 else { return }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        var one: CInt = 1
+        setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<CInt>.size))
+        guard let session = SSL_new(self.context) else { return _ = close(descriptor) }
+        SSL_set_fd(session, descriptor)
+        SSL_set_accept_state(session)
+        self.connections[descriptor] = Connection(session: session)
+        self.watch(descriptor)
     }
 
-    private static func index(of pattern: [UInt8], in bytes: [UInt8]) -> Int? {
-        guard bytes.count >= pattern.count else { return nil }
-        return (0...(bytes.count - pattern.count)).first { start in
-            bytes[start] == pattern[0] && pattern.indices.allSatisfy { bytes[start + $0] == pattern[$0] }
+    private mutating func drop(_ descriptor: CInt) {
+        if let connection = self.connections.removeValue(forKey: descriptor) { SSL_free(connection.session) }
+        close(descriptor)
+    }
+
+    private static let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
+    private static let drip = Array("HTTP/1.1 200 OK\r\nX-Slow: ".utf8)
+    private static let headEnd = Array("\r\n\r\n".utf8)
+    private static let lengthName = Array("\r\nContent-Length: ".utf8)
+
+    private mutating func read(_ descriptor: CInt) -> Int {
+        guard let session = self.connections[descriptor]?.session else { return 0 }
+        var answered = 0
+        while true {
+            let count = SSL_read(session, &self.chunk, CInt(self.chunk.count))
+            guard count > 0 else {
+                let error = SSL_get_error(session, count)
+                if error != SSL_ERROR_WANT_READ, error != SSL_ERROR_WANT_WRITE { self.drop(descriptor) }
+                return answered
+            }
+            self.connections[descriptor]?.buffer.append(contentsOf: self.chunk[..<Int(count)])
+            guard let buffer = self.connections[descriptor]?.buffer, let length = Self.requestLength(buffer),
+                buffer.count >= length
+            else { continue }
+            self.connections[descriptor]?.buffer = []
+            if buffer.starts(with: Array("POST /drip".utf8)) {
+                _ = SSL_write(session, Self.drip, CInt(Self.drip.count))
+                self.connections[descriptor]?.drips = true
+            } else {
+                _ = SSL_write(session, Self.answer, CInt(Self.answer.count))
+                answered += 1
+            }
         }
+    }
+
+    /// Bytes of the request's head and body, once the head is complete.
+    private static func requestLength(_ buffer: [UInt8]) -> Int? {
+        guard let head = self.index(of: self.headEnd, in: buffer) else { return nil }
+        var length = 0
+        if let name = self.index(of: self.lengthName, in: buffer[..<head]) {
+            let digits = buffer[(name + self.lengthName.count)...].prefix { (48...57).contains($0) }
+            length = digits.reduce(0) { $0 * 10 + Int($1 - 48) }
+        }
+        return head + self.headEnd.count + length
+    }
+
+    /// The offset of a pattern that is found near the front.
+    private static func index(of pattern: [UInt8], in bytes: some RandomAccessCollection<UInt8>) -> Int? {
+        bytes.withContiguousStorageIfAvailable { bytes in
+            guard bytes.count >= pattern.count else { return nil }
+            return (0...(bytes.count - pattern.count)).first { start in
+                bytes[start] == pattern[0] && pattern.indices.allSatisfy { bytes[start + $0] == pattern[$0] }
+            }
+        } ?? nil
     }
 }

@@ -24,6 +24,8 @@ public struct CallbackConfiguration: Sendable {
     public var grace: Duration = .seconds(10)
     /// A PEM file used instead of the system's certificate store.
     public var certificateAuthorities: String?
+    /// Providers of access tokens beside `client_credentials`, under the names that `insp.callback_authorize` takes.
+    public var providers: [String: any AuthorizationProvider] = [:]
     /// Value of `User-Agent`.
     public var agent = "inspectd"
 

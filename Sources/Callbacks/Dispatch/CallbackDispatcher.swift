@@ -34,14 +34,23 @@ public final class CallbackDispatcher: Sendable {
     }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
-    public init(
+    public convenience init(
         configuration: CallbackConfiguration, onEvent: @escaping @Sendable (CallbackEvent) -> Void = { _ in }
     ) {
+        self.init(configuration: configuration, resolver: Resolver(), onEvent: onEvent)
+    }
+
+    init(
+        configuration: CallbackConfiguration, resolver: Resolver, onEvent: @escaping @Sendable (CallbackEvent) -> Void
+    ) {
         self.configuration = configuration
+        let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
+        let tokens = TokenStore(
+            databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements)
         self.sender = CallbackSender(
-            client: HTTPClient(certificateAuthorities: configuration.certificateAuthorities),
-            timeoutMilliseconds: Int(configuration.timeout / .milliseconds(1)), agent: configuration.agent,
-            resolver: ResolverProbe())
+            client: client, timeoutMilliseconds: Int(configuration.timeout / .milliseconds(1)),
+            agent: configuration.agent,
+            authorizer: Authorizer(store: tokens, client: client, providers: configuration.providers))
         self.onEvent = onEvent
         (self.signals, self.signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -61,6 +70,9 @@ public final class CallbackDispatcher: Sendable {
             self.signal.yield()
         }
     }
+
+    /// Looks for due callbacks at once.
+    public func wake() { self.signal.yield() }
 
     /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
     /// are left to the next dispatcher.
@@ -90,6 +102,8 @@ public final class CallbackDispatcher: Sendable {
     private struct LoopState {
         var connection: PostgresConnection?
         var underWay: [ClaimedCallback.Key: Task<Void, Never>] = [:]
+        /// Those under way that were tried before.
+        var retries: Set<ClaimedCallback.Key> = []
         var unsettled: [CallbackSettlement] = []
         /// Whether the last claim was full, so that another is worth while at once.
         var hasMore = false
@@ -109,20 +123,26 @@ public final class CallbackDispatcher: Sendable {
             inbox.moved = now
             return (inbox.finished, inbox.isDraining, inbox.graceEnd)
         }
-        for settlement in finished { state.underWay[settlement.callback.key] = nil }
+        for settlement in finished {
+            state.underWay[settlement.callback.key] = nil
+            state.retries.remove(settlement.callback.key)
+        }
         state.unsettled += finished
         state.hasMore = false
         if let graceEnd, now >= graceEnd { for task in state.underWay.values { task.cancel() } }
 
         let free = self.configuration.maximumInFlight - state.underWay.count
         let limit = graceEnd == nil ? min(self.configuration.batch, free) : 0
+        // Half of all places are kept for first attempts: what was tried before tends to hang.
+        let retries = max(0, min(limit, self.configuration.maximumInFlight / 2 - state.retries.count))
         var isIdle = false
         do {
             guard let store = try await self.store(&state) else { return self.isOver(graceEnd, state) }
             let settlements = state.unsettled
             let isSweep = now >= state.nextSweep
             let exchange = try await store.exchange(
-                settling: settlements, claiming: limit, above: isSweep ? CallbackFloors() : state.floors)
+                settling: settlements, claiming: limit, retries: retries,
+                above: isSweep ? CallbackFloors() : state.floors)
             state.unsettled = []
             state.floors = exchange.floors
             // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
@@ -132,8 +152,12 @@ public final class CallbackDispatcher: Sendable {
                 let isRecorded = exchange.settled.contains(settlement.callback.id)
                 self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
             }
+            for change in exchange.changes {
+                self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind))
+            }
             let deadline = now + self.configuration.lease
-            for callback in exchange.claimed { self.start(callback, deadline, &state) }
+            let claimed = ContinuousClock.now
+            for callback in exchange.claimed { self.start(callback, claimed, deadline, &state) }
             state.hasMore = limit > 0 && exchange.claimed.count == limit
             isIdle = exchange.claimed.isEmpty && limit > 0
         } catch {
@@ -143,9 +167,13 @@ public final class CallbackDispatcher: Sendable {
         return isDone && (graceEnd != nil || isDraining && isIdle) || self.isOver(graceEnd, state)
     }
 
-    private func start(_ callback: ClaimedCallback, _ deadline: ContinuousClock.Instant, _ state: inout LoopState) {
+    private func start(
+        _ callback: ClaimedCallback, _ claimed: ContinuousClock.Instant, _ deadline: ContinuousClock.Instant,
+        _ state: inout LoopState
+    ) {
+        if callback.attempts > 0 { state.retries.insert(callback.key) }
         state.underWay[callback.key] = Task {
-            let settlement = await self.sender.attempt(callback, deadline: deadline)
+            let settlement = await self.sender.attempt(callback, claimed: claimed, deadline: deadline)
             self.inbox.withLock { $0.finished.append(settlement) }
             self.signal.yield()
         }

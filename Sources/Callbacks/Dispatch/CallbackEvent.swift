@@ -6,6 +6,8 @@ public enum CallbackEvent: Sendable {
     /// The database did not answer; the dispatcher goes on trying.
     case databaseUnavailable(reason: String)
     case databaseRestored
+    /// An endpoint's breaker opened or closed, or the endpoint was disabled: `failing`, `recovered`, `disabled`.
+    case endpointChanged(endpoint: Int64, kind: String)
 
     /// One attempt, after it was recorded.
     public struct Attempt: Sendable {
@@ -34,10 +36,13 @@ public enum CallbackEvent: Sendable {
         public let status: Int?
         /// What was wrong, or `nil`.
         public let error: String?
+        public let code: ErrorCode?
         /// Of the request.
         public let milliseconds: Int
         /// From when the callback was due to its claim.
         public let waitedMilliseconds: Double
+        /// From the claim to the request on the wire, if an answer came.
+        public let claimToSendMilliseconds: Double?
     }
 }
 
@@ -61,7 +66,9 @@ extension CallbackEvent.Attempt {
             }
         self.status = settlement.status
         self.error = settlement.error
+        self.code = settlement.code
         self.milliseconds = settlement.milliseconds
         self.waitedMilliseconds = settlement.callback.waitedMilliseconds
+        self.claimToSendMilliseconds = settlement.sent.map { ($0 - settlement.claimed) / .milliseconds(1) }
     }
 }

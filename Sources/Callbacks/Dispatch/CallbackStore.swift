@@ -15,11 +15,12 @@ struct ClaimedCallback: Sendable {
     let attempts: Int
     /// Uncounted attempts before this one.
     let released: Int
-    let secret: String
-    /// The secret before a rotation, while both are valid.
-    let previousSecret: String?
+    /// The newest first; further ones while a rotation is under way. `whsec_` signs as `v1`, `whsk_` as `v1a`.
+    let secrets: [String]
     let allowsHTTP: Bool
     let allowsPrivate: Bool
+    /// ``EndpointOptions`` as JSON; `nil` for a plain endpoint.
+    let options: String?
     /// From when it was due to the claim, in milliseconds.
     let waitedMilliseconds: Double
     /// The id of the job that it tells of, unless retention removed the job.
@@ -43,11 +44,16 @@ struct CallbackSettlement: Sendable {
     let started: Date
     let milliseconds: Int
     let status: Int?
+    let code: ErrorCode?
     let error: String?
     /// The trace context that was sent.
     let trace: TraceContext?
     /// When the claim lapses; afterwards settling is pointless.
     let deadline: ContinuousClock.Instant
+    /// When the request went out, if it got an answer.
+    let sent: ContinuousClock.Instant?
+    /// When the claim's commit was known.
+    let claimed: ContinuousClock.Instant
 }
 
 /// From which `due_at` on a claim searches, in microseconds since 1970: what lies before was settled, and its dead index
@@ -62,6 +68,8 @@ struct CallbackFloors: Sendable {
 struct CallbackExchange: Sendable {
     /// Settled callbacks whose claim still held.
     var settled: Set<Int64> = []
+    /// What became of endpoints by these settlements: `failing`, `recovered`, `disabled`.
+    var changes: [(endpoint: Int64, kind: String)] = []
     var claimed: [ClaimedCallback] = []
     /// For the next claim; as given, if nothing was to be claimed.
     var floors = CallbackFloors()
@@ -76,18 +84,26 @@ struct CallbackStore: Sendable {
     /// - Parameters:
     ///   - settlements: Attempts to record.
     ///   - limit: How many callbacks to claim at most; 0 claims nothing.
+    ///   - retries: How many of these may have been tried before.
     ///   - floors: Those of the exchange before; without a base everything is searched.
     func exchange(
-        settling settlements: [CallbackSettlement], claiming limit: Int, above floors: CallbackFloors = CallbackFloors()
+        settling settlements: [CallbackSettlement], claiming limit: Int, retries: Int? = nil,
+        above floors: CallbackFloors = CallbackFloors()
     ) async throws -> CallbackExchange {
         var exchange = CallbackExchange(floors: floors)
         var statements: [PostgresStatement] = []
         if !settlements.isEmpty { statements.append(self.settle(settlements)) }
-        if limit > 0 { statements.append(self.claim(limit, floors)) }
+        if limit > 0 { statements.append(self.claim(limit, retries ?? limit, floors)) }
         guard !statements.isEmpty else { return exchange }
         var results = try await self.connection.pipeline(statements)[...]
         if !settlements.isEmpty, let rows = results.popFirst() {
-            for row in rows { exchange.settled.insert(try row.int(0)) }
+            for row in rows {
+                if let id = try row.optionalInt(0) {
+                    exchange.settled.insert(id)
+                } else {
+                    exchange.changes.append((try row.int(1), try row.string(2)))
+                }
+            }
         }
         if limit > 0, let rows = results.popFirst() {
             exchange.floors = CallbackFloors()
@@ -104,25 +120,25 @@ struct CallbackStore: Sendable {
         return exchange
     }
 
-    private func claim(_ limit: Int, _ floors: CallbackFloors) -> PostgresStatement {
+    private func claim(_ limit: Int, _ retries: Int, _ floors: CallbackFloors) -> PostgresStatement {
         let endpoints = Array(floors.endpoints)
         return PostgresStatement(
             // The jobs of all of them in one look; rows with floors have none.
             """
             WITH claimed AS MATERIALIZED (
-                SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5))
+                SELECT * FROM insp.callback_take($1, $2 * interval '1 second', $6, $3, $4, $5))
             SELECT c.*, j.job, j.traceparent FROM claimed c LEFT JOIN insp.callback_jobs(
                 ARRAY(SELECT x.id FROM claimed x WHERE x.id IS NOT NULL)) j ON j.id = c.id
             """,
             [
                 .int(Int64(limit)), .double(self.lease / .seconds(1)), .optional(floors.base),
-                .intArray(endpoints.map(\.key)), .intArray(endpoints.map(\.value)),
+                .intArray(endpoints.map(\.key)), .intArray(endpoints.map(\.value)), .int(Int64(retries)),
             ])
     }
 
     private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
         PostgresStatement(
-            "SELECT insp.callback_settle($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            "SELECT * FROM insp.callback_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             [
                 .intArray(settlements.map(\.callback.id)),
                 .intArray(settlements.map(\.callback.claim)),
@@ -131,6 +147,7 @@ struct CallbackStore: Sendable {
                 .doubleArray(settlements.map(\.started.timeIntervalSince1970)),
                 .intArray(settlements.map { Int64($0.milliseconds) }),
                 .intArray(settlements.map { Int64($0.status ?? 0) }),
+                .textArray(settlements.map { $0.code?.rawValue ?? "" }),
                 .textArray(settlements.map { $0.error ?? "" }),
                 .text(self.worker),
             ])
@@ -156,8 +173,9 @@ struct CallbackStore: Sendable {
         ClaimedCallback(
             id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: try row.int(3),
             url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
-            released: Int(try row.int(7)), secret: try row.string(8), previousSecret: try row.optionalString(9),
-            allowsHTTP: try row.bool(10), allowsPrivate: try row.bool(11), waitedMilliseconds: try row.double(12),
+            released: Int(try row.int(7)), secrets: try row.textArray(8), allowsHTTP: try row.bool(9),
+            allowsPrivate: try row.bool(10), options: try row.optionalString(11),
+            waitedMilliseconds: try row.double(12),
             job: try row.optionalString("job"),
             trace: try row.optionalString("traceparent").flatMap { TraceContext(traceparent: $0) })
     }

@@ -2,29 +2,22 @@ internal import CCurl
 internal import Foundation
 internal import Synchronization
 
-/// One libcurl multi handle under one egress policy, driven by one thread.
+/// libcurl's multi handles, one for each egress policy in use, driven by one thread over one epoll.
 ///
-/// libcurl forbids the use of a handle by two threads at once, so everything but `curl_multi_wakeup` happens on that
-/// thread; callers only enqueue. All transfers share it, so no callback of libcurl may block. Kept-alive connections
-/// belong to the multi handle: with one per policy, a request under a strict policy never meets a connection that was
-/// opened under a lax one.
+/// libcurl forbids the use of a handle by two threads at once, so everything happens on that thread; callers only
+/// enqueue. All transfers share it, so no callback of libcurl may block. Kept-alive connections belong to a multi
+/// handle: with one per policy, a request under a strict policy never meets a connection that was opened under a lax one.
 final class CurlMulti: Sendable {
     private let core: Core
 
-    /// - Parameters:
-    ///   - policy: Which addresses may be connected to.
-    ///   - certificateAuthorities: A PEM file used instead of the system's certificate store.
-    /// - Throws: ``HTTPError/Code/localFault`` if libcurl cannot start.
-    init(policy: EgressPolicy, certificateAuthorities: String? = nil) throws(HTTPError) {
-        guard Self.globalInitialization == CURLE_OK, let multi = curl_multi_init() else {
-            throw HTTPError(.localFault, "libcurl cannot start")
-        }
-        // Idle connections kept: enough for several hundred endpoints without approaching 1,024 descriptors.
-        _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 256)
-        let core = Core(multi: multi, policy: policy, certificateAuthorities: certificateAuthorities)
+    /// - Parameter certificateAuthorities: A PEM file used instead of the system's certificate store.
+    /// - Throws: ``HTTPError/Code/localFault`` if libcurl or the thread's descriptors are not to be had.
+    init(certificateAuthorities: String? = nil) throws(HTTPError) {
+        guard Self.globalInitialization == CURLE_OK else { throw HTTPError(.localFault, "libcurl cannot start") }
+        let core = try Core(certificateAuthorities: certificateAuthorities)
         self.core = core
         let thread = Thread { core.run() }
-        thread.name = policy.allowsPrivate ? "curl-private" : "curl-public"
+        thread.name = "curl"
         thread.start()
     }
 
@@ -32,9 +25,14 @@ final class CurlMulti: Sendable {
 
     /// Sends a request. Cancelling the task ends the transfer at once.
     ///
+    /// - Parameters:
+    ///   - policy: Which addresses may be connected to.
+    ///   - addresses: What the request's host was resolved to; `nil` for a host that is an address.
     /// - Throws: ``HTTPError`` if no complete response header arrived.
-    func send(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
-        let transfer = CurlTransfer(request: request, policy: self.core.policy)
+    func send(
+        _ request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]? = nil
+    ) async throws(HTTPError) -> HTTPResponse {
+        let transfer = CurlTransfer(request: request, policy: policy, addresses: addresses)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 transfer.continuation = continuation
@@ -62,32 +60,39 @@ extension CurlMulti {
         case close
     }
 
-    /// What the thread and the callers share.
-    ///
-    /// `@unchecked Sendable`: of the multi handle, callers use only `curl_multi_wakeup`, the one function that libcurl
-    /// allows from other threads, and only under the lock and before the handle is freed.
-    fileprivate final class Core: @unchecked Sendable {
+    /// What the thread and the callers share: a list of commands and the descriptor that wakes the thread.
+    fileprivate final class Core: Sendable {
         private struct Inbox: Sendable {
             var commands: [Command] = []
             var isClosed = false
         }
 
-        let policy: EgressPolicy
-        private let multi: UnsafeMutableRawPointer
+        private let epoll: CInt
+        private let wakeup: CInt
         private let certificateAuthorities: String?
         private let inbox = Mutex(Inbox())
 
-        init(multi: UnsafeMutableRawPointer, policy: EgressPolicy, certificateAuthorities: String?) {
-            self.multi = multi
-            self.policy = policy
+        init(certificateAuthorities: String?) throws(HTTPError) {
             self.certificateAuthorities = certificateAuthorities
+            self.epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+            self.wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+            var event = epoll_event()
+            event.events = EPOLLIN.rawValue
+            event.data.u64 = CurlLoop.wakeupMark
+            guard self.epoll >= 0, self.wakeup >= 0, epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.wakeup, &event) == 0
+            else { throw HTTPError(.localFault, String(cString: strerror(errno))) }
+        }
+
+        deinit {
+            Foundation.close(self.epoll)
+            Foundation.close(self.wakeup)
         }
 
         func submit(_ command: Command) {
             let isAccepted = self.inbox.withLock { inbox in
                 guard !inbox.isClosed else { return false }
                 inbox.commands.append(command)
-                if inbox.commands.count == 1 { curl_multi_wakeup(self.multi) }
+                if inbox.commands.count == 1 { eventfd_write(self.wakeup, 1) }
                 return true
             }
             if !isAccepted, case .start(let transfer) = command { transfer.finish(.failure(HTTPError(.cancelled))) }
@@ -100,8 +105,7 @@ extension CurlMulti {
             sigfillset(&signals)
             pthread_sigmask(SIG_BLOCK, &signals, nil)
 
-            var loop = CurlLoop(
-                multi: self.multi, policy: self.policy, certificateAuthorities: self.certificateAuthorities)
+            var loop = CurlLoop(epoll: self.epoll, certificateAuthorities: self.certificateAuthorities)
             while true {
                 let commands = self.inbox.withLock { inbox in
                     let commands = inbox.commands
@@ -120,90 +124,12 @@ extension CurlMulti {
                     }
                 }
                 if isClosing { break }
-                loop.advance()
+                if loop.wait() {
+                    var count: eventfd_t = 0
+                    eventfd_read(self.wakeup, &count)
+                }
             }
             loop.end()
         }
-    }
-}
-
-/// The state of the thread: which transfers run on which easy handle.
-private struct CurlLoop {
-    let multi: UnsafeMutableRawPointer
-    let policy: EgressPolicy
-    let certificateAuthorities: String?
-    private var running: [UnsafeMutableRawPointer: CurlTransfer] = [:]
-    /// Handles kept for the next transfers: making one costs several allocations.
-    private var idle: [UnsafeMutableRawPointer] = []
-
-    init(multi: UnsafeMutableRawPointer, policy: EgressPolicy, certificateAuthorities: String?) {
-        self.multi = multi
-        self.policy = policy
-        self.certificateAuthorities = certificateAuthorities
-    }
-
-    mutating func start(_ transfer: CurlTransfer) {
-        guard !transfer.isCancelled.load(ordering: .acquiring) else {
-            return transfer.finish(.failure(HTTPError(.cancelled)))
-        }
-        guard let easy = self.idle.popLast() ?? curl_easy_init() else {
-            return transfer.finish(.failure(HTTPError(.localFault, "out of memory")))
-        }
-        do throws(HTTPError) {
-            try transfer.configure(easy, certificateAuthorities: self.certificateAuthorities)
-            guard curl_multi_add_handle(self.multi, easy) == CURLM_OK else {
-                throw HTTPError(.localFault, "libcurl cannot add a transfer")
-            }
-            self.running[easy] = transfer
-        } catch {
-            self.recycle(easy, transfer)
-            transfer.finish(.failure(error))
-        }
-    }
-
-    mutating func cancel(_ transfer: CurlTransfer) {
-        guard let easy = self.running.first(where: { $0.value === transfer })?.key else { return }
-        self.remove(easy, transfer)
-        transfer.finish(.failure(HTTPError(.cancelled)))
-    }
-
-    /// Lets libcurl work on whatever is ready, reports what is finished, then waits for the next event or wake-up.
-    mutating func advance() {
-        var count: CInt = 0
-        _ = curl_multi_perform(self.multi, &count)
-        var left: CInt = 0
-        while let message = curl_multi_info_read(self.multi, &left) {
-            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-                let transfer = self.running[easy]
-            else { continue }
-            // Read before the handle is removed: that frees the message.
-            let result = transfer.result(of: easy, code: message.pointee.data.result)
-            self.remove(easy, transfer)
-            transfer.finish(result)
-        }
-        // One second at most: kept-alive connections are looked after, and a lost wake-up could not hurt much.
-        _ = curl_multi_poll(self.multi, nil, 0, 1_000, nil)
-    }
-
-    mutating func end() {
-        for (easy, transfer) in self.running {
-            self.remove(easy, transfer)
-            transfer.finish(.failure(HTTPError(.cancelled)))
-        }
-        for easy in self.idle { curl_easy_cleanup(easy) }
-        curl_multi_cleanup(self.multi)
-    }
-
-    private mutating func remove(_ easy: UnsafeMutableRawPointer, _ transfer: CurlTransfer) {
-        curl_multi_remove_handle(self.multi, easy)
-        self.running[easy] = nil
-        self.recycle(easy, transfer)
-    }
-
-    private mutating func recycle(_ easy: UnsafeMutableRawPointer, _ transfer: CurlTransfer) {
-        // Also forgets the pointers to the transfer.
-        curl_easy_reset(easy)
-        transfer.release()
-        if self.idle.count < 64 { self.idle.append(easy) } else { curl_easy_cleanup(easy) }
     }
 }

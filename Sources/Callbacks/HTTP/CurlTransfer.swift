@@ -11,7 +11,10 @@ final class CurlTransfer: @unchecked Sendable {
     let isCancelled = Atomic<Bool>(false)
     var continuation: CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>?
 
-    private let policy: EgressPolicy
+    let policy: EgressPolicy
+    /// What the host was resolved to and the policy allows; `nil` for a host that is an address.
+    private let addresses: [IPAddress]?
+    private var sent: ContinuousClock.Instant?
     private var status = 0
     private var areHeadersComplete = false
     private var headerBytes = 0
@@ -20,10 +23,12 @@ final class CurlTransfer: @unchecked Sendable {
     /// What a callback objected to; libcurl itself only knows that a callback did.
     private var objection: HTTPError?
     private var requestHeaders: UnsafeMutablePointer<curl_slist>?
+    private var resolution: UnsafeMutablePointer<curl_slist>?
 
-    init(request: HTTPRequest, policy: EgressPolicy) {
+    init(request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]?) {
         self.request = request
         self.policy = policy
+        self.addresses = addresses
     }
 
     // MARK: - Set-up and result, on the thread of CurlMulti
@@ -39,9 +44,20 @@ final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_PATH_AS_IS, 1)  // a signed object-store URL must arrive as it was signed
         options.set(CURLOPT_FOLLOWLOCATION, 0)
         options.set(CURLOPT_PROXY, "")  // not even from the environment
-        options.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        options.set(
+            CURLOPT_HTTP_VERSION,
+            self.request.transport.offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
+        // Else requests that start together would open a connection each, and not share one.
+        options.set(CURLOPT_PIPEWAIT, self.request.transport.offersHTTP2 ? 1 : 0)
         options.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         if let certificateAuthorities { options.set(CURLOPT_CAINFO, certificateAuthorities) }
+        let transport = self.request.transport
+        if !transport.pins.isEmpty { options.set(CURLOPT_PINNEDPUBLICKEY, transport.pins.joined(separator: ";")) }
+        if let certificate = transport.clientCertificate, let key = transport.clientKey {
+            options.set(CURLOPT_SSLCERT_BLOB, blob: certificate)
+            options.set(CURLOPT_SSLKEY_BLOB, blob: key)
+        }
+        try self.pin(easy, &options)
         options.set(CURLOPT_NOSIGNAL, 1)
         options.set(CURLOPT_NOPROGRESS, 1)
         options.set(CURLOPT_QUICK_EXIT, 1)  // else a hanging resolver thread is waited for after the time-out
@@ -85,10 +101,24 @@ final class CurlTransfer: @unchecked Sendable {
         }
     }
 
+    /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the
+    /// plus sign lets the entry end with libcurl's own cache time.
+    private func pin(_ easy: UnsafeMutableRawPointer, _ options: inout CurlOptions) throws(HTTPError) {
+        guard let addresses, let (host, port) = HTTPRequest.authority(of: self.request.url) else { return }
+        let list = addresses.map { $0.family == .v4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
+        guard let entry = curl_slist_append(nil, "+\(host):\(port):\(list)") else {
+            throw HTTPError(.localFault, "out of memory")
+        }
+        self.resolution = entry
+        options.set(CURLOPT_RESOLVE, pointer: entry)
+    }
+
     /// Frees what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
     func release() {
         curl_slist_free_all(self.requestHeaders)
+        curl_slist_free_all(self.resolution)
         self.requestHeaders = nil
+        self.resolution = nil
     }
 
     func finish(_ result: Result<HTTPResponse, HTTPError>) {
@@ -107,7 +137,7 @@ final class CurlTransfer: @unchecked Sendable {
         return .success(
             HTTPResponse(
                 status: self.status, headers: self.headers, body: self.body, bodyFailure: failure,
-                microseconds: Int(microseconds), isConnectionReused: connections == 0))
+                microseconds: Int(microseconds), isConnectionReused: connections == 0, sent: self.sent))
     }
 
     private func failure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError {
@@ -123,9 +153,12 @@ final class CurlTransfer: @unchecked Sendable {
             // No route at all is our network's state; a refused or unanswered connection is the partner's.
             let isLocal = [ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM].contains(CInt(number))
             return HTTPError(isLocal ? .localFault : .connectionFailed, number == 0 ? "" : reason)
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
-            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_USE_SSL_FAILED:
-            return HTTPError(.tlsFailed, words)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
+            return HTTPError(.certificateInvalid, words)
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return HTTPError(.pinMismatch)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED: return HTTPError(.tlsFailed, words)
+        // The endpoint's own certificate and key for mutual TLS.
+        case CURLE_SSL_CERTPROBLEM: return HTTPError(.requestInvalid, words)
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ENGINE_NOTFOUND,
             CURLE_SSL_ENGINE_SETFAILED, CURLE_BAD_FUNCTION_ARGUMENT:
             return HTTPError(.localFault, words)
@@ -207,6 +240,7 @@ final class CurlTransfer: @unchecked Sendable {
             return false
         }
         self.objection = nil
+        self.sent = .now
         return true
     }
 }
@@ -221,6 +255,13 @@ private struct CurlOptions {
     }
     mutating func set(_ option: CURLoption, _ value: Int) { self.check(ccurl_set_long(self.easy, option, value)) }
     mutating func set(_ option: CURLoption, _ value: String) { self.check(ccurl_set_string(self.easy, option, value)) }
+    mutating func set(_ option: CURLoption, blob: String) {
+        self.check(
+            Array(blob.utf8).withUnsafeBufferPointer { bytes in
+                bytes.baseAddress.map { ccurl_set_blob(self.easy, option, $0, bytes.count) }
+                    ?? CURLE_BAD_FUNCTION_ARGUMENT
+            })
+    }
     mutating func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
         self.check(ccurl_set_pointer(self.easy, option, pointer))
     }

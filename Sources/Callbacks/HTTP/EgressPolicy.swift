@@ -5,17 +5,37 @@
 ///
 /// Partners name the URLs, so an unrestricted sender would be their way into our network (server-side request forgery).
 struct EgressPolicy: Hashable, Sendable {
-    /// Whether addresses inside our own networks are allowed: loopback, RFC 1918, RFC 6598, unique local.
-    let allowsPrivate: Bool
+    /// Which addresses inside our own networks (loopback, RFC 1918, RFC 6598, unique local) are allowed.
+    enum Private: Hashable, Sendable {
+        case none
+        /// Those of an endpoint's allow-list.
+        case networks([IPPrefix])
+        case all
+    }
 
-    static let publicOnly = EgressPolicy(allowsPrivate: false)
-    static let privateAllowed = EgressPolicy(allowsPrivate: true)
+    let privateAddresses: Private
+
+    init(_ privateAddresses: Private) { self.privateAddresses = privateAddresses }
+
+    init(allowsPrivate: Bool) { self.init(allowsPrivate ? .all : .none) }
+
+    static let publicOnly = EgressPolicy(.none)
+    static let privateAllowed = EgressPolicy(.all)
 
     func allows(_ address: IPAddress) -> Bool {
         switch Self.scope(of: address) {
-        case .global: true
-        case .private: self.allowsPrivate
-        case .forbidden: false
+        case .global: return true
+        case .forbidden: return false
+        case .private:
+            switch self.privateAddresses {
+            case .none: return false
+            case .all: return true
+            case .networks(let list):
+                let embedded = Self.embeddedIPv4(in: address)
+                return list.contains { prefix in
+                    prefix.contains(address) || embedded.map { prefix.contains($0) } ?? false
+                }
+            }
         }
     }
 

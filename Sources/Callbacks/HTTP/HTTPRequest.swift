@@ -35,6 +35,18 @@ struct HTTPRequest: Sendable {
     var limits: Limits
     /// Whether `http:` is allowed beside `https:`.
     var allowsHTTP: Bool = false
+    var transport = Transport()
+
+    /// What is asked of the connection beside the rules that hold for all.
+    struct Transport: Sendable, Hashable {
+        /// Public keys, one of which the server's certificate must have (RFC 7469 section 2.4): `sha256//` and base64.
+        var pins: [String] = []
+        /// Certificate chain and private key in PEM for mutual TLS.
+        var clientCertificate: String?
+        var clientKey: String?
+        /// Whether HTTP/2 is offered in TLS's ALPN (RFC 9113 section 3.2).
+        var offersHTTP2 = false
+    }
 
     /// Refuses what must not reach libcurl, which would accept CR and LF inside a header.
     ///
@@ -51,6 +63,12 @@ struct HTTPRequest: Sendable {
             }
         }
         try Self.validate(url: self.url, allowsHTTP: self.allowsHTTP)
+        // libcurl separates pins by semicolons, so one inside would be another pin.
+        guard
+            self.transport.pins.allSatisfy({ pin in
+                pin.hasPrefix("sha256//") && Data(base64Encoded: String(pin.dropFirst("sha256//".count)))?.count == 32
+            })
+        else { throw HTTPError(.requestInvalid, "a pin is not sha256// and the base64 of a digest") }
     }
 
     /// Checks a URL with libcurl's own parser, so that the check and the connection cannot disagree.
@@ -92,5 +110,25 @@ struct HTTPRequest: Sendable {
             true
         default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
+    }
+}
+
+extension HTTPRequest {
+    /// Host and port of a URL by libcurl's own parser, or `nil`. Numeric forms come out as four decimal numbers.
+    static func authority(of url: String) -> (host: String, port: String)? {
+        guard let parser = curl_url() else { return nil }
+        defer { curl_url_cleanup(parser) }
+        func part(_ part: CURLUPart) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            guard curl_url_get(parser, part, &text, UInt32(CURLU_DEFAULT_PORT)) == CURLUE_OK, let text else {
+                return nil
+            }
+            defer { curl_free(text) }
+            return String(cString: text)
+        }
+        guard curl_url_set(parser, CURLUPART_URL, url, 0) == CURLUE_OK, let host = part(CURLUPART_HOST),
+            let port = part(CURLUPART_PORT)
+        else { return nil }
+        return (host, port)
     }
 }

@@ -16,6 +16,8 @@ struct HTTPResponse: Sendable {
     var microseconds: Int
     /// Whether an open connection was used again.
     var isConnectionReused: Bool
+    /// When the connection was ready and the request went out.
+    var sent: ContinuousClock.Instant?
 
     /// The first value of a header.
     func header(_ name: String) -> String? {

@@ -42,20 +42,37 @@ struct IPAddress: Hashable, Sendable {
     }
 
     var bitWidth: Int { self.family == .v4 ? 32 : 128 }
+
+    /// The bytes in network order.
+    var bytes: [UInt8] { (0..<self.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: self.value >> ($0 * 8)) } }
 }
 
-/// A range of addresses, written as a literal in CIDR notation: `10.0.0.0/8`.
-struct IPPrefix: Sendable, ExpressibleByStringLiteral {
+extension IPAddress: CustomStringConvertible {
+    /// The canonical text form, that of `inet_ntop`.
+    var description: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        _ = inet_ntop(self.family == .v4 ? AF_INET : AF_INET6, self.bytes, &text, socklen_t(text.count))
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// A range of addresses in CIDR notation: `10.0.0.0/8`.
+struct IPPrefix: Hashable, Sendable, ExpressibleByStringLiteral {
     let address: IPAddress
     let length: Int
 
-    init(stringLiteral text: String) {
+    init?(_ text: String) {
         let parts = text.split(separator: "/")
         guard parts.count == 2, let address = IPAddress(String(parts[0])), let length = Int(parts[1]),
             (0...address.bitWidth).contains(length)
-        else { preconditionFailure("not a prefix: \(text)") }
+        else { return nil }
         self.address = address
         self.length = length
+    }
+
+    init(stringLiteral text: String) {
+        guard let prefix = IPPrefix(text) else { preconditionFailure("not a prefix: \(text)") }
+        self = prefix
     }
 
     func contains(_ other: IPAddress) -> Bool {

@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Foundation
 
-/// The three headers that authenticate a callback by Standard Webhooks, version `v1` (HMAC-SHA256).
+/// The three headers that authenticate a callback by Standard Webhooks, versions `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 ///
 /// Signed is `{id}.{timestamp}.{body}`, the body byte by byte as it is sent.
 public struct WebhookSignature: Sendable, Equatable {
@@ -9,7 +9,7 @@ public struct WebhookSignature: Sendable, Equatable {
     public let id: String
     /// `webhook-timestamp`: whole seconds since 1970, new at every attempt.
     public let timestamp: Int
-    /// `webhook-signature`: one `v1,` entry for each secret, separated by spaces.
+    /// `webhook-signature`: one `v1,` entry for each secret and one `v1a,` entry for each key, separated by spaces.
     public let signature: String
 
     /// Signs a body.
@@ -18,16 +18,19 @@ public struct WebhookSignature: Sendable, Equatable {
     ///   - id: Must hold no full stop, because the full stop separates the signed parts.
     ///   - timestamp: Seconds since 1970.
     ///   - body: The exact bytes to be sent.
-    ///   - secrets: All valid secrets: two while a rotation is under way.
-    public init(id: String, timestamp: Int, body: [UInt8], secrets: [WebhookSecret]) {
+    ///   - secrets: All valid secrets: more than one while a rotation is under way.
+    ///   - signingKeys: All valid Ed25519 keys.
+    public init(
+        id: String, timestamp: Int, body: [UInt8], secrets: [WebhookSecret], signingKeys: [WebhookSigningKey] = []
+    ) {
         precondition(!id.isEmpty && !id.contains("."), "a webhook-id must not be empty nor hold a full stop")
         var message = Array("\(id).\(timestamp).".utf8)
         message.append(contentsOf: body)
         self.id = id
         self.timestamp = timestamp
-        self.signature = secrets.map { secret in
-            "v1," + Data(hmacSHA256(key: secret.key, message: message)).base64EncodedString()
-        }.joined(separator: " ")
+        let digests = secrets.map { "v1," + Data(hmacSHA256(key: $0.key, message: message)).base64EncodedString() }
+        let signatures = signingKeys.compactMap { $0.sign(message) }.map { "v1a," + Data($0).base64EncodedString() }
+        self.signature = (digests + signatures).joined(separator: " ")
     }
 
     var headers: [HTTPRequest.Header] {

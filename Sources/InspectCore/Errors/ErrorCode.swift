@@ -28,12 +28,36 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case consentMissing = "CONSENT_MISSING"
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case jobUnknown = "JOB_UNKNOWN"
+    case challengeInvalid = "CHALLENGE_INVALID"
+    case challengeExpired = "CHALLENGE_EXPIRED"
+    case challengeUsed = "CHALLENGE_USED"
+    case sessionShapeRefused = "SESSION_SHAPE_REFUSED"
 
     // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`.
     case jobNotFinished = "JOB_NOT_FINISHED"
     case partsPurged = "PARTS_PURGED"
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
+
+    // What the gateway refuses.
+    case unauthenticated = "UNAUTHENTICATED"
+    case scopeMissing = "SCOPE_MISSING"
+    case rateLimited = "RATE_LIMITED"
+    case parameterInvalid = "PARAMETER_INVALID"
+    case requestTooLarge = "REQUEST_TOO_LARGE"
+    case pathUnknown = "PATH_UNKNOWN"
+    case methodNotAllowed = "METHOD_NOT_ALLOWED"
+    case mediaTypeUnsupported = "MEDIA_TYPE_UNSUPPORTED"
+    case gatewayOverloaded = "GATEWAY_OVERLOADED"
+    case rawBiometricsRefused = "RAW_BIOMETRICS_REFUSED"
+
+    // What faces that partners enrol are refused with, or end with.
+    case faceIDInvalid = "FACE_ID_INVALID"
+    case faceRateLimited = "FACE_RATE_LIMITED"
+    case faceFeatureInvalid = "FACE_FEATURE_INVALID"
+    case faceNotEnrolled = "FACE_NOT_ENROLLED"
+    case faceBusy = "FACE_BUSY"
+    case faceDeleted = "FACE_DELETED"
 
     // What ends or delays a job that was accepted.
     case partUnreachable = "PART_UNREACHABLE"
@@ -47,12 +71,38 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case analyzerOutOfMemory = "ANALYZER_OUT_OF_MEMORY"
     case analyzerUnavailable = "ANALYZER_UNAVAILABLE"
     case modelUnavailable = "MODEL_UNAVAILABLE"
+    case vendorNotConfigured = "VENDOR_NOT_CONFIGURED"
+    case vendorUnreachable = "VENDOR_UNREACHABLE"
+    case vendorRefused = "VENDOR_REFUSED"
+    case vendorResponseInvalid = "VENDOR_RESPONSE_INVALID"
+    case vendorOutcomeUnknown = "VENDOR_OUTCOME_UNKNOWN"
     case workerLost = "WORKER_LOST"
     case attemptsExhausted = "ATTEMPTS_EXHAUSTED"
     case cancelled = "CANCELLED"
     case expired = "EXPIRED"
     case databaseUnavailable = "DATABASE_UNAVAILABLE"
     case internalError = "INTERNAL_ERROR"
+
+    // Why a callback's attempt failed, or a call about an endpoint was refused.
+    case egressRefused = "EGRESS_REFUSED"
+    case nameNotResolved = "NAME_NOT_RESOLVED"
+    case connectionFailed = "CONNECTION_FAILED"
+    case tlsFailed = "TLS_FAILED"
+    case certificateInvalid = "CERTIFICATE_INVALID"
+    case pinMismatch = "PIN_MISMATCH"
+    case timedOut = "TIMED_OUT"
+    case responseTooLarge = "RESPONSE_TOO_LARGE"
+    case responseBroken = "RESPONSE_BROKEN"
+    case redirectRefused = "REDIRECT_REFUSED"
+    case statusNotSuccess = "STATUS_NOT_SUCCESS"
+    case endpointGone = "ENDPOINT_GONE"
+    case requestInvalid = "REQUEST_INVALID"
+    case localFault = "LOCAL_FAULT"
+    case authorizationFailed = "AUTHORIZATION_FAILED"
+    case clientIDInvalid = "CLIENT_ID_INVALID"
+    case attemptInterrupted = "ATTEMPT_INTERRUPTED"
+    case endpointUnknown = "ENDPOINT_UNKNOWN"
+    case endpointInvalid = "ENDPOINT_INVALID"
 }
 
 extension ErrorCode {
@@ -99,6 +149,9 @@ extension ErrorCode {
                 sqlState: state, message: message, retryable: retryable, jumio: jumio, faceSDK: faceSDK,
                 iZettle: iZettle)
         }
+        func network(_ state: String, _ message: String, iZettle: Int? = nil) -> Row {
+            failure(state, message, retryable: true, jumio: "A10000", iZettle: iZettle)
+        }
         return switch self {
         case .payloadInvalid: refusal("IN001", "the payload is not a JSON object of known keys and types")
         case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB")
@@ -126,12 +179,52 @@ extension ErrorCode {
         case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
         case .idempotencyConflict: refusal("IN023", "the idempotency key was used before with another request")
         case .jobUnknown: refusal("IN024", "no job of that id exists", jumio: "J00000")
+        case .challengeInvalid:
+            refusal("IN025", "the liveness challenge is none that was issued to this partner")
+        case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
+        case .challengeUsed: refusal("IN027", "the liveness challenge was used before")
+        case .sessionShapeRefused:
+            refusal(
+                "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
 
         case .jobNotFinished: refusal("IN030", "the job is not finished", jumio: "J00000")
         case .partsPurged: refusal("IN031", "the job's parts were removed", jumio: "J00000")
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", jumio: "J00000")
         case .reviewInvalid:
             refusal("IN033", "the review's decision or label is none that a review can have")
+
+        case .unauthenticated: refusal("IN110", "no valid credential was given", jumio: "C00401", iZettle: -300)
+        case .scopeMissing: refusal("IN111", "the credential does not allow this call", jumio: "C00403")
+        case .rateLimited: failure("IN112", "too many requests", retryable: true, jumio: "A10000")
+        case .parameterInvalid: refusal("IN113", "the request has a parameter or header that is not valid")
+        case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit")
+        case .pathUnknown: refusal("IN115", "nothing is at this path")
+        case .methodNotAllowed: refusal("IN116", "the path does not take this method")
+        case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json")
+        case .gatewayOverloaded:
+            failure("IN118", "the gateway has no room for the request", retryable: true, jumio: "A10000")
+        case .rawBiometricsRefused:
+            refusal("IN119", "raw face scans are not accepted; send the session request blob of SDK 10")
+
+        case .faceIDInvalid:
+            refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
+        case .faceRateLimited:
+            failure(
+                "IN262", "too many attempts on the face id; later ones are accepted again", retryable: true,
+                jumio: "N00000")
+        case .faceFeatureInvalid:
+            refusal("IN263", "a face feature is not 1024 hexadecimal digits with its engine and model")
+        case .faceNotEnrolled:
+            failure(
+                "IN264", "nothing that can be compared is enrolled under the face id", retryable: false,
+                jumio: "N00000", faceSDK: "INVALID_ARGS")
+        case .faceBusy:
+            failure(
+                "IN266", "another enrolment of the face id is under way", retryable: true, jumio: "F00000")
+        case .faceDeleted:
+            failure(
+                "IN265", "the face id was deleted while the job was waiting or running", retryable: false,
+                jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
 
         case .partUnreachable:
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
@@ -156,6 +249,22 @@ extension ErrorCode {
         case .modelUnavailable:
             failure(
                 "IN054", "a model file is missing or damaged; run inspectd doctor", retryable: true, jumio: "F00000")
+        case .vendorNotConfigured:
+            failure("IN060", "this worker knows no liveness vendor's server", retryable: false, jumio: "F00000")
+        case .vendorUnreachable:
+            failure("IN061", "the liveness vendor's server could not be reached", retryable: true, jumio: "A10000")
+        case .vendorRefused:
+            failure(
+                "IN062", "the liveness vendor's server refused the request", retryable: false, jumio: "F00000",
+                faceSDK: "LIVENESS_FAILED")
+        case .vendorResponseInvalid:
+            failure(
+                "IN063", "the liveness vendor's server answered something else than documented", retryable: false,
+                jumio: "F00000", faceSDK: "LIVENESS_FAILED")
+        case .vendorOutcomeUnknown:
+            failure(
+                "IN064", "the liveness vendor's server may have used the session, but its answer was lost",
+                retryable: false, jumio: "F00000", faceSDK: "LIVENESS_FAILED")
         case .workerLost: failure("IN055", "the worker that held the job died", retryable: true, jumio: "F00000")
         case .attemptsExhausted:
             failure("IN056", "the job failed at every attempt", retryable: false, jumio: "F00000")
@@ -167,6 +276,31 @@ extension ErrorCode {
         case .databaseUnavailable:
             failure("IN059", "the database could not be reached", retryable: true, jumio: "A10000")
         case .internalError: failure("IN099", "an unexpected error", retryable: true, jumio: "F00000")
+
+        case .egressRefused: network("IN070", "the server's address is one that the egress policy refuses")
+        case .nameNotResolved: network("IN071", "the server's name could not be resolved")
+        case .connectionFailed: network("IN072", "no connection to the server could be made")
+        case .tlsFailed: network("IN073", "no TLS connection of version 1.2 or newer could be made")
+        case .certificateInvalid: network("IN074", "the server's certificate is not valid for its name")
+        case .pinMismatch: network("IN075", "the server's public key is none of those that are pinned")
+        case .timedOut: network("IN076", "the server did not answer in time")
+        case .responseTooLarge: network("IN077", "the server's answer exceeds its limit")
+        case .responseBroken: network("IN078", "the server's answer is not HTTP, or was torn")
+        case .redirectRefused: network("IN079", "the server answered with a redirect, and none is followed")
+        case .statusNotSuccess: network("IN080", "the server answered with a status that is not 2xx")
+        case .endpointGone: failure("IN081", "the endpoint answered 410 Gone", retryable: false, jumio: "A10000")
+        case .requestInvalid:
+            refusal("IN082", "the URL, a header or a key of the endpoint is not acceptable; nothing was sent")
+        case .localFault: network("IN083", "a fault on our side; the attempt is not counted")
+        case .authorizationFailed:
+            network("IN084", "the authorization provider gave no access token", iZettle: -501)
+        case .clientIDInvalid:
+            refusal(
+                "IN085", "the authorization provider does not accept the client id or its credentials",
+                jumio: "C00401", iZettle: -300)
+        case .attemptInterrupted: network("IN086", "the attempt was broken off and will be made again")
+        case .endpointUnknown: refusal("IN087", "no endpoint of that number exists")
+        case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         }
     }
 }

@@ -9,10 +9,12 @@ extension FaceFeature {
 
     /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 pictures of 49 persons, widened on both sides. A
     /// vector outside was not made by the network.
-    static let norms = 1.2...1.75
+    public static let norms = 1.2...1.75
 
-    /// - Parameter values: ``length`` numbers as the network gave them.
-    public init(values: some Collection<Float>, modelSHA256: String) {
+    /// - Parameters:
+    ///   - values: ``length`` numbers as the network gave them.
+    ///   - engine: The space that they live in.
+    public init(values: some Collection<Float>, engine: String = Self.currentEngine, modelSHA256: String) {
         var hex = ""
         hex.reserveCapacity(values.count * 8)
         for value in values {
@@ -22,16 +24,17 @@ extension FaceFeature {
                 hex.append(Self.digits[Int(byte & 15)])
             }
         }
-        self.init(engine: Self.currentEngine, modelSHA256: modelSHA256, hex: hex)
+        self.init(engine: engine, modelSHA256: modelSHA256, hex: hex)
     }
 
     private static let digits = Array("0123456789abcdef")
 
     /// The numbers.
     ///
+    /// - Parameter norms: The norms that the network produces.
     /// - Throws: `PAYLOAD_INVALID` unless there are exactly 1,024 hexadecimal digits whose numbers are finite and whose
-    ///   norm is one that the network produces.
-    public func values() throws(InspectError) -> [Float] {
+    ///   norm is one of these.
+    public func values(norms: ClosedRange<Double> = Self.norms) throws(InspectError) -> [Float] {
         let digits = Array(self.hex.utf8)
         guard digits.count == Self.length * 8 else {
             throw InspectError(.payloadInvalid, "a face feature has 1024 hexadecimal digits, not \(digits.count)")
@@ -55,7 +58,7 @@ extension FaceFeature {
             values.append(value)
         }
         let norm = values.reduce(0) { $0 + Double($1) * Double($1) }.squareRoot()
-        guard Self.norms.contains(norm) else {
+        guard norms.contains(norm) else {
             throw InspectError(.payloadInvalid, "a face feature has a norm that no face has")
         }
         return values
@@ -70,22 +73,34 @@ extension FaceFeature {
         }
     }
 
-    /// Euclidean distance of two features; 0 is the same picture.
+    /// Distance of two features by the metric of their engine; 0 is the same picture.
     ///
-    /// Not the cosine: these vectors share a large common component, and the usual cosine limit of 0.85 accepts every
-    /// fourth impostor.
+    /// The default engine's is not the cosine: its vectors share a large common component, and the usual cosine limit of 0.85
+    /// accepts every fourth impostor.
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed or they come from different engines or models.
-    public func distance(to other: FaceFeature) throws(InspectError) -> Double {
+    public func distance(
+        to other: FaceFeature, calibration: FaceCalibration = .dlib
+    ) throws(InspectError) -> Double {
         guard self.engine == other.engine, self.modelSHA256 == other.modelSHA256 else {
             throw InspectError(.payloadInvalid, "face features of different engines or models cannot be compared")
         }
-        let (mine, theirs) = (try self.values(), try other.values())
-        var sum = 0.0
-        for (a, b) in zip(mine, theirs) {
-            let difference = Double(a) - Double(b)
-            sum += difference * difference
+        let (mine, theirs) = (
+            try self.values(norms: calibration.norms), try other.values(norms: calibration.norms)
+        )
+        switch calibration.metric {
+        case .euclidean:
+            return zip(mine, theirs).reduce(0) { sum, pair in
+                let difference = Double(pair.0) - Double(pair.1)
+                return sum + difference * difference
+            }.squareRoot()
+        case .cosine:
+            let (product, a, b) = zip(mine, theirs).reduce((0.0, 0.0, 0.0)) { sum, pair in
+                let (x, y) = (Double(pair.0), Double(pair.1))
+                return (sum.0 + x * y, sum.1 + x * x, sum.2 + y * y)
+            }
+            guard a > 0, b > 0 else { throw InspectError(.payloadInvalid, "a face feature has the norm 0") }
+            return 1 - product / (a * b).squareRoot()
         }
-        return sum.squareRoot()
     }
 }

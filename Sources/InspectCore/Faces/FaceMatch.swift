@@ -27,17 +27,18 @@ public struct FaceMatch: Codable, Sendable, Hashable {
     /// Compares two features.
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if they come
-    ///   from an engine for which no calibration exists: without one a distance decides nothing.
+    ///   from another engine than the one that was calibrated: without that a distance decides nothing.
     public static func compare(
-        _ first: FaceFeature, _ second: FaceFeature, threshold: Double = SimilarityScale.defaultThreshold
+        _ first: FaceFeature, _ second: FaceFeature, threshold: Double = SimilarityScale.defaultThreshold,
+        calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> FaceMatch {
-        guard first.engine == FaceCalibration.engine else {
+        guard first.engine == calibration.engine else {
             throw InspectError(.payloadInvalid, "no calibration exists for the face features' engine")
         }
-        let distance = try first.distance(to: second)
-        let similarity = SimilarityScale.similarity(distance: distance)
+        let distance = try first.distance(to: second, calibration: calibration)
+        let similarity = calibration.similarity(distance: distance)
         return FaceMatch(
             similarity: similarity, distance: distance, match: similarity >= threshold, threshold: threshold,
-            fmrAtThreshold: FaceCalibration.falseMatchBound(threshold: threshold), engine: first.engine)
+            fmrAtThreshold: calibration.falseMatchBound(threshold: threshold), engine: first.engine)
     }
 }

@@ -49,10 +49,12 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
     public var hasIllegibleZone: Bool?
     /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not taken.
     public var stepsMs: [String: Double]?
+    /// The print; `nil` where it was not read.
+    public var visualZone: VisualZoneFacts?
 
     public init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
-        barcodes: [BarcodeFacts], faces: [FaceFacts]
+        barcodes: [BarcodeFacts], faces: [FaceFacts], visualZone: VisualZoneFacts? = nil
     ) {
         self.image = image
         self.outline = outline
@@ -60,6 +62,7 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
         self.mrz = mrz
         self.barcodes = barcodes
         self.faces = faces
+        self.visualZone = visualZone
     }
 }
 

@@ -53,12 +53,20 @@ public struct FaceQuality: Codable, Sendable, Hashable {
     public var headWidth: Double
     /// Share (0–1) of the head's estimated rectangle that lies inside the picture.
     public var visible: Double
+    /// How far the cheeks' mean colour lies from that of skin in daylight, in CIELAB; `nil`: measured by an earlier version.
+    public var colourDistance: Double?
+    /// Mean gradient around the head, in steps of 0–255 from pixel to pixel at 320 px; `nil`: nothing is around it, or another
+    /// face of the picture.
+    public var backgroundGradient: Double?
+    /// `nil` unless the operator named the 68-point model.
+    public var contour: FaceContour?
 
     public init(
         interEyeDistance: Double, roll: Double, yawOffset: Double, luminanceMean: Double, luminanceVariance: Double,
         overExposed: Double, underExposed: Double, illuminationUniformity: Double, dynamicRange: Double,
         chroma:
-            Double, sharpness: Double, centreX: Double, eyeLineY: Double, headWidth: Double, visible: Double
+            Double, sharpness: Double, centreX: Double, eyeLineY: Double, headWidth: Double, visible: Double,
+        colourDistance: Double? = nil, backgroundGradient: Double? = nil, contour: FaceContour? = nil
     ) {
         self.interEyeDistance = interEyeDistance
         self.roll = roll
@@ -75,6 +83,40 @@ public struct FaceQuality: Codable, Sendable, Hashable {
         self.eyeLineY = eyeLineY
         self.headWidth = headWidth
         self.visible = visible
+        self.colourDistance = colourDistance
+        self.backgroundGradient = backgroundGradient
+        self.contour = contour
+    }
+}
+
+/// What 68 points of a face tell of eyes, mouth and pose.
+public struct FaceContour: Codable, Sendable, Hashable {
+    /// Gap of the lids of the eye that is less open, over ``length``.
+    public var eyeOpening: Double
+    /// Gap of the lids over the eye's width (eye aspect ratio), mean of both eyes.
+    public var eyeAspect: Double
+    /// Gap between the inner lips over ``length``.
+    public var mouthOpening: Double
+    /// Distance of the corners of the mouth over that of the eyes.
+    public var smileWidth: Double
+    /// Degrees; positive is down.
+    public var pitch: Double
+    /// Degrees; positive is towards the picture's right.
+    public var yaw: Double
+    /// From the middle between the eyes to the chin, in pixels.
+    public var length: Double
+
+    public init(
+        eyeOpening: Double, eyeAspect: Double, mouthOpening: Double, smileWidth: Double, pitch: Double, yaw: Double,
+        length: Double
+    ) {
+        self.eyeOpening = eyeOpening
+        self.eyeAspect = eyeAspect
+        self.mouthOpening = mouthOpening
+        self.smileWidth = smileWidth
+        self.pitch = pitch
+        self.yaw = yaw
+        self.length = length
     }
 }
 

@@ -80,11 +80,17 @@ public struct QualityFacts: Codable, Sendable, Hashable {
     public var moire: Double?
     /// Share (0–1) of the document under skin-coloured regions that cross its outline; `nil` without an outline.
     public var occlusion: Double?
+    /// ``chroma`` after the tint of the paper, or of the light on it, was taken out; `nil` in facts that were stored before
+    /// it was measured.
+    public var balancedChroma: Double?
+    /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be told.
+    public var missingCorner: Double?
 
     public init(
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
-        midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil
+        midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,
+        balancedChroma: Double? = nil, missingCorner: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance
         self.edgeWidth = edgeWidth
@@ -98,5 +104,7 @@ public struct QualityFacts: Codable, Sendable, Hashable {
         self.midtoneShare = midtoneShare
         self.moire = moire
         self.occlusion = occlusion
+        self.balancedChroma = balancedChroma
+        self.missingCorner = missingCorner
     }
 }

@@ -52,11 +52,17 @@ public struct FaceStageFacts: Codable, Sendable, Hashable {
 public struct LivenessStageFacts: Codable, Sendable, Hashable {
     /// `nil` when no conforming face was found and the cues were not measured.
     public var passive: LivenessFacts?
+    /// What was measured on the frames; `nil` when there were none.
+    public var capture: CaptureFacts?
+    /// What a vendor's server answered; `nil` when no session was given.
+    public var vendor: VendorSessionFacts?
     /// Processor time that the stage took in the analyzer, in milliseconds.
     public var cpuMs = 0.0
 
-    public init(passive: LivenessFacts?) {
+    public init(passive: LivenessFacts?, capture: CaptureFacts? = nil, vendor: VendorSessionFacts? = nil) {
         self.passive = passive
+        self.capture = capture
+        self.vendor = vendor
     }
 }
 

@@ -7,4 +7,5 @@ public enum Capability: String, Codable, Sendable, CaseIterable {
     case similarity
     case liveness
     case authentication
+    case enrollment
 }

@@ -7,15 +7,29 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
     public var documentTypes: [String]
     /// Accepted issuing countries, ISO 3166-1 alpha-3; empty accepts all.
     public var countries: [String]
+    /// The partner's name for the face that is enrolled or authenticated: exactly one, as faces are compared 1:1 only.
+    public var faceID: String?
+    /// Similarity from which faces match, 0–1; `nil`: the default.
+    public var threshold: Double?
+    /// The challenge that the frames answer, as the database issued it.
+    public var challenge: LivenessChallenge?
 
     public init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
-        countries: [String] = []
+        countries: [String] = [], faceID: String? = nil, threshold: Double? = nil, challenge: LivenessChallenge? = nil
     ) {
         self.workflow = workflow
         self.documentFormat = documentFormat
         self.documentTypes = documentTypes
         self.countries = countries
+        self.faceID = faceID
+        self.threshold = threshold
+        self.challenge = challenge
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case workflow, documentFormat, documentTypes, countries, threshold, challenge
+        case faceID = "faceId"
     }
 
     public init(from decoder: any Decoder) throws {
@@ -24,6 +38,9 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
         self.documentFormat = try container.decodeIfPresent(DocumentFormat.self, forKey: .documentFormat)
         self.documentTypes = try container.decodeIfPresent([String].self, forKey: .documentTypes) ?? []
         self.countries = try container.decodeIfPresent([String].self, forKey: .countries) ?? []
+        self.faceID = try container.decodeIfPresent(String.self, forKey: .faceID)
+        self.threshold = try container.decodeIfPresent(Double.self, forKey: .threshold)
+        self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
     }
 }
 

@@ -45,7 +45,7 @@ extension Workflow {
         case .similarity: [.usability, .similarity]
         case .liveness: [.usability, .liveness]
         case .authentication: [.usability, .liveness, .authentication]
-        case .enrollment: [.usability, .liveness]
+        case .enrollment: [.usability, .liveness, .enrollment]
         }
     }
 
@@ -58,6 +58,10 @@ extension Workflow {
         case .liveness, .authentication, .enrollment: [.acquired, .face, .liveness]
         }
     }
+
+    /// Whether the job names one of the partner's face ids. What is measured of the face is then kept in no stage's result: a
+    /// feature becomes a template or goes with the job.
+    public var namesFace: Bool { self == .authentication || self == .enrollment }
 
     /// Sets of parts of which a job must bring at least one in full; the database refuses the job otherwise.
     public var requiredParts: [Set<PartKind>] {

@@ -6,13 +6,14 @@ struct ReportFields {
     var markup: [Markup] {
         let data = self.extraction.data
         var sections: [Markup] = []
-        if self.extraction.hasData {
+        if self.extraction.hasData || data.extractionMethod != "NONE" {
             sections.append(ReportPage.section("Fields", [self.fields]))
         } else if let reason = data.reason {
             sections.append(ReportPage.section("Fields", ["<p>\(reason)</p>\n"]))
         }
         sections += self.zones
         sections += self.barcodes
+        if let print = data.visualZone { sections.append(self.print(print)) }
         if let chip = data.chip, let rules = self.extraction.chip {
             sections.append(ReportChip.section(chip, rules: rules))
         }
@@ -28,6 +29,7 @@ struct ReportFields {
         var zone: MRZDocument?
         var reading: MRZReading?
         var chip: ChipRules?
+        var isPrint = false
     }
 
     private var sources: [Source] {
@@ -48,7 +50,11 @@ struct ReportFields {
             ExtractionRules.fill(&data, from: zone)
             return Source(name: "chip (DG1)", data: data, zone: zone, chip: self.extraction.chip)
         }
-        return zones + cards + [chip].compactMap { $0 }
+        let print = self.extraction.print.flatMap { record -> Source? in
+            guard self.extraction.data.extractionMethod == "OCR" else { return nil }
+            return Source(name: "print (\(record.part))", data: self.extraction.data, isPrint: true)
+        }
+        return zones + cards + [chip, print].compactMap { $0 }
     }
 
     private struct Field: Sendable {
@@ -99,7 +105,11 @@ struct ReportFields {
     }
 
     private static func checks(_ field: Field, _ source: Source) -> Markup {
-        guard let zone = source.zone else { return "<span class='soft'>error correction of the symbol</span>" }
+        guard let zone = source.zone else {
+            return source.isPrint
+                ? "<span class='soft'>none: nothing proves print</span>"
+                : "<span class='soft'>error correction of the symbol</span>"
+        }
         let layout = MRZLayout(zone.format)
         var parts: [Markup] = []
         if let check = field.check, let holds = zone.checks[check] {
@@ -174,6 +184,36 @@ struct ReportFields {
             return ReportPage.section(
                 "Machine-readable zone of no known format: \(part)", [ReportPicture.text(reading)])
         }
+    }
+
+    /// The print beside the machine-readable data, with what was not found.
+    private func print(_ record: VisualZoneRecord) -> Markup {
+        let rows = record.fields.map { field -> Markup in
+            let comparison: Markup =
+                switch field.comparison {
+                case .agrees: "<span class='pass'>✓ as machine-readable</span>"
+                case .contradicts: "<span class='fail'>✗ contradicts the machine-readable data</span>"
+                case .notFound: "<span class='none'>not found with certainty</span>"
+                case nil: "<span class='none'>nothing to compare with</span>"
+                }
+            let confidence: Markup =
+                field.confidence.map { "<span class='\(ReportPicture.grade($0)) text'>\($0)</span>" } ?? "—"
+            return """
+                <tr><td>\(ReportTables.spaced(field.name))</td><td><b>\(field.value ?? "—")</b></td>\
+                <td>\(confidence)</td><td>\(comparison)</td></tr>
+
+                """
+        }
+        return ReportPage.section(
+            "Print: \(record.part)",
+            [
+                """
+                <p class='soft'>\(record.linesRead) of \(record.linesFound) lines of print were read; \
+                \(record.comparedWith.map { "compared with the machine-readable data of \($0)" } ?? "nothing machine-readable to compare with"). \
+                The confidence is that of the line's least certain character.</p>
+
+                """, ReportPage.table(["field", "as printed", "confidence", "comparison"], rows),
+            ])
     }
 
     private var barcodes: [Markup] {

@@ -19,7 +19,9 @@ public struct ExtractionData: Codable, Sendable {
     public var mrz: MRZRecord?
     public var barcode: BarcodeRecord?
     public var chip: ChipRecord?
-    /// CHIP, MRZ, BARCODE or NONE.
+    /// The print beside the machine-readable data; `nil` where it was not read.
+    public var visualZone: VisualZoneRecord?
+    /// CHIP, MRZ, BARCODE, OCR (the print alone, which nothing proves) or NONE.
     public var extractionMethod: String
     /// Why nothing was read, if nothing was.
     public var reason: String?

@@ -92,28 +92,29 @@ extension InspectionDecider {
                 isOpen ? ImageCheckRules.decide(side, part: kind.rawValue) : .preconditionNotFulfilled
             decisions.append(decision)
             let data = ImageCheckData(
-                assessed: decision.type == .notExecuted ? [] : ["DIGITAL_COPY"],
-                notAssessed: ["MANIPULATED_DOCUMENT", "PUNCHED", "SAMPLE", "WATERMARK", "GHOST_IMAGE_DIFFERENT"])
+                assessed: ImageCheckRules.assessed(side), notAssessed: ImageCheckRules.notAssessed(side))
             records.append(
                 CapabilityRecord(parts: [kind.rawValue], decision: Decision(decision), data: isOpen ? data : nil))
         }
-        return (records, decisions)
-    }
-
-    /// What the selfie tells about a living person.
-    func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
-        let parts = [PartKind.face.rawValue]
-        guard isOpen, let selfie = self.selfie else {
-            let decision = CapabilityDecision.preconditionNotFulfilled
-            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
+        let extraction = ExtractionRules(facts: self.facts, today: self.today)
+        if isOpen, let sides = FrontBackRules(extraction, parts: self.documentParts) {
+            let label = "MISMATCH_FRONT_BACK"
+            let isAssessed = sides.outcome != .inconclusive
+            let decision: CapabilityDecision =
+                switch sides.outcome {
+                case .pass: .passed
+                case .fail: CapabilityDecision(type: .rejected, label: label)
+                case .inconclusive: .preconditionNotFulfilled
+                }
+            // Sides that cannot be compared are no worse than a back that was not sent.
+            if isAssessed { decisions.append(decision) }
+            records.append(
+                CapabilityRecord(
+                    parts: [PartKind.front.rawValue, PartKind.back.rawValue], decision: Decision(decision),
+                    data: ImageCheckData(
+                        assessed: isAssessed ? [label] : [], notAssessed: isAssessed ? [] : [label],
+                        reason: sides.differing.isEmpty ? nil : sides.differing.joined(separator: ", "))))
         }
-        let passive = self.facts.liveness?.passive
-        let decision = LivenessRules.decide(faces: selfie.faces, passive: passive)
-        let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
-        let data = LivenessData(
-            method: "passive", assurance: LivenessRules.assurance, scores: passive?.cues ?? [:],
-            reason: faults.isEmpty
-                ? "one picture proves no living person; only a challenge can" : faults.joined(separator: ", "))
-        return (CapabilityRecord(parts: parts, decision: Decision(decision), data: data), decision)
+        return (records, decisions)
     }
 }

@@ -37,10 +37,11 @@ extension InspectionDecider {
             let decision = CapabilityDecision.preconditionNotFulfilled
             return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
         }
-        let threshold = SimilarityScale.defaultThreshold
+        let threshold = self.facts.request.threshold ?? SimilarityScale.portraitThreshold
         do {
             let outcome = try SimilarityRules.decide(
-                portrait: portrait ?? [], selfie: other ?? [], threshold: threshold)
+                portrait: portrait ?? [], selfie: other ?? [], threshold: threshold, calibration: self.facts.calibration
+            )
             let data = SimilarityData(
                 outcome: outcome.decision.label, similarity: outcome.match?.similarity,
                 distance: outcome.match?.distance, threshold: threshold,

@@ -19,8 +19,7 @@ public struct InspectionDecider {
     /// Whether this version can run a workflow.
     public static func implements(_ workflow: Workflow) -> Bool {
         switch workflow {
-        case .id, .idIdentity, .similarity, .liveness: true
-        case .authentication, .enrollment: false
+        case .id, .idIdentity, .similarity, .liveness, .authentication, .enrollment: true
         }
     }
 
@@ -30,7 +29,9 @@ public struct InspectionDecider {
         case .acquired: true
         case .document: !self.documentParts.isEmpty || !self.chipParts.isEmpty
         case .face: self.hasFacePicture && !(self.isGated && self.isUnusable)
-        case .liveness: self.needs(.face) && (self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false)
+        case .liveness:
+            !(self.isGated && self.isUnusable)
+                && (self.hasVendorSession || self.hasFacePicture && self.isLivenessWorthwhile)
         case .queued, .started, .decided, .finished: false
         }
     }
@@ -87,12 +88,25 @@ public struct InspectionDecider {
             outcomes.append(decision)
         }
 
+        if wanted.contains(.authentication) {
+            let (record, decision) = self.authentication(isOpen: self.isOpen(after: outcomes))
+            capabilities.authentication = [record]
+            outcomes.append(decision)
+        }
+        if wanted.contains(.enrollment) {
+            let (record, decision) = self.enrollment(isOpen: self.isOpen(after: outcomes))
+            capabilities.enrollment = [record]
+            outcomes.append(decision)
+        }
+
         let overall = Self.overall(outcomes)
         var seen: Set<RejectReason> = []
-        return ResultDocument(
+        var document = ResultDocument(
             decision: Decision(overall, overall.rawValue, risk: overall.riskScore), capabilities: capabilities,
             rejectReasons: outcomes.flatMap(\.reasons).filter { seen.insert($0).inserted },
             faces: self.faceRecords(withFeatures: withFeatures), error: nil, engine: self.engine)
+        document.faceSdk = FaceSDKEvent(workflow: self.facts.request.workflow, capabilities)
+        return document
     }
 
     /// The whole is as bad as its worst capability, and passes only if every one that was asked for ran and passed: a

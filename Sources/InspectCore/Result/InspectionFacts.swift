@@ -9,6 +9,10 @@ public struct InspectionFacts: Sendable {
     public var documents: DocumentStageFacts?
     public var faces: FaceStageFacts?
     public var liveness: LivenessStageFacts?
+    /// What is enrolled under the face id that the request names; `nil` where it names none.
+    public var enrolled: EnrolledFace?
+    /// What was measured of the engine that makes the features.
+    public var calibration = FaceCalibration.dlib
 
     public init(request: InspectionRequest, parts: [PartKind]) {
         self.request = request

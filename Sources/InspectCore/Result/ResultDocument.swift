@@ -9,6 +9,8 @@ public struct ResultDocument: Codable, Sendable {
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.
     public var error: ErrorRecord?
     public var engine: EngineRecord
+    /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
+    public var faceSdk: FaceSDKEvent?
 
     public init(
         decision: Decision, capabilities: Capabilities, rejectReasons: [RejectReason], faces: [FaceRecord],
@@ -77,6 +79,8 @@ public struct Capabilities: Codable, Sendable {
     public var dataChecks: [CapabilityRecord<DataCheckData>]?
     public var similarity: [CapabilityRecord<SimilarityData>]?
     public var liveness: [CapabilityRecord<LivenessData>]?
+    public var authentication: [CapabilityRecord<AuthenticationData>]?
+    public var enrollment: [CapabilityRecord<EnrollmentData>]?
 
     public init() {}
 }
@@ -98,10 +102,13 @@ public struct UsabilityData: Codable, Sendable {
 public struct ImageCheckData: Codable, Sendable {
     public var assessed: [String]
     public var notAssessed: [String]
+    /// What a finding rests on; names of fields, never their values.
+    public var reason: String?
 
-    public init(assessed: [String], notAssessed: [String]) {
+    public init(assessed: [String], notAssessed: [String], reason: String? = nil) {
         self.assessed = assessed
         self.notAssessed = notAssessed
+        self.reason = reason
     }
 }
 
@@ -160,18 +167,31 @@ public struct SimilarityData: Codable, Sendable {
 
 /// What is known about liveness, and how far it can be trusted.
 public struct LivenessData: Codable, Sendable {
-    /// `passive`.
+    /// `passive`, `colour_flash`, `motion`, `colour_flash+motion` or `vendor`.
     public var method: String
-    /// `evidence`: cues for a person to weigh, never proof.
+    /// `evidence`: cues for a person to weigh, never proof. `challenge`: what the server asked for was done.
+    /// `certified-vendor`: a vendor's server vouches for it.
     public var assurance: String
     public var scores: [String: Double]
     public var reason: String?
+    /// Each colour or motion of a challenge.
+    public var steps: [LivenessVerdict.Step]?
+    /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; absent for its error LIVENESS_FAILED.
+    public var resultCode: Int?
+    /// What a vendor's server answered.
+    public var vendor: VendorSessionFacts?
 
-    public init(method: String, assurance: String, scores: [String: Double], reason: String?) {
+    public init(
+        method: String, assurance: String, scores: [String: Double], reason: String?,
+        steps: [LivenessVerdict.Step]? = nil, resultCode: Int? = nil, vendor: VendorSessionFacts? = nil
+    ) {
         self.method = method
         self.assurance = assurance
         self.scores = scores
         self.reason = reason
+        self.steps = steps
+        self.resultCode = resultCode
+        self.vendor = vendor
     }
 }
 

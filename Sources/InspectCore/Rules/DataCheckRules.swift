@@ -10,7 +10,9 @@ public struct DataCheckRules {
         checks.append(Self.checkDigits(extraction))
         checks.append(Self.calendar(zones))
         checks.append(Self.sources(extraction))
+        checks.append(Self.plausibility(zones, extraction, today: today))
         checks.append(Self.expiry(zones, extraction.cards.map(\.value), today: today))
+        checks.append(Self.print(extraction))
         if let chip = extraction.chip {
             checks.append(Self.authenticity(chip))
             checks.append(Self.agreement(extraction))
@@ -23,7 +25,9 @@ public struct DataCheckRules {
                 CapabilityDecision(type: .rejected, label: "NFC_CERTIFICATE")
             } else if failed("mrzCheckDigits") {
                 CapabilityDecision(type: .rejected, label: "MRZ_CHECKSUM")
-            } else if failed("calendar") || failed("sourcesAgree") || failed("chipAgrees") {
+            } else if failed("printAgrees") {
+                CapabilityDecision(type: .rejected, label: "MISMATCH_HRZ_MRZ_DATA")
+            } else if failed("datesPlausible") || failed("calendar") || failed("sourcesAgree") || failed("chipAgrees") {
                 CapabilityDecision(type: .rejected, label: "MISMATCHING_DATAPOINTS")
             } else if extraction.chip?.isExpiredOnly == true {
                 CapabilityDecision(type: .warning, label: "NFC_CERTIFICATE")

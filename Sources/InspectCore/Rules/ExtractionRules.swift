@@ -15,13 +15,17 @@ public struct ExtractionRules {
     let chip: ChipRules?
     /// For each part, how sure the reader was of every character of its zone.
     let confidences: [String: [[Double]]]
+    /// The print of a side, and what it says about the machine-readable data.
+    let print: VisualZoneRecord?
     public let data: ExtractionData
 
-    /// Whether any field was read.
+    /// Whether any machine-readable field was read: only these can be checked.
     public var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty || self.chipZone != nil }
 
     /// Extraction never rejects (Jumio, "Extraction"): it either has something or could not run.
-    public var decision: CapabilityDecision { self.hasData ? .passed : .preconditionNotFulfilled }
+    public var decision: CapabilityDecision {
+        self.hasData || self.data.extractionMethod != "NONE" ? .passed : .preconditionNotFulfilled
+    }
 
     /// - Parameter today: Decides the century of birth dates.
     public init(facts: InspectionFacts, today: CalendarDate) {
@@ -47,10 +51,12 @@ public struct ExtractionRules {
         let chip = chipFacts.map { ChipRules($0.authentication, zone: chipZone) }
         self.chipZone = chipZone
         self.chip = chip
+        self.print = VisualZoneRecord(sides: sides, today: today)
 
         // What the state signed is worth more than what a picture shows of it, and anything more than nothing.
         let chipLeads = chipZone != nil && (chip?.status == .valid || self.zones.isEmpty)
         let bestZone = chipLeads ? chipZone : self.zones.first?.value
+        let hasMachineReadable = !self.zones.isEmpty || !self.cards.isEmpty || chipZone != nil
         var data = ExtractionData(
             extractionMethod: chipLeads
                 ? "CHIP" : !self.zones.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
@@ -73,7 +79,9 @@ public struct ExtractionRules {
                 fields: AAMVACard(barcode.value.text)?.elements.fields ?? [:], part: barcode.part)
         }
         if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, zone: chipZone, rules: chip) }
-        if self.zones.isEmpty && self.cards.isEmpty && chipZone == nil {
+        data.visualZone = self.print
+        if let print { print.fill(&data, isOnlySource: !hasMachineReadable) }
+        if !hasMachineReadable && data.extractionMethod == "NONE" {
             data.reason =
                 sides.contains { $0.facts.hasIllegibleZone == true }
                 ? "MRZ_NOT_LEGIBLE: a part of the machine-readable zone cannot be read"

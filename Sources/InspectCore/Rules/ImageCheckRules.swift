@@ -2,13 +2,34 @@
 public enum ImageCheckRules {
     /// Judges one side of a document.
     ///
-    /// - Returns: `NOT_EXECUTED` where the picture is too small for the one check there is: nothing was checked then,
-    ///   so nothing passed.
+    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the picture is too small for a copy to show, and its
+    ///   print was not read.
     public static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
-        guard let moire = facts.quality.moire else { return .preconditionNotFulfilled }
-        guard !Limits.moire.allows(moire) else { return .passed }
-        return CapabilityDecision(
-            type: .rejected, label: "DIGITAL_COPY", reasons: [RejectReason(.digitalCopy, part: part)])
+        if let moire = facts.quality.moire, !Limits.moire.allows(moire) {
+            return CapabilityDecision(
+                type: .rejected, label: "DIGITAL_COPY", reasons: [RejectReason(.digitalCopy, part: part)])
+        }
+        // People are called Muster and Sample, too: a word alone rejects nobody.
+        if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: "SAMPLE") }
+        return self.assessed(facts).isEmpty ? .preconditionNotFulfilled : .passed
+    }
+
+    static func showsSpecimenWord(_ facts: DocumentFacts) -> Bool {
+        facts.visualZone.map { SpecimenWords.line($0) != nil } ?? false
+    }
+
+    /// The labels that a check was made for.
+    static func assessed(_ facts: DocumentFacts) -> [String] {
+        (facts.quality.moire == nil ? [] : ["DIGITAL_COPY"]) + (facts.visualZone == nil ? [] : ["SAMPLE"])
+    }
+
+    /// The labels that no check was made for.
+    static func notAssessed(_ facts: DocumentFacts) -> [String] {
+        let all = [
+            "DIGITAL_COPY", "SAMPLE", "MANIPULATED_DOCUMENT", "PUNCHED", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE",
+        ]
+        let assessed = self.assessed(facts)
+        return all.filter { !assessed.contains($0) }
     }
 
     /// What was measured for it, beside its limit.

@@ -14,6 +14,11 @@ public enum Limits {
         .atLeast(57), "45 when a document could only just be guessed at, 76 in a dim but usable photo")
     /// Standard deviation of the luminance of the document.
     static let contrast = Limit(.atLeast(25), "a dark picture with less shows no print")
+    /// Variance of the Laplacian at 1,000 px: only together with ``sharpPrint``.
+    static let detail = Limit(.atLeast(25), "12 and more in readable pictures, but only small ones have less than 25")
+    /// Share of a document's area under thin dark strokes, where there is little detail.
+    static let sharpPrint = Limit(
+        .atLeast(0.006), "readable pictures with as little detail have 0.02 to 0.07, those whose print has run 0.003")
     /// Pixels of the document's longer side.
     static let documentWidth = Limit(
         .atLeast(320), "an ID-1 card (ISO/IEC 7810) at 95 dots per inch: its smallest print is 4 px high")
@@ -26,6 +31,12 @@ public enum Limits {
     /// 95th percentile of max−min over the colour channels inside the document, 0–255.
     static let colour = Limit(
         .above(4), "a true black-and-white picture measures 0 to 1 after JPEG, the palest colour document 21")
+    /// The same after the tint of the paper or the light was taken out, in a grey copy.
+    static let balancedColour = Limit(
+        .above(7.5), "grey copies under warm and cold lamps measure 1 to 4, paper of one colour with black print 14")
+    /// The most colour that a lamp gives to grey paper.
+    static let tint = Limit(
+        .above(24), "lamps from warm white to daylight give grey paper 0 to 21, the palest colour document has 25")
     /// The least chroma of a crop without text and face that is taken for a document.
     static let colourfulPrint = Limit(.above(16), "four times what a grey picture may have")
     /// The same outside the document, where the document itself is grey.
@@ -42,6 +53,11 @@ public enum Limits {
     static let outlineAspectRatio = Limit(.below(1.9), "longer things are receipts, rulers and screens")
     /// How far a corner lies outside the frame, over the document's width.
     static let cornerOutside = Limit(.atMost(0.03), "what an outline's corners are uncertain by")
+    /// Corners outside the frame or on its border.
+    static let cornersOutside = Limit(
+        .below(3), "where three are, the document leaves the frame through a corner; four are a tight crop")
+    /// How much a corner's tip looks like the table behind it.
+    static let missingCorner = Limit(.below(0.6), "whole corners measure 0 to 0.28, cut ones 0.67 to 1")
     /// Share of the document under a hand.
     static let occlusion = Limit(.atMost(0.038), "fingers that hold a card at its edge cover up to 3 %")
     /// Share of a document's area under thin dark strokes.
@@ -52,6 +68,17 @@ public enum Limits {
     /// How far a screen's pixel grid stands out of the spectrum.
     static let moire = Limit(
         .atMost(5.2), "6.4 and more in pictures of screens; print, paper and JPEG blocks reach 4.1")
+
+    // MARK: Print of the visual zone
+
+    /// Confidence of the zone's reader in one character, from which a comparison counts it.
+    static let sureCharacter = 0.9
+    /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
+    public static let surePrint = 0.98
+    /// The same of a value that is reported as the document's, where nothing else says it.
+    static let reportedPrint = 0.97
+    /// The same of a line with a word such as SPECIMEN.
+    static let specimenWord = 0.9
 
     // MARK: Pictures of persons
 

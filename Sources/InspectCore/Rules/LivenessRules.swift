@@ -48,6 +48,21 @@ public enum LivenessRules {
         }
     }
 
+    /// What frames that answer no challenge show of an artefact; `nil` where they show nothing of it.
+    public static func decide(_ capture: CaptureFacts) -> (decision: CapabilityDecision, reason: String)? {
+        if let fault = CaptureRules.fault(of: capture, isChallenge: false) {
+            switch fault.reason {
+            case .severalPeople: return (self.rejected("MULTIPLE_PEOPLE"), fault.reason.rawValue)
+            default: return (self.rejected("DIGITAL_COPY"), fault.reason.rawValue)
+            }
+        }
+        if let movement = CaptureRules.movement(capture), capture.frames.count >= 10, !Limits.stillness.allows(movement)
+        {
+            return (CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED"), "the face does not move")
+        }
+        return nil
+    }
+
     private static func rejected(_ label: String) -> CapabilityDecision {
         CapabilityDecision(type: .rejected, label: label)
     }

@@ -24,7 +24,8 @@ public enum SimilarityRules {
     ///   - selfie: The faces of the person's picture, largest first.
     /// - Throws: `PAYLOAD_INVALID` if a feature is malformed or of another engine.
     public static func decide(
-        portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.defaultThreshold
+        portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.portraitThreshold,
+        calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> Outcome {
         // Whose face was meant is not for us to guess: a second person in the selfie fails it.
         guard !FaceConformity.hasSeveralPeople(selfie) else {
@@ -38,7 +39,7 @@ public enum SimilarityRules {
         guard Limits.comparableEyeDistance.allows(document.quality.interEyeDistance) else {
             return .notPossible(.portraitTooSmall)
         }
-        let match = try FaceMatch.compare(theirs, mine, threshold: threshold)
+        let match = try FaceMatch.compare(theirs, mine, threshold: threshold, calibration: calibration)
         let decision =
             match.match
             ? CapabilityDecision(type: .passed, label: "MATCH") : CapabilityDecision(type: .rejected, label: "NO_MATCH")

@@ -15,7 +15,9 @@ extension UsabilityRules {
         var rows = [
             Measurement("blur", self.blur(quality), self.blurLimit(reading), note: waived),
             Measurement("edgeWidth", quality.edgeWidth),
-            Measurement("laplacianVariance", quality.laplacianVariance),
+            Measurement(
+                "laplacianVariance", quality.laplacianVariance, Limits.detail,
+                counts: !reads && self.hasRunPrint(quality), note: "counts only together with the print's share"),
             Measurement(
                 "brightness", quality.brightness, Limits.brightness, counts: isDark,
                 note: "counts only together with contrast"),
@@ -24,6 +26,10 @@ extension UsabilityRules {
                 note: "counts only together with brightness"),
             Measurement("glareShare", quality.glareShare, self.glareLimit(reading), note: waived),
             Measurement("chroma", quality.chroma, Limits.colour, counts: isGrey, note: greyAlone),
+            Measurement(
+                "balancedChroma", quality.balancedChroma, Limits.balancedColour,
+                counts: self.isPhotocopy(facts) && self.isOfOneTint(quality),
+                note: quality.balancedChroma == nil ? "not measured" : greyAlone),
             Measurement(
                 "backgroundChroma", quality.backgroundChroma, Limits.backgroundOfPhotocopy,
                 counts: self.isPhotocopy(facts),
@@ -44,6 +50,16 @@ extension UsabilityRules {
             Measurement(
                 "occlusion", quality.occlusion, Limits.occlusion, counts: !reads,
                 note: quality.occlusion == nil ? "not measured without an outline" : waived))
+        rows.append(
+            Measurement(
+                "missingCorner", quality.missingCorner, Limits.missingCorner, counts: self.isInView(facts),
+                note: quality.missingCorner == nil
+                    ? "the table is too like the document, or not visible"
+                    : "a corner under a finger or outside the frame is no damage"))
+        rows.append(
+            Measurement(
+                "sharpPrint", quality.printShare, Limits.sharpPrint, counts: !reads && self.hasRunPrint(quality),
+                note: quality.printShare == nil ? "not measured" : "counts only together with little detail"))
         rows.append(
             Measurement(
                 "printShare", quality.printShare, Limits.print, counts: isCrop,
@@ -81,7 +97,9 @@ extension UsabilityRules {
                 counts: isJudgedByShape && outline.cornersOutside == 0, note: "counts only without text"),
             Measurement(
                 "cornerOutside", self.cornerOutside(outline, facts), Limits.cornerOutside, counts: counts, note: note),
-            Measurement("cornersOutside", Double(outline.cornersOutside)),
+            Measurement(
+                "cornersOutside", Double(outline.cornersOutside), Limits.cornersOutside,
+                counts: counts && outline.cornersOutside == 3, note: note),
             Measurement("outlineSupport", outline.support),
         ]
     }

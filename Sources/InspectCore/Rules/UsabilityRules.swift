@@ -57,7 +57,7 @@ public enum UsabilityRules {
             findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
         }
         let reads = reading == .proven
-        if !Self.blurLimit(reading).allows(Self.blur(quality)) {
+        if !Self.blurLimit(reading).allows(Self.blur(quality)) || (!reads && Self.hasRunPrint(quality)) {
             findings.append(Finding(label: "BLURRED", reason: .blurry))
         }
         if !reads, Self.isCut(facts) {
@@ -65,6 +65,9 @@ public enum UsabilityRules {
         }
         if !reads, let occlusion = quality.occlusion, !Limits.occlusion.allows(occlusion) {
             findings.append(Finding(label: "PART_OF_DOCUMENT_HIDDEN", reason: .hiddenPartOfDocument))
+        }
+        if let corner = quality.missingCorner, !Limits.missingCorner.allows(corner), Self.isInView(facts) {
+            findings.append(Finding(label: "DAMAGED_DOCUMENT", reason: .damagedDocument))
         }
         if !Self.glareLimit(reading).allows(quality.glareShare) {
             findings.append(Finding(label: "GLARE", reason: .glare))
@@ -135,10 +138,28 @@ public enum UsabilityRules {
         return !Limits.midtones.allows(midtones)
     }
 
-    /// Grey inside the outline, colour outside.
+    /// Grey inside the outline, colour outside; or all of the document in one tint that a lamp can give.
     static func isPhotocopy(_ facts: DocumentFacts) -> Bool {
         guard Self.shouldHaveColour(facts), let background = facts.quality.backgroundChroma else { return false }
-        return !Limits.colour.allows(facts.quality.chroma) && !Limits.backgroundOfPhotocopy.allows(background)
+        if !Limits.colour.allows(facts.quality.chroma) { return !Limits.backgroundOfPhotocopy.allows(background) }
+        return Self.isOfOneTint(facts.quality)
+    }
+
+    /// Grey under a lamp that is not white.
+    static func isOfOneTint(_ quality: QualityFacts) -> Bool {
+        guard let balanced = quality.balancedChroma else { return false }
+        return !Limits.tint.allows(quality.chroma) && !Limits.balancedColour.allows(balanced)
+    }
+
+    /// Print that has run so far that nothing thin is left of it.
+    static func hasRunPrint(_ quality: QualityFacts) -> Bool {
+        guard let print = quality.printShare else { return false }
+        return !Limits.detail.allows(quality.laplacianVariance) && !Limits.sharpPrint.allows(print)
+    }
+
+    /// Whether the whole document can be seen: a corner under a finger or outside the frame is no damage.
+    static func isInView(_ facts: DocumentFacts) -> Bool {
+        facts.outline?.cornersOutside == 0 && Limits.occlusion.allows(facts.quality.occlusion ?? 0)
     }
 
     static func shouldHaveColour(_ facts: DocumentFacts) -> Bool {
@@ -164,7 +185,7 @@ public enum UsabilityRules {
     /// Whether the frame cuts the document: corners outside it, or on its border while the shape is no document's.
     static func isCut(_ facts: DocumentFacts) -> Bool {
         guard let outline = facts.outline, outline.cornersOutside > 0 else { return false }
-        if !Limits.aspectRatio.allows(outline.aspectRatio) { return true }
+        if !Limits.aspectRatio.allows(outline.aspectRatio) || outline.cornersOutside == 3 { return true }
         return !Limits.cornerOutside.allows(Self.cornerOutside(outline, facts))
     }
 }

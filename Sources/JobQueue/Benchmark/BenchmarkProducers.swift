@@ -49,7 +49,7 @@ struct BenchmarkProducers: Sendable {
 
     private func enqueue(_ count: Int, on connection: PostgresConnection) async throws {
         let requests = count == self.requests.count ? self.requests : Array(self.requests.prefix(count))
-        _ = try await connection.query("SELECT count(*) FROM insp.enqueue_many($1)", [.textArray(requests)])
+        _ = try await connection.query("SELECT count(*) FROM insp.enqueue_many($1)", [.jsonbs(requests)])
     }
 
     private func onEachConnection(_ body: @escaping @Sendable (PostgresConnection) async throws -> Void) async throws {

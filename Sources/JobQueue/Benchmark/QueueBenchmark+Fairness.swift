@@ -123,7 +123,7 @@ extension QueueBenchmark.Fairness {
         func round() async throws -> [Double] {
             let call = ContinuousClock.now
             _ = try await database.admin.query(
-                "SELECT count(*) FROM insp.enqueue_many($1)", [.textArray(requests)])
+                "SELECT count(*) FROM insp.enqueue_many($1)", [.jsonbs(requests)])
             let deadline = ContinuousClock.now + .seconds(300)
             while starts.count(Self.small) < self.small {
                 guard .now < deadline else {

@@ -1,0 +1,699 @@
+-- Faces that partners enrol: templates under the partner's own face ids, compared 1:1 by the workflow authentication.
+--
+-- The feature never lies in a payload, a step or a result. A worker hands it over under its lease, and what finishes the job
+-- decides in the same transaction whether it becomes a template; whatever way a job of these workflows reaches 128, its
+-- picture, its stages and a feature that was not kept go then.
+
+INSERT INTO insp.error_code (code, sqlstate, message, retryable) VALUES
+    ('FACE_ID_INVALID', 'IN261', 'a face id is missing where the workflow needs one, or is not 1 to 100 characters', false),
+    ('FACE_RATE_LIMITED', 'IN262', 'too many attempts on the face id; later ones are accepted again', true),
+    ('FACE_FEATURE_INVALID', 'IN263', 'a face feature is not 1024 hexadecimal digits with its engine and model', false),
+    ('FACE_NOT_ENROLLED', 'IN264', 'nothing that can be compared is enrolled under the face id', false),
+    ('FACE_BUSY', 'IN266', 'another enrolment of the face id is under way', true),
+    ('FACE_DELETED', 'IN265', 'the face id was deleted while the job was waiting or running', false);
+
+ALTER TABLE insp.partner
+    ADD COLUMN face_templates smallint NOT NULL DEFAULT 5 CHECK (face_templates BETWEEN 1 AND 20),
+    ADD COLUMN face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
+    ADD COLUMN face_window interval NOT NULL DEFAULT '10 minutes' CHECK (face_window > '0' AND face_window <= '1 day'),
+    ADD COLUMN keep_faces interval CHECK (keep_faces >= '1 hour');
+COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept under one face id; a further one takes the place of the oldest';
+COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';
+COMMENT ON COLUMN insp.partner.face_window IS 'See face_attempts; a day at most';
+COMMENT ON COLUMN insp.partner.keep_faces IS 'How long after its enrolment a template is kept; null: until it is deleted';
+
+CREATE TABLE insp.face (
+    partner_id integer NOT NULL,
+    face_id text NOT NULL CHECK (length(face_id) BETWEEN 1 AND 100),
+    generation bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (partner_id, face_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+COMMENT ON TABLE insp.face IS 'Enrolled faces';
+COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
+COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
+COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result names the one it was decided by';
+COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
+COMMENT ON COLUMN insp.face.changed_at IS 'Last change';
+
+CREATE TABLE insp.face_template (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    engine text NOT NULL CHECK (engine ~ '^[[:print:]]{1,100}$'),
+    model_sha256 text NOT NULL CHECK (model_sha256 ~ '^[0-9a-f]{64}$'),
+    feature text NOT NULL CHECK (length(feature) = 1024 AND feature ~ '^[0-9a-f]+$'),
+    job uuid,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    FOREIGN KEY (partner_id, face_id) REFERENCES insp.face
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+CREATE INDEX face_template_face ON insp.face_template (partner_id, face_id);
+COMMENT ON TABLE insp.face_template IS 'Features of enrolled faces. Readable by no role: functions hand them to workers and to the partner''s side';
+COMMENT ON COLUMN insp.face_template.id IS 'Number of the template';
+COMMENT ON COLUMN insp.face_template.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_template.face_id IS 'The face';
+COMMENT ON COLUMN insp.face_template.engine IS 'The engine that made the feature; features of different engines never compare';
+COMMENT ON COLUMN insp.face_template.model_sha256 IS 'SHA-256 of the engine''s model, lower-case hex';
+COMMENT ON COLUMN insp.face_template.feature IS '128 float32, little-endian, lower-case hex: exactly 1,024 characters';
+COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled it; null: it was imported';
+COMMENT ON COLUMN insp.face_template.created_at IS 'When it was enrolled';
+
+CREATE TABLE insp.face_pending (
+    job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    engine text NOT NULL,
+    model_sha256 text NOT NULL,
+    feature text NOT NULL,
+    UNIQUE (partner_id, face_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+COMMENT ON TABLE insp.face_pending IS 'Features of enrolments that are decided but not finished; gone with the end of the job, whatever it is. Readable by no role';
+COMMENT ON COLUMN insp.face_pending.job_id IS 'The job';
+COMMENT ON COLUMN insp.face_pending.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_pending.face_id IS 'The face: one enrolment at a time, since the next is held against what this one leaves';
+COMMENT ON COLUMN insp.face_pending.engine IS 'As in face_template';
+COMMENT ON COLUMN insp.face_pending.model_sha256 IS 'As in face_template';
+COMMENT ON COLUMN insp.face_pending.feature IS 'As in face_template';
+
+CREATE TABLE insp.face_job (
+    job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX face_job_face ON insp.face_job (partner_id, face_id);
+COMMENT ON TABLE insp.face_job IS 'Jobs that name a face id and are not finished: what insp.face_delete has to end';
+COMMENT ON COLUMN insp.face_job.job_id IS 'The job';
+COMMENT ON COLUMN insp.face_job.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_job.face_id IS 'The face';
+
+CREATE TABLE insp.face_rate (
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    since timestamptz NOT NULL,
+    attempts integer NOT NULL,
+    PRIMARY KEY (partner_id, face_id)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX face_rate_since ON insp.face_rate (since);
+COMMENT ON TABLE insp.face_rate IS 'Attempts on face ids, enrolled or not, in the window that runs';
+COMMENT ON COLUMN insp.face_rate.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_rate.face_id IS 'The face';
+COMMENT ON COLUMN insp.face_rate.since IS 'When the window began';
+COMMENT ON COLUMN insp.face_rate.attempts IS 'Jobs accepted since';
+
+-- What comes in -----------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION insp.check_face_request(p jsonb, p_workflow text) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF p_workflow IN ('authentication', 'enrollment') THEN
+        -- Printable, so that it can be told from another one in a list.
+        IF jsonb_typeof(p -> 'faceId') IS DISTINCT FROM 'string' OR p ->> 'faceId' !~ '^[[:print:]]{1,100}$' THEN
+            PERFORM insp.refuse('FACE_ID_INVALID');
+        END IF;
+    ELSIF p ? 'faceId' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_workflow || ' takes no faceId');
+    END IF;
+    IF p ? 'threshold' THEN
+        IF p_workflow NOT IN ('authentication', 'similarity', 'id_identity') THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', p_workflow || ' takes no threshold');
+        ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
+            -- Below a half the calibration has seen strangers match.
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is not a number from 0.5 to 0.999');
+        END IF;
+    END IF;
+    IF p ? 'enrollmentMode' AND (p_workflow <> 'enrollment' OR p -> 'enrollmentMode' NOT IN ('"add"', '"replace"')) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'enrollmentMode is add or replace, and for enrollment only');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_face_request(jsonb, text) IS
+    'Refuses the keys faceId, threshold and enrollmentMode of a payload if anything in them is wrong for the workflow';
+
+-- As before, with the three keys.
+CREATE OR REPLACE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    r insp.request;
+    partner insp.partner;
+    endpoint insp.endpoint;
+    flow text;
+    kinds text[] := p_inline;
+    name text;
+    needle text;
+    value jsonb;
+    problem text;
+    review text;
+BEGIN
+    IF p IS NULL OR jsonb_typeof(p) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'not an object');
+    ELSIF pg_column_size(p) > 16384 THEN
+        PERFORM insp.refuse('PAYLOAD_TOO_LARGE');
+    END IF;
+    value := p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference',
+        'userReference', 'reportingCriteria', 'callbackUrl', 'idempotencyKey', 'digests', 'parts', 'lane', 'region',
+        'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'consent', 'review', 'faceId', 'threshold', 'enrollmentMode'];
+    IF value <> '{}' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key '
+            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(value) k ORDER BY k LIMIT 1));
+    END IF;
+
+    IF NOT p ? 'partner' THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload names no partner');
+    END IF;
+    needle := insp.request_text(p, 'partner');
+    SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN');
+    ELSIF NOT partner.enabled THEN
+        PERFORM insp.refuse('PARTNER_DISABLED');
+    END IF;
+    SELECT * INTO endpoint FROM insp.endpoint x WHERE x.partner_id = partner.id AND x.is_default;
+    r.partner_id := partner.id;
+    r.endpoint_id := endpoint.id;
+
+    IF NOT p ? 'workflow' THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload names no workflow');
+    END IF;
+    -- Jumio's keys come as numbers and as strings.
+    name := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow' ELSE insp.request_text(p, 'workflow') END;
+    flow := CASE name WHEN '2' THEN 'id' WHEN '3' THEN 'id_identity' WHEN '5' THEN 'similarity' WHEN '6' THEN 'liveness'
+        WHEN '9' THEN 'authentication' ELSE name END;
+    IF insp.definition_key(flow) IS NULL THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(name), 40));
+    END IF;
+
+    r.lane := partner.lane;
+    IF p ? 'lane' THEN
+        r.lane := CASE insp.request_text(p, 'lane') WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END;
+        IF r.lane IS NULL THEN
+            PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p ->> 'lane'), 40));
+        END IF;
+    END IF;
+    r.region := coalesce(partner.region, 0);
+    IF p ? 'region' THEN
+        needle := insp.request_text(p, 'region');
+        SELECT g.id INTO r.region FROM insp.region g WHERE g.name = needle;
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40));
+        END IF;
+    END IF;
+
+    FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
+        CONTINUE WHEN NOT p ? name;
+        IF length(insp.request_text(p, name)) > 100 THEN
+            PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
+        END IF;
+    END LOOP;
+    IF p ? 'idempotencyKey' THEN
+        r.idempotency_key := p ->> 'idempotencyKey';
+        IF r.idempotency_key = '' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'idempotencyKey is empty');
+        END IF;
+    END IF;
+
+    IF p ? 'documentFormat' THEN
+        IF insp.request_text(p, 'documentFormat') NOT IN ('TD1', 'TD2', 'TD3') THEN
+            PERFORM insp.refuse('DOCUMENT_FORMAT_UNKNOWN', left(quote_literal(p ->> 'documentFormat'), 40));
+        END IF;
+    END IF;
+    IF p ? 'documentTypes' THEN
+        IF jsonb_typeof(p -> 'documentTypes') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'documentTypes is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'documentTypes') e LOOP
+            IF value NOT IN ('"PASSPORT"', '"VISA"', '"DRIVING_LICENSE"', '"ID_CARD"') THEN
+                PERFORM insp.refuse('DOCUMENT_TYPE_UNKNOWN', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+    IF p ? 'countries' THEN
+        IF jsonb_typeof(p -> 'countries') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'countries is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'countries') e LOOP
+            IF jsonb_typeof(value) <> 'string' OR NOT EXISTS (SELECT FROM insp.country c WHERE c.code = value #>> '{}') THEN
+                PERFORM insp.refuse('COUNTRY_INVALID', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+
+    IF p ? 'callbackUrl' THEN
+        problem := insp.url_problem(insp.request_text(p, 'callbackUrl'), 255, coalesce(endpoint.allow_http, false),
+            coalesce(endpoint.allow_private, false));
+        IF problem IS NULL AND endpoint.id IS NULL THEN
+            problem := 'the partner has no endpoint whose secret could sign';
+        END IF;
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+        END IF;
+        r.callback_url := p ->> 'callbackUrl';
+    ELSIF partner.callback_required AND endpoint.url IS NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_MISSING');
+    END IF;
+
+    IF p ? 'consent' AND jsonb_typeof(p -> 'consent') <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
+    ELSIF partner.consent_required AND NOT (
+        coalesce(p #>> '{consent,obtained}', '') IN ('yes', 'true') AND p #> '{consent}' ? 'obtainedAt') THEN
+        PERFORM insp.refuse('CONSENT_MISSING', 'consent needs obtained and obtainedAt');
+    END IF;
+    IF p #> '{consent}' ? 'obtainedAt' THEN
+        PERFORM insp.request_time(p -> 'consent', 'obtainedAt');
+    END IF;
+
+    PERFORM insp.check_face_request(p, flow);
+
+    review := partner.review;
+    IF p ? 'review' THEN
+        review := insp.request_text(p, 'review');
+        IF review NOT IN ('never', 'rejected', 'warning', 'always') THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'review is none of never, rejected, warning, always');
+        END IF;
+    END IF;
+
+    IF p ? 'traceparent' THEN
+        r.traceparent := insp.request_text(p, 'traceparent');
+        IF r.traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'traceparent is not a W3C trace context');
+        END IF;
+    END IF;
+
+    IF p ? 'delaySeconds' THEN
+        IF p ? 'runAt' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt');
+        ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is not a number from 0 to 2592000');
+        ELSIF (p -> 'delaySeconds')::numeric > 0 THEN
+            r.run_at := now() + make_interval(secs => (p -> 'delaySeconds')::double precision);
+        END IF;
+    ELSIF p ? 'runAt' THEN
+        r.run_at := insp.request_time(p, 'runAt');
+        IF r.run_at > now() + interval '30 days' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'runAt is more than 30 days ahead');
+        END IF;
+    END IF;
+    r.expires_named := p ? 'expiresAt';
+    r.expires_at := CASE WHEN r.expires_named THEN insp.request_time(p, 'expiresAt')
+        ELSE greatest(now(), coalesce(r.run_at, now())) + partner.job_lifetime END;
+    IF r.expires_at <= greatest(now(), coalesce(r.run_at, now())) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt');
+    END IF;
+
+    IF p ? 'parts' THEN
+        PERFORM insp.check_part_urls(p -> 'parts', coalesce(endpoint.allow_http, false),
+            coalesce(endpoint.allow_private, false));
+        r.part_urls := p -> 'parts';
+        kinds := ARRAY(SELECT jsonb_object_keys(r.part_urls));
+        IF kinds && p_inline THEN
+            PERFORM insp.refuse('PART_UNEXPECTED',
+                (SELECT k FROM unnest(kinds) k WHERE k = ANY (p_inline) LIMIT 1) || ' was given both as bytes and by URL');
+        END IF;
+        kinds := kinds || p_inline;
+    END IF;
+    IF p ? 'digests' THEN
+        r.digests := p -> 'digests';
+        IF jsonb_typeof(r.digests) <> 'object' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
+        END IF;
+        FOR name, value IN SELECT d.key, d.value FROM jsonb_each(r.digests) d LOOP
+            IF name <> ALL (insp.part_kinds()) THEN
+                PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+            ELSIF name <> ALL (p_inline) THEN
+                PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
+            ELSIF name = 'FRAMES' AND jsonb_typeof(value) <> 'array' OR name <> 'FRAMES' AND jsonb_typeof(value) <> 'string' THEN
+                PERFORM insp.refuse('DIGEST_INVALID', name);
+            END IF;
+        END LOOP;
+    END IF;
+
+    IF p ->> 'documentFormat' = 'TD3' AND 'BACK' = ANY (kinds) THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
+    END IF;
+    IF flow IN ('liveness', 'authentication', 'enrollment') AND kinds && ARRAY['FRONT', 'BACK', 'DG1', 'DG2', 'SOD'] THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', flow || ' takes no document');
+    END IF;
+    problem := CASE
+        WHEN flow IN ('id', 'id_identity') AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        WHEN flow = 'similarity' AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        WHEN flow IN ('similarity', 'authentication', 'enrollment') AND 'FACE' <> ALL (kinds) THEN 'FACE'
+        WHEN flow = 'liveness' AND NOT kinds && ARRAY['FACE', 'FRAMES'] THEN 'FACE or FRAMES'
+        WHEN 'BACK' = ANY (kinds) AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        END;
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('PART_MISSING', problem);
+    END IF;
+
+    r.payload := (p - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
+        || jsonb_build_object('workflow', flow)
+        -- Stored only where somebody must look: workers decide by it, and most jobs need no word about it.
+        || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END;
+    RETURN r;
+END
+$$;
+
+CREATE FUNCTION insp.face_submitted() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    limits record;
+    used integer;
+    id constant text := NEW.payload ->> 'faceId';
+BEGIN
+    INSERT INTO insp.face_job (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
+    SELECT p.face_attempts, p.face_window INTO STRICT limits FROM insp.partner p WHERE p.id = NEW.partner_id;
+    -- A few that have run out, so that the table holds no more than the windows that run.
+    DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.face_rate x WHERE x.since < now() - interval '1 day' ORDER BY x.since LIMIT 10
+        FOR UPDATE SKIP LOCKED));
+    INSERT INTO insp.face_rate AS r (partner_id, face_id, since, attempts) VALUES (NEW.partner_id, id, now(), 1)
+    ON CONFLICT (partner_id, face_id) DO UPDATE
+        SET since = CASE WHEN r.since <= now() - limits.face_window THEN now() ELSE r.since END,
+            attempts = CASE WHEN r.since <= now() - limits.face_window THEN 1 ELSE r.attempts + 1 END
+    RETURNING r.attempts INTO used;
+    IF used > limits.face_attempts THEN
+        -- The refusal takes the count back with it: who is refused does not make it worse.
+        PERFORM insp.refuse('FACE_RATE_LIMITED', format('%s within %s', limits.face_attempts, limits.face_window));
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.face_submitted() IS 'Notes a new job that names a face id, and refuses it where the face id had too many lately';
+CREATE TRIGGER face_submitted AFTER INSERT ON insp.job
+    FOR EACH ROW WHEN (NEW.payload ? 'faceId') EXECUTE FUNCTION insp.face_submitted();
+
+-- What workers do ---------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION insp.face_of(p_job bigint, p_fence bigint)
+RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, feature text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
+        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+    END IF;
+    RETURN QUERY
+    SELECT coalesce(f.generation, 0), coalesce(x.payload ->> 'enrollmentMode', 'add'), t.engine, t.model_sha256, t.feature
+    FROM insp.face_job j JOIN insp.job x ON x.id = j.job_id
+        LEFT JOIN insp.face f ON f.partner_id = j.partner_id AND f.face_id = j.face_id
+        LEFT JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
+    WHERE j.job_id = p_job ORDER BY t.id;
+END
+$$;
+COMMENT ON FUNCTION insp.face_of(bigint, bigint) IS
+    'The face id that a leased job names: its generation (0: not enrolled), the enrolment''s mode, and its templates, a row each, all of one moment; fails with SQLSTATE IN100 if the lease does not hold';
+
+CREATE FUNCTION insp.face_stage(
+    p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    face insp.face_job;
+BEGIN
+    -- Locked, so that the lease cannot end between this look and the commit: nothing is left behind for a job that is over.
+    PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR KEY SHARE;
+    IF FOUND THEN
+        SELECT * INTO face FROM insp.face_job j WHERE j.job_id = p_job;
+    END IF;
+    IF face.job_id IS NULL THEN
+        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+    END IF;
+    PERFORM insp.check_feature(p_engine, p_model_sha256, p_feature);
+    INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, feature)
+    VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_feature)
+    ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, feature = p_feature
+        WHERE f.job_id = p_job;
+    -- After the insert: it waits for one that is being finished, and this sees what that left.
+    IF NOT FOUND OR p_generation <> coalesce((SELECT f.generation FROM insp.face f
+        WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id), 0) THEN
+        PERFORM insp.refuse('FACE_BUSY');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) IS
+    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, SQLSTATE IN100 if the lease does not hold';
+
+CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF p_engine IS NULL OR p_engine !~ '^[[:print:]]{1,100}$' OR p_model_sha256 IS NULL
+        OR p_model_sha256 !~ '^[0-9a-f]{64}$' OR p_feature IS NULL
+        OR length(p_feature) <> 1024 OR p_feature !~ '^[0-9a-f]+$' THEN
+        PERFORM insp.refuse('FACE_FEATURE_INVALID');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_feature(text, text, text) IS 'Refuses what cannot be a feature with its engine and model';
+
+CREATE FUNCTION insp.face_keep(
+    p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid
+) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    template bigint;
+BEGIN
+    -- The face's row first, as everything that changes its templates has it.
+    INSERT INTO insp.face AS f (partner_id, face_id) VALUES (p_partner, p_face)
+    ON CONFLICT (partner_id, face_id) DO UPDATE SET generation = f.generation + 1, changed_at = now();
+    IF p_replace THEN
+        DELETE FROM insp.face_template t WHERE t.partner_id = p_partner AND t.face_id = p_face;
+    END IF;
+    INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature, job)
+    VALUES (p_partner, p_face, p_engine, p_model_sha256, p_feature, p_job) RETURNING id INTO template;
+    DELETE FROM insp.face_template t WHERE t.id IN (
+        SELECT x.id FROM insp.face_template x WHERE x.partner_id = p_partner AND x.face_id = p_face
+        ORDER BY x.id DESC OFFSET (SELECT p.face_templates FROM insp.partner p WHERE p.id = p_partner));
+    RETURN template;
+END
+$$;
+COMMENT ON FUNCTION insp.face_keep(integer, text, boolean, text, text, text, uuid) IS
+    'Adds a template to a face, in place of the others if asked so, and drops the oldest beyond the partner''s limit';
+
+CREATE FUNCTION insp.face_finished() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    pending insp.face_pending;
+    decision text;
+BEGIN
+    DELETE FROM insp.face_job j WHERE j.job_id = NEW.id;
+    DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
+    IF pending.job_id IS NOT NULL THEN
+        SELECT s.output #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
+        IF decision IN ('PASSED', 'WARNING') THEN
+            PERFORM insp.face_keep(NEW.partner_id, NEW.payload ->> 'faceId', NEW.payload ->> 'enrollmentMode' = 'replace',
+                pending.engine, pending.model_sha256, pending.feature, NEW.public_id);
+        END IF;
+    END IF;
+    PERFORM insp.remove_parts(ARRAY[NEW.id]);
+    DELETE FROM insp.step s WHERE s.job_id = NEW.id AND s.status < 128;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.face_finished() IS
+    'Ends a job that names a face id, whatever way it reached 128: keeps the feature that it handed over or drops it, and removes its picture and stages';
+CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
+    FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND NEW.payload ? 'faceId')
+    EXECUTE FUNCTION insp.face_finished();
+
+-- What ends templates beside insp.face_delete -----------------------------------------------------------------------------
+
+CREATE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    face record;
+    removed integer := 0;
+    n integer;
+BEGIN
+    FOR face IN
+        SELECT f.partner_id, f.face_id FROM insp.face f WHERE EXISTS (SELECT FROM insp.face_template t
+            WHERE t.partner_id = f.partner_id AND t.face_id = f.face_id AND t.id = ANY (p_templates))
+        ORDER BY f.partner_id, f.face_id FOR UPDATE
+    LOOP
+        DELETE FROM insp.face_template t
+        WHERE t.partner_id = face.partner_id AND t.face_id = face.face_id AND t.id = ANY (p_templates);
+        GET DIAGNOSTICS n = ROW_COUNT;
+        removed := removed + n;
+        IF EXISTS (SELECT FROM insp.face_template t WHERE t.partner_id = face.partner_id AND t.face_id = face.face_id) THEN
+            UPDATE insp.face f SET generation = f.generation + 1, changed_at = now()
+            WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id;
+        ELSE
+            DELETE FROM insp.face f WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id;
+        END IF;
+    END LOOP;
+    RETURN removed;
+END
+$$;
+COMMENT ON FUNCTION insp.face_forget(bigint[]) IS 'Removes templates, and faces that have none left; returns how many templates';
+
+CREATE FUNCTION insp.face_erased() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.face_forget(ARRAY(SELECT t.id FROM insp.face_template t WHERE t.partner_id = OLD.partner_id
+        AND t.face_id = OLD.payload ->> 'faceId' AND t.job = OLD.public_id));
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.face_erased() IS 'insp.erase of an enrolment takes the template that came of it';
+CREATE TRIGGER face_erased AFTER UPDATE OF payload ON insp.job
+    FOR EACH ROW WHEN (OLD.payload ? 'faceId' AND NOT NEW.payload ? 'faceId') EXECUTE FUNCTION insp.face_erased();
+
+CREATE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT insp.face_forget(ARRAY(
+        SELECT t.id FROM insp.face_template t JOIN insp.partner p ON p.id = t.partner_id
+        WHERE t.created_at <= now() - p.keep_faces ORDER BY t.id LIMIT p_limit))
+$$;
+COMMENT ON FUNCTION insp.face_purge(integer) IS
+    'Retention, run by maintenance: removes templates that are older than their partner keeps them; returns how many';
+
+-- What the partner's side and operators do --------------------------------------------------------------------------------
+
+CREATE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    owner constant integer := insp.partner_number(face_delete.partner);
+    open bigint[];
+    ended integer := 0;
+    removed integer;
+BEGIN
+    -- The jobs first, as everything that finishes jobs has it. One that is being finished at this moment is waited for, and
+    -- what it keeps is found below.
+    SELECT array_agg(j.job_id ORDER BY j.job_id) INTO open FROM insp.face_job j
+    WHERE j.partner_id = owner AND j.face_id = face_delete.face_id;
+    IF open IS NOT NULL THEN
+        ended := insp.end_unclaimed(open, 'FACE_DELETED', NULL);
+    END IF;
+    PERFORM FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE;
+    DELETE FROM insp.face_template t WHERE t.partner_id = owner AND t.face_id = face_delete.face_id;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    DELETE FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id;
+    -- The face id is a person's: the record says that it was done, not to whom.
+    PERFORM insp.record('face_delete', 'partner ' || face_delete.partner,
+        jsonb_build_object('templates', removed, 'jobs', ended));
+    RETURN jsonb_build_object('templates', removed, 'jobs', ended, 'deletedAt', insp.iso_time(clock_timestamp()));
+END
+$$;
+COMMENT ON FUNCTION insp.face_delete(text, text) IS
+    'Deletes a partner''s face id with all its templates, and ends its waiting and running jobs as FACE_DELETED. Returns how many templates and jobs; 0 and 0: there was nothing';
+
+CREATE FUNCTION insp.face_import(
+    partner text, face_id text, feature text, engine text, model_sha256 text, "replace" boolean DEFAULT false
+) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF face_import.face_id IS NULL OR face_import.face_id !~ '^[[:print:]]{1,100}$' THEN
+        PERFORM insp.refuse('FACE_ID_INVALID');
+    END IF;
+    PERFORM insp.check_feature(face_import.engine, face_import.model_sha256, face_import.feature);
+    RETURN insp.face_keep(insp.partner_number(face_import.partner), face_import.face_id, face_import."replace",
+        face_import.engine, face_import.model_sha256, face_import.feature, NULL);
+END
+$$;
+COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean) IS
+    'Enrols a feature that an engine of the same name and model made elsewhere; returns the template''s number';
+
+CREATE FUNCTION insp.face_features(partner text, face_id text)
+RETURNS TABLE (template bigint, engine text, model_sha256 text, feature text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT t.id, t.engine, t.model_sha256, t.feature FROM insp.face_template t
+    WHERE t.partner_id = insp.partner_number(face_features.partner) AND t.face_id = face_features.face_id ORDER BY t.id
+$$;
+COMMENT ON FUNCTION insp.face_features(text, text) IS
+    'The features enrolled under a face id, for the partner''s side alone: biometric data';
+
+CREATE FUNCTION insp.face_templates(partner text, face_id text)
+RETURNS TABLE (template bigint, engine text, model_sha256 text, job uuid, created_at timestamptz, generation bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT t.id, t.engine, t.model_sha256, t.job, t.created_at, f.generation
+    FROM insp.face f JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
+    WHERE f.partner_id = insp.partner_number(face_templates.partner) AND f.face_id = face_templates.face_id ORDER BY t.id
+$$;
+COMMENT ON FUNCTION insp.face_templates(text, text) IS 'What is enrolled under a face id, without the features';
+
+CREATE FUNCTION insp.set_face_limits(
+    partner text, templates integer DEFAULT NULL, attempts integer DEFAULT NULL, "window" interval DEFAULT NULL,
+    keep interval DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    kept record;
+BEGIN
+    UPDATE insp.partner p SET face_templates = coalesce(set_face_limits.templates, p.face_templates),
+        face_attempts = coalesce(set_face_limits.attempts, p.face_attempts),
+        face_window = coalesce(set_face_limits."window", p.face_window),
+        keep_faces = coalesce(set_face_limits.keep, p.keep_faces)
+    WHERE p.id = insp.partner_number(set_face_limits.partner)
+    RETURNING p.face_templates AS templates, p.face_attempts AS attempts, p.face_window AS span,
+        p.keep_faces AS keep INTO kept;
+    PERFORM insp.record('set_face_limits', 'partner ' || set_face_limits.partner,
+        jsonb_build_object('templates', kept.templates, 'attempts', kept.attempts, 'window', kept.span,
+            'keep', kept.keep));
+    RETURN format('partner %s: %s templates a face id, %s attempts in %s, kept %s', set_face_limits.partner, kept.templates,
+        kept.attempts, kept.span, coalesce('for ' || kept.keep, 'until deleted'));
+END
+$$;
+COMMENT ON FUNCTION insp.set_face_limits(text, integer, integer, interval, interval) IS
+    'Sets how many templates a partner''s face id may have, how many enrolments and authentications of it are accepted within a time, and how long templates are kept';
+
+CREATE VIEW insp.v_faces AS
+SELECT p.name AS partner, count(DISTINCT t.face_id) AS faces, count(*) AS templates, t.engine, t.model_sha256,
+    min(t.created_at) AS oldest, max(t.created_at) AS newest
+FROM insp.face_template t JOIN insp.partner p ON p.id = t.partner_id
+GROUP BY p.name, t.engine, t.model_sha256;
+COMMENT ON VIEW insp.v_faces IS 'How many faces partners have enrolled, by engine: those of an engine that is gone must be enrolled anew';
+COMMENT ON COLUMN insp.v_faces.partner IS 'Whose';
+COMMENT ON COLUMN insp.v_faces.faces IS 'Face ids with a template of the engine';
+COMMENT ON COLUMN insp.v_faces.templates IS 'Templates';
+COMMENT ON COLUMN insp.v_faces.engine IS 'The engine';
+COMMENT ON COLUMN insp.v_faces.model_sha256 IS 'Its model';
+COMMENT ON COLUMN insp.v_faces.oldest IS 'First enrolment';
+COMMENT ON COLUMN insp.v_faces.newest IS 'Last enrolment';
+
+-- The mobile SDK's words --------------------------------------------------------------------------------------------------
+
+CREATE TABLE insp.face_outcome (
+    outcome text PRIMARY KEY CHECK (outcome ~ '^[a-z_]+$'),
+    status text NOT NULL CHECK (status IN ('success', 'error', 'cancelled')),
+    code integer,
+    error text
+);
+COMMENT ON TABLE insp.face_outcome IS 'How an enrolment, verification or liveness check ended, in the words of the face SDK''s contract';
+COMMENT ON COLUMN insp.face_outcome.outcome IS 'Our word; a result document has it under faceSdk.outcome';
+COMMENT ON COLUMN insp.face_outcome.status IS 'Status of the SDK''s event';
+COMMENT ON COLUMN insp.face_outcome.code IS 'The SDK''s result code; null: it has none for this';
+COMMENT ON COLUMN insp.face_outcome.error IS 'The SDK''s error code; null: no error';
+INSERT INTO insp.face_outcome (outcome, status, code, error) VALUES
+    ('success', 'success', 1, NULL), ('no_match', 'success', 6, NULL),
+    ('cancelled', 'cancelled', 0, 'ENROLL_CANCELLED'), ('too_bright', 'error', 53, 'LIVENESS_FAILED'),
+    ('timeout', 'error', 60, 'LIVENESS_FAILED'), ('liveness_failed', 'error', NULL, 'LIVENESS_FAILED'),
+    ('unusable', 'error', NULL, 'INVALID_ARGS'), ('unknown', 'error', NULL, 'UNKNOWN_ERROR');
+
+CREATE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT coalesce(s.output -> 'faceSdk', jsonb_strip_nulls(jsonb_build_object(
+        'type', CASE j.payload ->> 'workflow' WHEN 'enrollment' THEN 'enrollment' WHEN 'liveness' THEN 'liveness'
+            ELSE 'verification' END,
+        'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
+    FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 128
+        JOIN insp.face_outcome o ON o.outcome = CASE
+            WHEN s.output #>> '{error,code}' IN ('CANCELLED', 'FACE_DELETED') THEN 'cancelled'
+            WHEN s.output #>> '{error,code}' = 'EXPIRED' THEN 'timeout'
+            WHEN s.output #>> '{error,code}' IN ('FACE_NOT_ENROLLED', 'FACE_FEATURE_INVALID', 'CORRUPT_IMAGE',
+                'UNSUPPORTED_FORMAT', 'TOO_MANY_PIXELS', 'PART_NOT_FOUND', 'DIGEST_MISMATCH') THEN 'unusable'
+            ELSE 'unknown' END
+    WHERE j.public_id = p_id AND j.payload ->> 'workflow' IN ('enrollment', 'authentication', 'liveness')
+$$;
+COMMENT ON FUNCTION insp.face_event(uuid) IS
+    'The face SDK''s event of a finished enrolment, authentication or liveness job, whatever way it ended: type, status, code, result, error (insp.face_outcome); null: not finished, or another workflow';
+
+GRANT SELECT ON insp.v_faces TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.face_outcome TO insp_producer, insp_worker, insp_operator, insp_auditor;
+GRANT EXECUTE ON FUNCTION insp.face_of(bigint, bigint), insp.face_stage(bigint, bigint, bigint, text, text, text),
+    insp.face_purge(integer) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.face_delete(text, text), insp.face_templates(text, text), insp.face_event(uuid)
+    TO insp_producer, insp_operator;
+GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean), insp.face_features(text, text)
+    TO insp_producer;
+GRANT EXECUTE ON FUNCTION insp.set_face_limits(text, integer, integer, interval, interval) TO insp_operator;

@@ -1,0 +1,58 @@
+import InspectCore
+import Vision
+
+/// The frames of a liveness capture: each decoded, measured and let go; only numbers are left.
+enum CaptureStage {
+    static func isFrame(_ part: PartView) -> Bool { part.kind == PartKind.frames.rawValue }
+
+    /// What is left of a frame's longer side at least: eyes 60 px apart, as from a selfie's camera.
+    private static let enoughSide = 640
+    /// Frames whose faces are described: the most frontal one of each quarter.
+    private static let keyFrames = 4
+
+    /// - Parameter face: The feature of the selfie that came beside the frames, if one did.
+    /// - Returns: `nil` if there are no frames.
+    static func facts(_ parts: [PartView], engine: FaceEngine, face: FaceFeature?) throws(InspectError) -> CaptureFacts?
+    {
+        let frames = parts.filter(self.isFrame)
+        guard !frames.isEmpty else { return nil }
+        let tracker = try FaceTracker(engine: engine)
+        var facts = CaptureFacts(width: 0, height: 0, frames: [], keyFrames: [])
+        var best: (index: Int, turn: Double, image: DecodedImage, landmarks: [Point])?
+        var first: FaceFeature?
+        for (index, part) in frames.enumerated() {
+            let image: DecodedImage
+            do {
+                image = try part.withBytes { bytes throws(InspectError) in
+                    try DecodedImage.decode(bytes, limits: ImageLimits(enoughSide: self.enoughSide))
+                }
+            } catch {
+                throw InspectError(error.code, "FRAMES \(index): \(error.detail)")
+            }
+            if index == 0 { (facts.width, facts.height) = (image.facts.width, image.facts.height) }
+            var frame = try tracker.next(image)
+            // One camera has one size.
+            if image.facts.width != facts.width || image.facts.height != facts.height { frame.scene = 0 }
+            if let seen = frame.face, best.map({ abs(seen.yaw) < $0.turn }) ?? true {
+                best = (index, abs(seen.yaw), image, seen.landmarks)
+            }
+            facts.frames.append(frame)
+            let isQuarter = (index + 1) * self.keyFrames / frames.count > index * self.keyFrames / frames.count
+            guard isQuarter, let key = best else { continue }
+            best = nil
+            guard let feature = try engine.feature(in: key.image, landmarks: key.landmarks) else { continue }
+            let origin = first ?? feature
+            first = origin
+            facts.keyFrames.append(
+                CaptureFacts.KeyFrame(
+                    index: key.index, distance: try origin.distance(to: feature),
+                    distanceToFace: try self.distance(feature, face)))
+        }
+        return facts
+    }
+
+    private static func distance(_ feature: FaceFeature, _ other: FaceFeature?) throws(InspectError) -> Double? {
+        guard let other else { return nil }
+        return try feature.distance(to: other)
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import InspectCore
+import Vision
+
+/// The print's part of the document stage: which lines are read, and when to stop.
+enum VisualZoneStage {
+    /// Characters that are read at most, at half a millisecond each: with something to look for, and without.
+    private static let mostExpected = 150
+    private static let mostUnexpected = 230
+    /// Labels that are read at most to learn which field a certain but unexpected value belongs to.
+    private static let mostLabels = 4
+    /// Marks that touch and marks that break make a line's length uncertain by this share.
+    private static let lengthTolerance = 0.5
+
+    /// Reads the print of one side.
+    ///
+    /// Only lines that may hold a value that is expected are read, the best first, until all of them were seen.
+    ///
+    /// - Parameter expected: What the document's machine-readable data say; `nil` where there are none.
+    /// - Returns: `nil` where it is not worth the time: nothing tells where the print would be, or the picture is rejected
+    ///   anyhow, or this is a card's back, which does not repeat what its zone says.
+    static func facts(
+        _ image: DecodedImage, side: DocumentFacts, expected: VisualExpectation?, today: CalendarDate,
+        reader: TextReader
+    ) throws(InspectError) -> VisualZoneFacts? {
+        let evidence = UsabilityRules.evidence(side, today: today)
+        guard UsabilityRules.decide(side, reading: evidence, part: "").type != .rejected,
+            side.mrz?.lines.count != 3 || !side.faces.isEmpty, side.barcodes.isEmpty || !side.faces.isEmpty,
+            let corners = self.corners(side)
+        else { return nil }
+        let start = ProcessorClock.now
+        let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
+        var read: [Int: VisualLine] = [:]
+        var left = expected == nil ? self.mostUnexpected : self.mostExpected
+        for index in self.order(page.lines, expected: expected) where page.lines[index].marks <= left {
+            let line = try reader.read(page, line: index)
+            left -= max(line.text.count, page.lines[index].marks)
+            read[index] = line
+            if let expected, expected.missing(in: read.values.map(\.text)).isEmpty { break }
+        }
+        if let expected, !expected.missing(in: read.values.map(\.text)).isEmpty {
+            for label in self.labels(of: read, page.lines).prefix(self.mostLabels) {
+                read[label] = try reader.read(page, line: label)
+            }
+        }
+        let indices = read.keys.sorted()
+        var facts = VisualZoneFacts(
+            lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
+        if let expected {
+            // A contradiction is an accusation: nobody is accused on one look.
+            let doubtful = VisualZoneRules(facts, expected: expected, trustsUnconfirmed: true).findings
+                .filter { $0.outcome == .contradicts }.compactMap(\.line)
+            for line in Set(doubtful) {
+                let again = try reader.read(page, line: indices[line], again: true)
+                facts.lines[line].isConfirmed =
+                    again.text == facts.lines[line].text && again.confidence >= Limits.surePrint
+            }
+        }
+        facts.cpuMs = ProcessorClock.now - start
+        return facts
+    }
+
+    /// Lines about as long as an expected value, the best fit first and the largest print first among equals.
+    private static func order(_ lines: [TextPage.Line], expected: VisualExpectation?) -> [Int] {
+        guard let expected, !expected.values.isEmpty else { return Array(lines.indices) }
+        let lengths = expected.values.map(\.lengths)
+        func misfit(_ index: Int) -> Double {
+            let marks = lines[index].marks
+            return lengths.map { length in
+                let nearest = min(max(marks, length.lowerBound), length.upperBound)
+                return abs(Double(marks - nearest)) / Double(nearest)
+            }.min() ?? 1
+        }
+        return lines.indices.filter { misfit($0) <= self.lengthTolerance }.sorted { left, right in
+            let (first, second) = (Int(misfit(left) / 0.25), Int(misfit(right) / 0.25))
+            if first != second { return first < second }
+            return lines[left].height > lines[right].height
+        }
+    }
+
+    /// The unread lines right above values that are certain: what these values are.
+    private static func labels(of read: [Int: VisualLine], _ lines: [TextPage.Line]) -> [Int] {
+        read.filter { $0.value.confidence >= Limits.surePrint }.keys.sorted().compactMap { value in
+            let place = lines[value].place
+            return lines.indices.filter { other in
+                let label = lines[other].place
+                let gap = place.y - (label.y + label.height)
+                return read[other] == nil && gap > -0.3 * place.height && gap < 1.8 * place.height
+                    && abs(label.x - place.x) < 1.5 * place.height
+            }.max { lines[$0].place.y < lines[$1].place.y }
+        }
+    }
+
+    // MARK: Where the print is
+
+    /// The document's corners in the order in which it is read.
+    private static func corners(_ side: DocumentFacts) -> Quad? {
+        let turn = side.mrz?.turn ?? side.faces.first.map { $0.quality.roll } ?? 0
+        let quarters = ((Int((turn / 90).rounded()) % 4) + 4) % 4
+        if let outline = side.outline, outline.cornersOutside == 0,
+            side.mrz.map({ self.contains(outline.quad, self.centre($0.quad)) }) ?? true
+        {
+            return self.turned(outline.quad, by: quarters)
+        }
+        if let mrz = side.mrz { return self.page(around: mrz) }
+        // Nothing but the frame: a crop.
+        let (width, height) = (Double(side.image.width - 1), Double(side.image.height - 1))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        return self.turned(frame, by: quarters)
+    }
+
+    private static func turned(_ quad: Quad, by quarters: Int) -> Quad {
+        let corners = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft]
+        func corner(_ index: Int) -> Point { corners[(index + quarters) % 4] }
+        return Quad(topLeft: corner(0), topRight: corner(1), bottomRight: corner(2), bottomLeft: corner(3))
+    }
+
+    /// The page as its zone's place on it tells (Doc 9303-4 §4.1, -5 §4.1, -6 §4.1): the zone's characters are 2.54 mm
+    /// apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge and its last line's centre is 9.4 mm (two lines) or
+    /// 5.2 mm (three) above the lower one.
+    private static func page(around mrz: MRZReading) -> Quad? {
+        guard let centres = mrz.centres, let last = centres.last, let count = mrz.lines.last?.count, count > 1 else {
+            return nil
+        }
+        let millimetre = 1 / (2.54 * Double(count - 1))
+        let across = Point(x: (last.end.x - last.start.x) * millimetre, y: (last.end.y - last.start.y) * millimetre)
+        let down = Point(x: -across.y, y: across.x)
+        let size: (width: Double, height: Double, left: Double) =
+            switch count {
+            case 44: (125, 88, 6)
+            case 36: (105, 74, 4)
+            default: (85.6, 54, 4)
+            }
+        let below = mrz.lines.count == 2 ? 9.4 : 5.2
+        func place(_ x: Double, _ y: Double) -> Point {
+            // From the centre of the last line's first character.
+            let (dx, dy) = (x - size.left - 1.27, y - (size.height - below))
+            return Point(
+                x: last.start.x + dx * across.x + dy * down.x, y: last.start.y + dx * across.y + dy * down.y)
+        }
+        return Quad(
+            topLeft: place(0, 0), topRight: place(size.width, 0), bottomRight: place(size.width, size.height),
+            bottomLeft: place(0, size.height))
+    }
+
+    private static func centre(_ quad: Quad) -> Point {
+        Point(
+            x: (quad.topLeft.x + quad.topRight.x + quad.bottomRight.x + quad.bottomLeft.x) / 4,
+            y: (quad.topLeft.y + quad.topRight.y + quad.bottomRight.y + quad.bottomLeft.y) / 4)
+    }
+
+    private static func contains(_ quad: Quad, _ point: Point) -> Bool {
+        let corners = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft]
+        return corners.indices.allSatisfy { index in
+            let (a, b) = (corners[index], corners[(index + 1) % 4])
+            return (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x) >= 0
+        }
+    }
+
+    /// The zone, the barcodes, and the faces with the rest of their portraits.
+    private static func ignored(_ side: DocumentFacts) -> [Quad] {
+        let portraits = side.faces.map { face -> Quad in
+            let box = face.box
+            let (left, right) = (box.x - 0.3 * box.width, box.x + 1.3 * box.width)
+            let (top, bottom) = (box.y - 0.5 * box.height, box.y + 1.5 * box.height)
+            return Quad(
+                topLeft: Point(x: left, y: top), topRight: Point(x: right, y: top),
+                bottomRight: Point(x: right, y: bottom), bottomLeft: Point(x: left, y: bottom))
+        }
+        return [side.mrz?.quad].compactMap { $0 } + side.barcodes.map(\.quad) + portraits
+    }
+}

@@ -1,0 +1,25 @@
+// Measures of one frame's face that follow from its five points and the pixels around them.
+#pragma once
+#include "face_parts.hpp"
+
+namespace cvision {
+
+/// The plane of a face: origin between the eyes, one eye distance to the right and one down.
+struct FaceFrame {
+    cv::Point2d origin, right, down;
+    double eye_distance;
+
+    explicit FaceFrame(const Landmarks &points);
+    cv::Point2d at(double x, double y) const { return origin + x * right + y * down; }
+};
+
+/// Fills the measures of eyes, mouth and pose.
+void measure_motion(const cv::Mat &gray, const Landmarks &points, cv_face_frame &frame);
+
+/// Fills the light of skin and background.
+void measure_light(const cv::Mat &bgr, const Landmarks &points, cv_face_frame &frame);
+
+/// The face at one size, upright, without its mean brightness: to be compared with that of another frame.
+cv::Mat aligned_face(const cv::Mat &gray, const Landmarks &points);
+
+}  // namespace cvision

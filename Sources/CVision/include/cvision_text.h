@@ -1,0 +1,62 @@
+// Print of the visual zone: where lines of text are on a document, and what one of them says.
+#pragma once
+#include "cvision_image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    CV_TEXT_MAX_LINES = 96,
+    CV_TEXT_MAX_CHARACTERS = 96,
+};
+
+/// Tesseract's line recogniser with one language's model. One thread at a time; safe to fork.
+typedef struct cv_text_engine cv_text_engine;
+
+/// Loads `eng.traineddata` from `folder`; takes about 20 ms and no file afterwards. Answers CV_MODEL_UNAVAILABLE when it is
+/// missing or damaged.
+cv_status cv_text_engine_create(const char *_Nonnull folder, cv_text_engine *_Nullable *_Nonnull engine,
+                                cv_error *_Nullable error);
+void cv_text_engine_free(cv_text_engine *_Nullable engine);
+/// SHA-256 of the model file, lower-case hex; lives as long as the engine.
+const char *_Nonnull cv_text_engine_model_sha256(const cv_text_engine *_Nonnull engine);
+
+/// One line of print. Lengths are pixels of the straightened document (see cv_text_page_size).
+typedef struct {
+    double x, y, width, height;  ///< box of its characters, without margins
+    double character_height;     ///< of its capitals or digits
+    int32_t marks;               ///< connected strokes: about as many as it has characters
+    cv_point quad[4];            ///< the same box in the picture, clockwise from the line's own top left
+} cv_text_line;
+
+/// A document laid flat with the lines found on it. Freed by cv_text_page_free.
+typedef struct cv_text_page cv_text_page;
+
+/// Straightens the quad `corners` (clockwise from the top left as the document is read) and finds its lines of dark print.
+///
+/// Nothing inside `ignored` (`ignored_count` quads of four corners each: zone, barcodes, portrait) is taken for print.
+cv_status cv_text_page_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
+                              const cv_point *_Nullable ignored, int32_t ignored_count,
+                              cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);
+void cv_text_page_free(cv_text_page *_Nullable page);
+/// Width and height of the straightened document in pixels.
+void cv_text_page_size(const cv_text_page *_Nonnull page, double *_Nonnull width, double *_Nonnull height);
+int32_t cv_text_page_count(const cv_text_page *_Nonnull page);
+cv_text_line cv_text_page_line(const cv_text_page *_Nonnull page, int32_t index);
+
+/// What a line says: code points with the recogniser's confidence in each, 0 to 1; blanks have that of their neighbours.
+typedef struct {
+    int32_t count;
+    uint32_t characters[CV_TEXT_MAX_CHARACTERS];
+    float confidences[CV_TEXT_MAX_CHARACTERS];
+} cv_text_reading;
+
+/// Reads the line at `index` of `page`, in about half a millisecond for each character. `again` cuts it out with other
+/// margins, so that whoever doubts the first reading gets a second opinion.
+cv_status cv_text_read(cv_text_engine *_Nonnull engine, const cv_text_page *_Nonnull page, int32_t index, bool again,
+                       cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <opencv2/core/utils/logger.hpp>
+#include <opencv2/dnn.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "face_models.hpp"
+#include "image.hpp"
+
+struct cv_network {
+    cv::dnn::Net net;
+    cv_network_input input;
+    size_t outputs = 0;
+
+    /// The last output's numbers for a picture (8-bit, blue first) of the input's size.
+    cv::Mat run(const cv::Mat &picture) {
+        cv::Mat values;
+        if (this->input.rgb) cv::cvtColor(picture, values, cv::COLOR_BGR2RGB);
+        else values = picture;
+        values.convertTo(values, CV_32FC3);
+        const float *mean = this->input.mean, *scale = this->input.scale;
+        cv::subtract(values, cv::Scalar(mean[0], mean[1], mean[2]), values);
+        cv::multiply(values, cv::Scalar(scale[0], scale[1], scale[2]), values);
+        this->net.setInput(cv::dnn::blobFromImage(values));
+        return this->net.forward();
+    }
+
+    void run(const cv::Mat &picture, float *output) {
+        const cv::Mat result = this->run(picture);
+        if (result.total() != this->outputs || result.type() != CV_32F || !result.isContinuous()) {
+            throw std::runtime_error("the network's output changed its shape");
+        }
+        std::copy_n(result.ptr<float>(), this->outputs, output);
+    }
+};
+
+cv_status cv_network_create(const char *path, const char *name, const char *sha256, const cv_network_input *input,
+                            cv_network **network, cv_error *error) {
+    return cvision::guard(error, [&] {
+        cv::setNumThreads(0);
+        // What is wrong is said once, in our words; OpenCV would print its own beside the program's answer.
+        cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+        try {
+            const std::vector<char> bytes = cvision::read_model(path, name, sha256);
+            auto loaded = std::make_unique<cv_network>();
+            loaded->input = *input;
+            loaded->net = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());
+            loaded->net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
+            loaded->net.setPreferableTarget(cv::dnn::DNN_TARGET_CPU);
+            const cv::Mat blank(static_cast<int>(input->height), static_cast<int>(input->width), CV_8UC3,
+                                cv::Scalar(128, 128, 128));
+            loaded->outputs = loaded->run(blank).total();
+            *network = loaded.release();
+            return CV_OK;
+        } catch (const cvision::ModelUnavailable &reason) {
+            return cvision::fail(error, CV_MODEL_UNAVAILABLE, reason.message.c_str());
+        } catch (const cv::Exception &failure) {
+            // OpenCV's words name its own source files and lines, which help nobody.
+            if (failure.code == cv::Error::StsNoMem) throw;
+            return cvision::fail(error, CV_MODEL_UNAVAILABLE,
+                                 (std::string(name) + " is no network that can be run on its input").c_str());
+        }
+    });
+}
+
+void cv_network_free(cv_network *network) { delete network; }
+
+size_t cv_network_output_length(const cv_network *network) { return network->outputs; }
+
+cv_status cv_network_run_region(cv_network *network, const cv_image *image, double x, double y, double width,
+                                double height, float *output, cv_error *error) {
+    return cvision::guard(error, [&] {
+        if (!(width > 0 && height > 0 && width < 1e5 && height < 1e5)) {
+            throw std::runtime_error("a region without an area");
+        }
+        const cv::Size size(static_cast<int>(network->input.width), static_cast<int>(network->input.height));
+        const double across = size.width / width, down = size.height / height;
+        // Averaged first where much is reduced, as sampling single pixels would alias.
+        cv::Mat source = image->bgr;
+        double reduction = 1;
+        if (across < 0.5 && down < 0.5) {
+            reduction = std::max(across, down) * 2;
+            cv::resize(source, source, {}, reduction, reduction, cv::INTER_AREA);
+        }
+        const cv::Matx23d map(across / reduction, 0, -x * across, 0, down / reduction, -y * down);
+        cv::Mat picture;
+        cv::warpAffine(source, picture, map, size, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
+        network->run(picture, output);
+        return CV_OK;
+    });
+}
+
+cv_status cv_network_run_aligned(cv_network *network, const cv_image *image, cv_point left, cv_point right,
+                                 cv_point wanted_left, cv_point wanted_right, bool mirrored, float *output,
+                                 cv_error *error) {
+    return cvision::guard(error, [&] {
+        // Two pairs of points determine the similarity transform: as complex numbers, there = a · here + b.
+        const cv::Point2d here(right.x - left.x, right.y - left.y);
+        const cv::Point2d there(wanted_right.x - wanted_left.x, wanted_right.y - wanted_left.y);
+        const double square = here.dot(here);
+        if (!(square > 0 && square < 1e10)) throw std::runtime_error("eyes at one place");
+        double real = (there.x * here.x + there.y * here.y) / square;
+        double imaginary = (there.y * here.x - there.x * here.y) / square;
+        cv::Mat source = image->bgr;
+        const double scale = std::hypot(real, imaginary);
+        double reduction = 1;
+        if (scale < 0.5) {
+            reduction = scale * 2;
+            cv::resize(source, source, {}, reduction, reduction, cv::INTER_AREA);
+            real /= reduction;
+            imaginary /= reduction;
+        }
+        const cv::Point2d from(left.x * reduction, left.y * reduction);
+        const cv::Matx23d map(real, -imaginary, wanted_left.x - real * from.x + imaginary * from.y, imaginary, real,
+                              wanted_left.y - imaginary * from.x - real * from.y);
+        const cv::Size size(static_cast<int>(network->input.width), static_cast<int>(network->input.height));
+        cv::Mat picture;
+        cv::warpAffine(source, picture, map, size, cv::INTER_LINEAR, cv::BORDER_CONSTANT);
+        if (mirrored) cv::flip(picture, picture, 1);
+        network->run(picture, output);
+        return CV_OK;
+    });
+}

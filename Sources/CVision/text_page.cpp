@@ -1,0 +1,181 @@
+// Lines of print on a straightened document: dark strokes on lighter paper, chained from left to right.
+#include "text_page.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <opencv2/imgproc.hpp>
+
+#include "document.hpp"
+#include "image.hpp"
+
+namespace cvision {
+namespace {
+
+constexpr double longest_side = 1400;  // px: capitals of 1.5 mm on an ID-3 page are 17 px high then
+constexpr int paper_kernel = 31;       // px: wider than any stroke of the print that is read
+constexpr int least_height = 8;        // px of a character: smaller print is not legible
+constexpr int most_height = 64;        // px: titles; larger is no field
+constexpr int least_ink = 22;          // of 255: how much darker than its paper print is at least
+
+struct Mark {
+    cv::Rect box;
+    int line = -1;
+};
+
+/// How much darker than the paper around it each pixel is.
+cv::Mat ink_of(const cv::Mat &gray) {
+    cv::Mat smooth, paper;
+    cv::GaussianBlur(gray, smooth, {3, 3}, 0.7);
+    cv::morphologyEx(smooth, paper, cv::MORPH_CLOSE,
+                     cv::getStructuringElement(cv::MORPH_RECT, {paper_kernel, paper_kernel}));
+    return paper - smooth;
+}
+
+/// A level between the background's texture and the print (Otsu over what is not plain paper).
+double ink_threshold(const cv::Mat &ink) {
+    std::vector<uint8_t> inked;
+    inked.reserve(ink.total() / 4);
+    for (int y = 0; y < ink.rows; y += 2) {
+        const uint8_t *row = ink.ptr<uint8_t>(y);
+        for (int x = 0; x < ink.cols; x += 2)
+            if (row[x] >= least_ink / 2) inked.push_back(row[x]);
+    }
+    if (inked.empty()) return 255;
+    cv::Mat ignored;
+    const double split = cv::threshold(cv::Mat(inked), ignored, 0, 255, cv::THRESH_BINARY | cv::THRESH_OTSU);
+    return std::max<double>(least_ink, 0.8 * split);
+}
+
+std::vector<Mark> find_marks(const cv::Mat &strokes) {
+    cv::Mat labels, stats, centroids;
+    const int count = cv::connectedComponentsWithStats(strokes, labels, stats, centroids, 8, CV_32S);
+    std::vector<Mark> marks;
+    for (int i = 1; i < count; ++i) {
+        const cv::Rect box(stats.at<int>(i, cv::CC_STAT_LEFT), stats.at<int>(i, cv::CC_STAT_TOP),
+                           stats.at<int>(i, cv::CC_STAT_WIDTH), stats.at<int>(i, cv::CC_STAT_HEIGHT));
+        const int area = stats.at<int>(i, cv::CC_STAT_AREA);
+        if (box.height < least_height || box.height > most_height) continue;
+        // Characters that touch make wide marks; rules and frames are wider still, and thin.
+        if (box.width > 8 * box.height || area < 0.08 * box.area() || area < 12) continue;
+        marks.push_back({box});
+    }
+    std::sort(marks.begin(), marks.end(), [](const Mark &a, const Mark &b) { return a.box.x < b.box.x; });
+    return marks;
+}
+
+bool continues(const cv::Rect &left, const cv::Rect &right) {
+    const int overlap = std::min(left.br().y, right.br().y) - std::max(left.y, right.y);
+    const int lower = std::min(left.height, right.height), higher = std::max(left.height, right.height);
+    if (overlap < 0.6 * lower || higher > 1.9 * lower) return false;
+    const int gap = right.x - left.br().x;
+    return gap < 1.1 * higher && gap > -0.5 * lower;
+}
+
+int root(std::vector<int> &parents, int i) {
+    while (parents[i] != i) i = parents[i] = parents[parents[i]];
+    return i;
+}
+
+std::vector<cv_text_line> chain(const std::vector<Mark> &marks) {
+    std::vector<int> parents(marks.size());
+    std::iota(parents.begin(), parents.end(), 0);
+    for (size_t i = 0; i < marks.size(); ++i) {
+        // To the nearest mark on its right; the sort ends the search.
+        for (size_t j = i + 1; j < marks.size(); ++j) {
+            if (marks[j].box.x > marks[i].box.br().x + 1.1 * most_height) break;
+            if (!continues(marks[i].box, marks[j].box)) continue;
+            parents[root(parents, static_cast<int>(j))] = root(parents, static_cast<int>(i));
+            break;
+        }
+    }
+    std::vector<std::vector<int>> groups(marks.size());
+    for (size_t i = 0; i < marks.size(); ++i) groups[root(parents, static_cast<int>(i))].push_back(static_cast<int>(i));
+    std::vector<cv_text_line> lines;
+    for (const std::vector<int> &group : groups) {
+        if (group.size() < 2) continue;
+        std::vector<int> heights;
+        cv::Rect box = marks[group.front()].box;
+        for (const int i : group) {
+            heights.push_back(marks[i].box.height);
+            box |= marks[i].box;
+        }
+        std::sort(heights.begin(), heights.end());
+        const int height = heights[heights.size() * 3 / 4];
+        // A chain that wanders is texture, and one that is hardly wider than high no word.
+        if (box.height > 2.2 * height || box.width < 1.6 * height) continue;
+        cv_text_line line{};
+        line.x = box.x, line.y = box.y, line.width = box.width, line.height = box.height;
+        line.character_height = height;
+        line.marks = static_cast<int32_t>(group.size());
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+}  // namespace
+}  // namespace cvision
+
+extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *corners, const cv_point *ignored,
+                                         int32_t ignored_count, cv_text_page **page, cv_error *error) {
+    using namespace cvision;
+    *page = nullptr;
+    return guard(error, [&] {
+        auto made = std::make_unique<cv_text_page>();
+        const cv::Size2d native = quad_size(corners);
+        const double scale = std::min(1.0, longest_side / std::max({native.width, native.height, 1.0}));
+        const cv::Size size(std::max(16, cvRound(native.width * scale)), std::max(16, cvRound(native.height * scale)));
+        // A large picture is averaged down first: the warp alone would skip pixels.
+        const int reduction = image->reduction();
+        if (reduction > 1 && scale * reduction <= 1) {
+            cv_point smaller[4];
+            for (int i = 0; i < 4; ++i) smaller[i] = {corners[i].x / reduction, corners[i].y / reduction};
+            cv::cvtColor(rectify(image->reduced(), smaller, size, 0), made->gray, cv::COLOR_BGR2GRAY);
+        } else {
+            made->gray = rectify(image->gray, corners, size, 0);
+        }
+        cv::Mat ink = ink_of(made->gray);
+        const cv::Matx33d back = from_rectified(corners, size), flat = back.inv();
+        const auto map = [](const cv::Matx33d &m, double x, double y) {
+            const cv::Vec3d p = m * cv::Vec3d(x, y, 1);
+            return cv_point{p[0] / p[2], p[1] / p[2]};
+        };
+        for (int32_t i = 0; i < ignored_count; ++i) {
+            std::vector<cv::Point> polygon;
+            for (int k = 0; k < 4; ++k) {
+                const cv_point p = map(flat, ignored[4 * i + k].x, ignored[4 * i + k].y);
+                polygon.emplace_back(cvRound(std::clamp(p.x, -1e6, 1e6)), cvRound(std::clamp(p.y, -1e6, 1e6)));
+            }
+            cv::fillConvexPoly(ink, polygon, cv::Scalar(0));
+        }
+        const cv::Mat strokes = ink > ink_threshold(ink);
+        made->lines = chain(find_marks(strokes));
+        // From top to bottom, as one reads.
+        std::sort(made->lines.begin(), made->lines.end(), [](const cv_text_line &a, const cv_text_line &b) {
+            return a.y != b.y ? a.y < b.y : a.x < b.x;
+        });
+        if (made->lines.size() > CV_TEXT_MAX_LINES) made->lines.resize(CV_TEXT_MAX_LINES);
+        for (cv_text_line &line : made->lines) {
+            line.quad[0] = map(back, line.x, line.y);
+            line.quad[1] = map(back, line.x + line.width, line.y);
+            line.quad[2] = map(back, line.x + line.width, line.y + line.height);
+            line.quad[3] = map(back, line.x, line.y + line.height);
+        }
+        *page = made.release();
+        return CV_OK;
+    });
+}
+
+extern "C" void cv_text_page_free(cv_text_page *page) { delete page; }
+
+extern "C" void cv_text_page_size(const cv_text_page *page, double *width, double *height) {
+    *width = page->gray.cols;
+    *height = page->gray.rows;
+}
+
+extern "C" int32_t cv_text_page_count(const cv_text_page *page) { return static_cast<int32_t>(page->lines.size()); }
+
+extern "C" cv_text_line cv_text_page_line(const cv_text_page *page, int32_t index) {
+    return page->lines.at(static_cast<size_t>(index));
+}

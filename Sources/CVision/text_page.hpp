@@ -1,0 +1,11 @@
+// A document laid flat with its lines of print.
+#pragma once
+#include <opencv2/core.hpp>
+#include <vector>
+
+#include "CVision.h"
+
+struct cv_text_page {
+    cv::Mat gray;  // CV_8UC1, the document upright
+    std::vector<cv_text_line> lines;
+};

@@ -1,0 +1,65 @@
+public import InspectCore
+
+/// Gets access tokens for an endpoint. A partner that manages its tokens in a way of its own is served by a provider of
+/// its own; the default is ``ClientCredentialsProvider``.
+///
+/// A provider need not cache, retry or know of other workers: ``Authorizer`` asks once for all of them, early, and shares
+/// the token through the database.
+public protocol AuthorizationProvider: Sendable {
+    /// - Throws: ``AuthorizationError``.
+    func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken
+}
+
+/// What a provider is told of an endpoint, and its way to the authorization server.
+public struct AuthorizationRequest: Sendable {
+    /// How we prove who we are.
+    public enum Method: String, Sendable {
+        /// HTTP Basic (RFC 6749 section 2.3.1).
+        case basic
+        /// In the body (RFC 6749 section 2.3.1).
+        case post
+        /// By the client certificate (RFC 8705 section 2).
+        case tls
+    }
+
+    public struct Answer: Sendable {
+        public var status: Int
+        public var body: [UInt8]
+    }
+
+    public let endpoint: Int64
+    public let tokenURL: String?
+    public let clientID: String?
+    public let clientSecret: String?
+    /// Scopes, separated by spaces.
+    public let scope: String?
+    public let method: Method
+    /// Posts a form to ``tokenURL`` under the endpoint's egress policy, with its pins and client certificate; the answer is
+    /// bounded. The headers are names and values.
+    public let post:
+        @Sendable (_ form: [(String, String)], _ headers: [(String, String)]) async throws(AuthorizationError) -> Answer
+}
+
+/// A bearer token (RFC 6750).
+public struct AccessToken: Sendable, Equatable {
+    public var value: String
+    /// Seconds from now.
+    public var lifetime: Double
+
+    public init(value: String, lifetime: Double) {
+        self.value = value
+        self.lifetime = lifetime
+    }
+}
+
+/// Why there is no token. Holds no secret and nothing that the server sent but its error's name.
+public struct AuthorizationError: Error, Sendable, Equatable {
+    /// `AUTHORIZATION_FAILED`, `CLIENT_ID_INVALID`, or the code of the failed request.
+    public var code: ErrorCode
+    public var detail: String
+
+    public init(_ code: ErrorCode, _ detail: String = "") {
+        self.code = code
+        self.detail = detail
+    }
+}

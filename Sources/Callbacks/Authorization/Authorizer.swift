@@ -1,0 +1,179 @@
+internal import Foundation
+internal import InspectCore
+
+/// The access tokens of a dispatcher's endpoints: kept here, shared with the other workers through the database, and
+/// refreshed by one of them early, while all others go on with the old one.
+actor Authorizer {
+    /// A token with its place in the sequence of the endpoint's tokens.
+    struct Token: Sendable, Equatable {
+        var value: String
+        var generation: Int64
+    }
+
+    /// Seconds before its end at which a token is replaced: 60, or a tenth of its lifetime if that is less.
+    static func early(lifetime: Double) -> Double { min(60, lifetime / 10) }
+    /// Seconds to wait for a token, which somebody else may be getting.
+    private static let patience: Duration = .seconds(10)
+    /// Seconds after a failure in which nobody asks again.
+    private static let pause: Double = 5
+
+    private struct Key: Hashable {
+        var endpoint: Int64
+        var authorization: EndpointOptions.Authorization
+    }
+
+    private struct Entry {
+        var token: Token
+        var refreshAt: ContinuousClock.Instant
+        var expiresAt: ContinuousClock.Instant
+    }
+
+    private let store: TokenStore
+    private let client: HTTPClient
+    private let providers: [String: any AuthorizationProvider]
+    private var known: [Key: Entry] = [:]
+    private var flights: [Key: Task<Result<Token, HTTPError>, Never>] = [:]
+
+    init(store: TokenStore, client: HTTPClient, providers: [String: any AuthorizationProvider]) {
+        self.store = store
+        self.client = client
+        self.providers = providers.merging(["client_credentials": ClientCredentialsProvider()]) { own, _ in own }
+    }
+
+    /// A token for a request.
+    ///
+    /// - Parameters:
+    ///   - refused: The generation that the partner has just refused; the answer is another one.
+    func token(
+        for callback: ClaimedCallback, _ authorization: EndpointOptions.Authorization, options: EndpointOptions,
+        refused: Int64? = nil
+    ) async -> Result<Token, HTTPError> {
+        let key = Key(endpoint: callback.endpoint, authorization: authorization)
+        if let entry = self.known[key], entry.expiresAt > .now, entry.token.generation != refused {
+            if entry.refreshAt <= .now { _ = self.flight(key, callback, options, refused: nil) }
+            return .success(entry.token)
+        }
+        return await self.flight(key, callback, options, refused: refused).value
+    }
+
+    /// The one task that gets this endpoint's next token.
+    private func flight(
+        _ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions, refused: Int64?
+    ) -> Task<Result<Token, HTTPError>, Never> {
+        if let flight = self.flights[key] { return flight }
+        // Not a child of whoever asks first: others wait for it, too.
+        let flight = Task {
+            let result = await self.fetch(key, callback, options, refused: refused)
+            self.flights[key] = nil
+            return result
+        }
+        self.flights[key] = flight
+        return flight
+    }
+
+    private func fetch(
+        _ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions, refused: Int64?
+    ) async -> Result<Token, HTTPError> {
+        let deadline = ContinuousClock.now + Self.patience
+        var refused = refused
+        repeat {
+            do {
+                let taken = try await self.store.take(key.endpoint, refused: refused)
+                // Said once: what comes later is newer.
+                refused = nil
+                if let lease = taken.lease {
+                    let result = try await self.refresh(key, lease, callback, options)
+                    // The old one still serves if the next could not be had.
+                    guard case .failure = result, let old = self.keep(taken, key) else { return result }
+                    return .success(old)
+                }
+                if let token = self.keep(taken, key) { return .success(token) }
+                if let code = taken.code {
+                    return .failure(
+                        HTTPError(code == ErrorCode.clientIDInvalid.rawValue ? .clientInvalid : .authorizationFailed))
+                }
+            } catch {
+                return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
+            }
+            try? await Task.sleep(for: .milliseconds(100))
+        } while ContinuousClock.now < deadline
+        return .failure(HTTPError(.authorizationFailed, "another worker did not get one in time"))
+    }
+
+    private func keep(_ taken: TokenStore.Taken, _ key: Key) -> Token? {
+        guard let value = taken.token else { return nil }
+        let token = Token(value: value, generation: taken.generation)
+        // Somebody else refreshes what is due: look again in a second.
+        self.known[key] = Entry(
+            token: token, refreshAt: .now + .seconds(max(1, taken.refreshIn)),
+            expiresAt: .now + .seconds(taken.expiresIn))
+        return token
+    }
+
+    private func refresh(
+        _ key: Key, _ lease: Int64, _ callback: ClaimedCallback, _ options: EndpointOptions
+    ) async throws -> Result<Token, HTTPError> {
+        do throws(AuthorizationError) {
+            guard let provider = self.providers[key.authorization.provider] else {
+                throw AuthorizationError(.authorizationFailed, "no provider of that name")
+            }
+            let token = try await provider.authorize(self.request(key, callback, options))
+            let early = Self.early(lifetime: token.lifetime)
+            let stored: Int64?
+            do {
+                stored = try await self.store.store(key.endpoint, lease: lease, token: token, early: early)
+            } catch {
+                return .failure(HTTPError(.localFault, "the tokens' database connection failed"))
+            }
+            guard let stored else {
+                return .failure(HTTPError(.localFault, "the right to refresh the token had lapsed"))
+            }
+            let kept = Token(value: token.value, generation: stored)
+            self.known[key] = Entry(
+                token: kept, refreshAt: .now + .seconds(token.lifetime - early),
+                expiresAt: .now + .seconds(token.lifetime))
+            return .success(kept)
+        } catch {
+            try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: Self.pause)
+            return .failure(
+                HTTPError(
+                    error.code == .clientIDInvalid
+                        ? .clientInvalid : error.code == .localFault ? .localFault : .authorizationFailed,
+                    error.code == .clientIDInvalid || error.code == .authorizationFailed
+                        ? error.detail : "\(error.code.rawValue) \(error.detail)"))
+        }
+    }
+
+    private func request(_ key: Key, _ callback: ClaimedCallback, _ options: EndpointOptions) -> AuthorizationRequest {
+        let authorization = key.authorization
+        let client = self.client
+        return AuthorizationRequest(
+            endpoint: key.endpoint, tokenURL: authorization.tokenURL, clientID: authorization.clientID,
+            clientSecret: authorization.clientSecret, scope: authorization.scope,
+            method: AuthorizationRequest.Method(rawValue: authorization.method) ?? .basic,
+            post: { form, headers async throws(AuthorizationError) in
+                guard let url = authorization.tokenURL else { throw AuthorizationError(.callbackURLMissing) }
+                // The pins are those of the endpoint's own server.
+                var transport = options.transport
+                if HTTPRequest.authority(of: url)?.host != HTTPRequest.authority(of: callback.url)?.host {
+                    transport.pins = []
+                }
+                let request = HTTPRequest(
+                    method: .post(body: Array(FormEncoding.encode(form).utf8)), url: url,
+                    headers: [.init(name: "Content-Type", value: "application/x-www-form-urlencoded")]
+                        + headers.map { .init(name: $0.0, value: $0.1) },
+                    limits: .init(totalMilliseconds: 10_000, bodyBytes: 64 * 1024), allowsHTTP: callback.allowsHTTP,
+                    transport: transport)
+                do throws(HTTPError) {
+                    let response = try await client.send(
+                        request, policy: options.policy(allowsPrivate: callback.allowsPrivate))
+                    if let failure = response.bodyFailure {
+                        throw HTTPError(failure.code, failure.detail)
+                    }
+                    return AuthorizationRequest.Answer(status: response.status, body: response.body)
+                } catch {
+                    throw AuthorizationError(error.code.errorCode, error.detail)
+                }
+            })
+    }
+}

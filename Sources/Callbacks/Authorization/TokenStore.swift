@@ -1,0 +1,71 @@
+internal import InspectCore
+internal import Postgres
+
+/// The tokens that all workers share (`insp.access_token`), over a connection of its own that is opened when first needed.
+actor TokenStore {
+    /// What ``take(_:refused:)`` found.
+    struct Taken: Sendable {
+        var token: String?
+        var generation: Int64
+        /// Seconds.
+        var refreshIn: Double
+        var expiresIn: Double
+        /// The right, and the duty, to get the next token.
+        var lease: Int64?
+        /// Why the last holder of the right got none, lately.
+        var code: String?
+    }
+
+    private let databaseURL: String
+    private let preparesStatements: Bool
+    private var connection: PostgresConnection?
+
+    init(databaseURL: String, preparesStatements: Bool) {
+        self.databaseURL = databaseURL
+        self.preparesStatements = preparesStatements
+    }
+
+    /// - Parameter refused: The generation that the partner refused.
+    func take(_ endpoint: Int64, refused: Int64?) async throws -> Taken {
+        let rows = try await self.query(
+            "SELECT * FROM insp.token_take($1, $2)", [.int(endpoint), .optional(refused)])
+        guard let row = rows.first else { throw PostgresError(.decoding, "token_take returned nothing") }
+        return Taken(
+            token: try row.optionalString(0), generation: try row.int(1), refreshIn: try row.optionalDouble(2) ?? 0,
+            expiresIn: try row.optionalDouble(3) ?? 0, lease: try row.optionalInt(4), code: try row.optionalString(5))
+    }
+
+    /// - Returns: The token's generation; `nil` if the right had lapsed.
+    func store(_ endpoint: Int64, lease: Int64, token: AccessToken, early: Double) async throws -> Int64? {
+        let rows = try await self.query(
+            "SELECT insp.token_store($1, $2, $3, $4, $5)",
+            [.int(endpoint), .int(lease), .text(token.value), .double(token.lifetime), .double(early)])
+        return try rows.first?.optionalInt(0)
+    }
+
+    func fail(_ endpoint: Int64, lease: Int64, code: ErrorCode, wait: Double) async throws {
+        _ = try await self.query(
+            "SELECT insp.token_fail($1, $2, $3, $4)",
+            [.int(endpoint), .int(lease), .text(code.rawValue), .double(wait)])
+    }
+
+    private func query(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {
+        var open = self.connection
+        if let candidate = open, await !candidate.isOpen { open = nil }
+        if open == nil {
+            var options = ConnectionOptions(name: "inspectd tokens")
+            options.preparesStatements = self.preparesStatements
+            open = try await PostgresConnection.connect(self.databaseURL, options: options)
+            self.connection = open
+        }
+        guard let open else { return [] }
+        do {
+            return try await open.query(sql, parameters)
+        } catch {
+            // The next call starts over; a call that failed is not repeated, since it may have had its effect.
+            await open.close()
+            self.connection = nil
+            throw error
+        }
+    }
+}

@@ -1,0 +1,75 @@
+internal import CCurl
+internal import Foundation
+
+/// The floor that the dispatcher is held against: libcurl's own documented loop, `curl_multi_perform` and `curl_multi_poll`,
+/// over handles that are set up once. It signs nothing, records nothing and checks only the status.
+struct BareLoop {
+    let urls: [String]
+    let body: [UInt8]
+    let certificateAuthorities: String
+    /// Requests at once.
+    let concurrency: Int
+
+    /// - Returns: Requests a second.
+    func run(_ total: Int) throws -> Double {
+        guard let multi = curl_multi_init() else { throw HTTPError(.localFault, "libcurl cannot start") }
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 512)
+        var headers = curl_slist_append(nil, "Content-Type: application/json")
+        headers = curl_slist_append(headers, "Expect:")
+        var resolution: UnsafeMutablePointer<curl_slist>?
+        for url in self.urls {
+            if let (host, port) = HTTPRequest.authority(of: url) {
+                resolution = curl_slist_append(resolution, "\(host):\(port):127.0.0.1")
+            }
+        }
+        var handles: [UnsafeMutableRawPointer] = []
+        defer {
+            for easy in handles {
+                curl_multi_remove_handle(multi, easy)
+                curl_easy_cleanup(easy)
+            }
+            curl_multi_cleanup(multi)
+            curl_slist_free_all(headers)
+            curl_slist_free_all(resolution)
+        }
+        var started = 0
+        for number in 0..<self.concurrency {
+            guard let easy = curl_easy_init() else { throw HTTPError(.localFault, "out of memory") }
+            handles.append(easy)
+            _ = ccurl_set_string(easy, CURLOPT_URL, self.urls[number % self.urls.count])
+            _ = ccurl_set_string(easy, CURLOPT_CAINFO, self.certificateAuthorities)
+            _ = ccurl_set_pointer(easy, CURLOPT_RESOLVE, resolution)
+            _ = ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, headers)
+            _ = ccurl_set_string(easy, CURLOPT_PROXY, "")
+            _ = ccurl_set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+            _ = ccurl_set_long(easy, CURLOPT_POST, 1)
+            _ = ccurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(self.body.count))
+            _ = self.body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
+            curl_multi_add_handle(multi, easy)
+            started += 1
+        }
+        var done = 0
+        let begin = ContinuousClock.now
+        while done < total {
+            var running: CInt = 0
+            curl_multi_perform(multi, &running)
+            var left: CInt = 0
+            while let message = curl_multi_info_read(multi, &left) {
+                guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+                var status = 0
+                _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
+                guard message.pointee.data.result == CURLE_OK, status == 200 else {
+                    throw HTTPError(.localFault, String(cString: curl_easy_strerror(message.pointee.data.result)))
+                }
+                done += 1
+                curl_multi_remove_handle(multi, easy)
+                if started < total {
+                    curl_multi_add_handle(multi, easy)
+                    started += 1
+                }
+            }
+            if done < total { curl_multi_poll(multi, nil, 0, 1_000, nil) }
+        }
+        return Double(total) / ((ContinuousClock.now - begin) / .seconds(1))
+    }
+}

@@ -1,0 +1,133 @@
+public import Foundation
+public import InspectCore
+
+/// Where a liveness vendor's server is, and how it is known to be the right one.
+public struct VendorServer: Sendable {
+    /// `https://host[:port][/path]`; `/process-request` is added.
+    public var url: String
+    /// The operator's key towards the server, sent as `X-Device-Key`. Never logged.
+    public var deviceKey: String?
+    /// Public keys, one of which the server must have: `sha256//` and base64. Empty: any that a known authority vouches for.
+    public var pins: [String]
+    /// A PEM file in place of the system's certificate store.
+    public var certificateAuthorities: String?
+    /// Whether the server may be inside our own networks.
+    public var allowsPrivate: Bool
+    /// From the look-up of the name to the last byte, in seconds.
+    public var timeout: Int
+
+    public init(
+        url: String, deviceKey: String? = nil, pins: [String] = [], certificateAuthorities: String? = nil,
+        allowsPrivate: Bool = false, timeout: Int = 30
+    ) {
+        self.url = url
+        self.deviceKey = deviceKey
+        self.pins = pins
+        self.certificateAuthorities = certificateAuthorities
+        self.allowsPrivate = allowsPrivate
+        self.timeout = timeout
+    }
+}
+
+/// Asks a liveness vendor's server about a session (FaceTec 10.x, `/process-request`).
+public final class VendorSessionClient: Sendable {
+    /// A request that brought no answer to decide by.
+    public struct Failure: Error {
+        public var error: InspectError
+        /// `not_sent`, `refused`, `invalid` or `lost`, as `insp.session_end` takes it.
+        public var outcome: String
+        /// The server's status, if it answered.
+        public var status: Int?
+    }
+
+    private let server: VendorServer
+    private let client: HTTPClient
+
+    public init(server: VendorServer) {
+        self.server = server
+        self.client = HTTPClient(certificateAuthorities: server.certificateAuthorities)
+    }
+
+    /// Checks that a blob is what clients of 10.x send: one opaque string of visible characters.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/sessionShapeRefused`` for everything else, among it the JSON object of 9.x
+    ///   with its `faceScan` and `auditTrailImage`, and bare images.
+    public static func check(_ blob: Data) throws(InspectError) {
+        guard (1...VendorSessionFacts.blobLimit).contains(blob.count) else {
+            throw InspectError(.sessionShapeRefused, "empty, or larger than 8 MiB")
+        }
+        guard blob.allSatisfy({ (0x21...0x7e).contains($0) }),
+            ![UInt8(ascii: "{"), UInt8(ascii: "[")].contains(blob[blob.startIndex])
+        else { throw InspectError(.sessionShapeRefused) }
+    }
+
+    /// Sends a session's blob, once.
+    ///
+    /// - Returns: What the server says, and its status.
+    public func process(_ blob: Data) async throws -> (facts: VendorSessionFacts, status: Int) {
+        do { try Self.check(blob) } catch { throw Failure(error: error, outcome: "not_sent") }
+        var headers = [
+            HTTPRequest.Header(name: "Content-Type", value: "application/json"),
+            HTTPRequest.Header(name: "Accept", value: "application/json"),
+        ]
+        if let key = self.server.deviceKey { headers.append(HTTPRequest.Header(name: "X-Device-Key", value: key)) }
+        let body = try JSONEncoder().encode(["sessionRequestBlob": String(decoding: blob, as: UTF8.self)])
+        let path = "/process-request"
+        let base = self.server.url.hasSuffix("/") ? String(self.server.url.dropLast()) : self.server.url
+        var request = HTTPRequest(
+            method: .post(body: [UInt8](body)), url: base.hasSuffix(path) ? base : base + path, headers: headers,
+            limits: .init(
+                totalMilliseconds: self.server.timeout * 1000, bodyBytes: VendorSessionFacts.blobLimit + 65_536))
+        request.transport.pins = self.server.pins
+        let response: HTTPResponse
+        do {
+            response = try await self.client.send(
+                request, policy: self.server.allowsPrivate ? .privateAllowed : .publicOnly)
+        } catch {
+            throw Self.failure(for: error)
+        }
+        switch response.status {
+        case 200..<300: break
+        // Turned away at the door: the session was not looked at.
+        case 429, 503:
+            throw Failure(
+                error: InspectError(.vendorUnreachable, "HTTP status \(response.status)"), outcome: "not_sent",
+                status: response.status)
+        case 500...:
+            throw Failure(
+                error: InspectError(.vendorOutcomeUnknown, "HTTP status \(response.status)"), outcome: "lost",
+                status: response.status)
+        default:
+            throw Failure(
+                error: InspectError(.vendorRefused, "HTTP status \(response.status)"), outcome: "refused",
+                status: response.status)
+        }
+        if let torn = response.bodyFailure {
+            throw Failure(
+                error: InspectError(.vendorOutcomeUnknown, torn.description), outcome: "lost", status: response.status)
+        }
+        do {
+            guard let members = try? JSONDecoder().decode([String: VendorValue].self, from: Data(response.body)) else {
+                throw InspectError(.vendorResponseInvalid, "the answer is no JSON object")
+            }
+            return (try VendorSessionFacts(members: members), response.status)
+        } catch {
+            throw Failure(
+                error: error as? InspectError ?? InspectError(.vendorResponseInvalid), outcome: "invalid",
+                status: response.status)
+        }
+    }
+
+    /// Only what surely never left this machine may be sent again.
+    private static func failure(for error: HTTPError) -> any Error {
+        switch error.code {
+        case .cancelled: CancellationError()
+        case .requestInvalid, .egressRefused:
+            Failure(error: InspectError(.vendorNotConfigured, error.description), outcome: "not_sent")
+        case .timedOut, .responseTooLarge, .responseBroken:
+            Failure(error: InspectError(.vendorOutcomeUnknown, error.description), outcome: "lost")
+        // Name, connection, TLS: nothing of the request goes out before these are there.
+        default: Failure(error: InspectError(.vendorUnreachable, error.description), outcome: "not_sent")
+        }
+    }
+}

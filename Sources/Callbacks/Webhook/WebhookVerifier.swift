@@ -1,0 +1,61 @@
+internal import COpenSSL
+public import Foundation
+
+/// The receiver's half of Standard Webhooks: says whether a callback is genuine and fresh.
+public struct WebhookVerifier: Sendable {
+    /// Why a callback is not to be trusted.
+    public enum Refusal: String, Error, Sendable {
+        case headerMissing = "HEADER_MISSING"
+        case timestampInvalid = "TIMESTAMP_INVALID"
+        case timestampTooOld = "TIMESTAMP_TOO_OLD"
+        case timestampTooNew = "TIMESTAMP_TOO_NEW"
+        case signatureMismatch = "SIGNATURE_MISMATCH"
+    }
+
+    /// Seconds by which the timestamp may differ from the receiver's clock (Standard Webhooks, "Verifying webhook
+    /// authenticity").
+    public static let tolerance = 300
+
+    private let secrets: [WebhookSecret]
+    private let publicKeys: [WebhookPublicKey]
+
+    /// - Parameters:
+    ///   - secrets: For `v1` signatures.
+    ///   - publicKeys: For `v1a` signatures.
+    public init(secrets: [WebhookSecret], publicKeys: [WebhookPublicKey] = []) {
+        self.secrets = secrets
+        self.publicKeys = publicKeys
+    }
+
+    /// - Parameters:
+    ///   - id: Header `webhook-id`.
+    ///   - timestamp: Header `webhook-timestamp`.
+    ///   - signature: Header `webhook-signature`: any entry that fits any key will do; unknown versions are passed over.
+    ///   - body: The bytes as they were received.
+    /// - Throws: ``Refusal``.
+    public func verify(id: String, timestamp: String, signature: String, body: [UInt8], now: Date) throws(Refusal) {
+        guard !id.isEmpty, !timestamp.isEmpty, !signature.isEmpty else { throw .headerMissing }
+        guard timestamp.utf8.allSatisfy({ (48...57).contains($0) }), let seconds = Int(timestamp) else {
+            throw .timestampInvalid
+        }
+        let age = Int(now.timeIntervalSince1970) - seconds
+        guard age <= Self.tolerance else { throw .timestampTooOld }
+        guard age >= -Self.tolerance else { throw .timestampTooNew }
+        let message = Array("\(id).\(timestamp).".utf8) + body
+        let digests = self.secrets.map { hmacSHA256(key: $0.key, message: message) }
+        for entry in signature.split(separator: " ") {
+            let parts = entry.split(separator: ",", maxSplits: 1)
+            guard parts.count == 2, let data = Data(base64Encoded: String(parts[1])) else { continue }
+            let given = [UInt8](data)
+            switch parts[0] {
+            case "v1":
+                if digests.contains(where: { $0.count == given.count && CRYPTO_memcmp($0, given, given.count) == 0 }) {
+                    return
+                }
+            case "v1a": if self.publicKeys.contains(where: { $0.verifies(given, of: message) }) { return }
+            default: continue
+            }
+        }
+        throw .signatureMismatch
+    }
+}

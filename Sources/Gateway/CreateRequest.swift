@@ -1,0 +1,100 @@
+internal import Foundation
+internal import InspectCore
+
+/// The body of `POST /inspectionjob/create`, taken apart: images as bytes, the rest as `insp.enqueue` takes it.
+///
+/// Images come as Base64 under the names that capture clients give them (`encodedFrontImage`, …), or in `parts` under the
+/// names of parts, there also by URL. What they hold is not looked at here.
+struct CreateRequest {
+    var payload: Data
+    var parts: [PartKind: [Data]]
+
+    /// Names of the capture client's payload; an empty string stands for an image that was not taken.
+    private static let images: [(name: String, kind: PartKind)] = [
+        ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
+    ]
+    /// As `insp.enqueue` has it.
+    private static let frames = 256
+
+    /// - Parameter key: The header `Idempotency-Key`.
+    /// - Throws: ``InspectError``; everything that is not about Base64 is left to the database to refuse.
+    init(_ body: Data, idempotencyKey key: String?) throws(InspectError) {
+        var object = try JSONBody.object(body)
+        self.parts = [:]
+        self.payload = Data()
+        for (name, kind) in Self.images {
+            guard let value = object.removeValue(forKey: name), !(value is NSNull) else { continue }
+            guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
+            if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name)] }
+        }
+        try self.takeParts(&object)
+        if let key {
+            guard (object["idempotencyKey"] as? String ?? key) == key else {
+                throw InspectError(.payloadInvalid, "idempotencyKey is not that of the header")
+            }
+            object["idempotencyKey"] = key
+        }
+        if object["workflow"] == nil { object["workflow"] = self.workflow(object["parts"]).rawValue }
+        self.payload = try JSONBody.data(object)
+    }
+
+    /// Takes what is given as bytes out of `parts`; what is given by URL stays.
+    private mutating func takeParts(_ object: inout [String: Any]) throws(InspectError) {
+        guard let given = object["parts"] as? [String: Any] else { return }
+        var remaining = given
+        var digests = object["digests"] as? [String: Any] ?? [:]
+        for (name, value) in given {
+            let list = value as? [Any]
+            guard (list ?? [value]).contains(where: Self.isInline) else { continue }
+            guard let kind = PartKind(rawValue: name) else {
+                throw InspectError(.partUnknown, "'\(name.prefix(40))'")
+            }
+            guard self.parts[kind] == nil, kind == .frames || list == nil else {
+                throw InspectError(.partUnexpected, "\(name): more than one")
+            }
+            guard (list ?? []).count <= Self.frames else {
+                throw InspectError(.partTooLarge, "more than \(Self.frames) frames")
+            }
+            var sums: [Any] = []
+            var contents: [Data] = []
+            for item in list ?? [value] {
+                guard Self.isInline(item) else {
+                    throw InspectError(.payloadInvalid, "parts.\(name) mixes bytes and URLs")
+                }
+                let members = item as? [String: Any]
+                guard let text = members?["content"] ?? item as? String, let text = text as? String,
+                    Set((members ?? [:]).keys).isSubset(of: ["content", "sha256"])
+                else { throw InspectError(.payloadInvalid, "parts.\(name) is not Base64 in content, with its sha256") }
+                contents.append(try Self.bytes(text, name))
+                if let sum = members?["sha256"] { sums.append(sum) }
+            }
+            guard sums.isEmpty || sums.count == contents.count else {
+                throw InspectError(.digestInvalid, "\(name): one digest for each frame")
+            }
+            if !sums.isEmpty { digests[name] = kind == .frames ? sums : sums[0] }
+            self.parts[kind] = contents
+            remaining[name] = nil
+        }
+        object["parts"] = remaining.isEmpty ? nil : remaining
+        if !digests.isEmpty { object["digests"] = digests }
+    }
+
+    private static func isInline(_ value: Any) -> Bool {
+        value is String || (value as? [String: Any])?["content"] != nil
+    }
+
+    /// What a capture client wants that names no workflow.
+    private func workflow(_ urls: Any?) -> Workflow {
+        let kinds = Set(self.parts.keys.map(\.rawValue)).union((urls as? [String: Any] ?? [:]).keys)
+        if !kinds.contains(PartKind.front.rawValue) { return .liveness }
+        return kinds.isDisjoint(with: [PartKind.face.rawValue, PartKind.frames.rawValue]) ? .id : .idIdentity
+    }
+
+    private static func bytes(_ text: String, _ name: String) throws(InspectError) -> Data {
+        // Some encoders break lines.
+        let data =
+            Data(base64Encoded: text) ?? Data(base64Encoded: text.filter { $0 != "\n" && $0 != "\r" && $0 != "\r\n" })
+        guard let data else { throw InspectError(.payloadInvalid, "\(name) is not Base64") }
+        return data
+    }
+}

@@ -1,0 +1,252 @@
+internal import Foundation
+internal import InspectCore
+internal import Synchronization
+
+/// How a gateway treats its clients.
+public struct GatewayConfiguration: Sendable {
+    /// Seconds that a client may wait for a result in one request, and that a session is waited for.
+    public var longestWait = 60
+    /// Requests a second of one credential that has no rate of its own, and at once after a quiet time.
+    public var credentialRate = 50.0
+    public var credentialBurst = 100.0
+    /// Requests a second of one address, whatever it presents.
+    public var addressRate = 200.0
+    public var addressBurst = 400.0
+    /// Wrong credentials a second of one address.
+    public var failureRate = 0.2
+    public var failureBurst = 20.0
+    /// Bytes of one body.
+    public var bodyBytes = 64 * 1024 * 1024
+    public var proxies = TrustedProxies()
+
+    public init() {}
+}
+
+/// One request, as it is logged and counted. Holds no address, no header and nothing of a body.
+public struct GatewayAccess: Sendable {
+    /// The path's pattern, such as `/inspectionjob/{id}`; `other` for paths that do not exist.
+    public var route: String
+    public var status: Int
+    /// Error code, if the request was refused.
+    public var code: String?
+    /// Key id of the credential, once it was found valid.
+    public var credential: String?
+    /// Public id of the job.
+    public var job: String?
+    public var duration: Duration
+}
+
+/// What the gateway answers: jobs are accepted and looked up, sessions run, everything else is refused.
+public final class GatewayService: Sendable {
+    enum Route: String {
+        case create = "/inspectionjob/create"
+        case result = "/inspectionjob/{id}"
+        case session = "/facetec/session"
+        case description = "/openapi.json"
+
+        var method: String {
+            switch self {
+            case .create, .session: "POST"
+            case .result, .description: "GET"
+            }
+        }
+
+        var scope: GatewayCredential.Scope? {
+            switch self {
+            case .create: .create
+            case .result: .read
+            case .session: .session
+            case .description: nil
+            }
+        }
+    }
+
+    /// How long a credential is remembered. What it may do is checked by the database at each call all the same.
+    private static let memory = Duration.seconds(30)
+
+    let store: any GatewayStore
+    let configuration: GatewayConfiguration
+    let waits: ResultWaits
+    private let observe: @Sendable (GatewayAccess) -> Void
+    private let credentials = Mutex<[String: (GatewayCredential, ContinuousClock.Instant)]>([:])
+    private let limits = RateLimiter()
+
+    public init(
+        _ store: any GatewayStore, _ configuration: GatewayConfiguration = GatewayConfiguration(),
+        observe: @escaping @Sendable (GatewayAccess) -> Void = { _ in }
+    ) {
+        self.store = store
+        self.configuration = configuration
+        self.waits = ResultWaits(store)
+        self.observe = observe
+    }
+
+    /// Clients that wait for a result.
+    public var waiting: Int { self.waits.count }
+
+    /// Answers whoever waits, so that their requests end.
+    public func close() { self.waits.close() }
+
+    /// Decides about a request by its head.
+    public func admit(_ request: HTTPRequest) async -> HTTPAdmission {
+        let start = ContinuousClock.now
+        var access = GatewayAccess(route: "other", status: 0, duration: .zero)
+        func refuse(_ response: HTTPResponse) -> HTTPAdmission {
+            .refuse(self.note(&access, response, start))
+        }
+        let address = TrustedProxies.bucket(self.configuration.proxies.client(request))
+        if let seconds = self.limits.take(
+            "a " + address, rate: self.configuration.addressRate, burst: self.configuration.addressBurst)
+        {
+            return refuse(Self.later(seconds))
+        }
+        guard let (route, id) = Self.route(request.path) else { return refuse(.problem(.pathUnknown)) }
+        access.route = route.rawValue
+        access.job = id
+        let method = request.method == "HEAD" ? "GET" : request.method
+        guard method == route.method else {
+            return refuse(
+                .problem(.methodNotAllowed, headers: [("Allow", route.method == "GET" ? "GET, HEAD" : "POST")]))
+        }
+        guard let scope = route.scope else {
+            let access = access
+            return .accept { _ in
+                var access = access
+                return self.note(
+                    &access, .json(Data(OpenAPIDocument.text(longestWait: self.configuration.longestWait).utf8)), start)
+            }
+        }
+        let credential: GatewayCredential
+        do {
+            guard let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "") else {
+                return refuse(.problem(.unauthenticated))
+            }
+            credential = try await self.verify(presented, address)
+            access.credential = presented.keyID
+            let rate = credential.ratePerSecond ?? self.configuration.credentialRate
+            if let seconds = self.limits.take(
+                "c \(credential.id)", rate: rate,
+                burst: credential.rateBurst.map(Double.init) ?? max(rate, self.configuration.credentialBurst))
+            {
+                return refuse(Self.later(seconds))
+            }
+            guard credential.scopes.contains(scope.rawValue) else { throw InspectError(.scopeMissing, scope.rawValue) }
+            let work = try self.work(route, request, credential, id)
+            let admitted = access
+            return .accept { body in
+                var access = admitted
+                do {
+                    let (response, job) = try await work(body)
+                    access.job = job ?? access.job
+                    return self.note(&access, response, start)
+                } catch {
+                    return self.note(&access, Self.problem(error), start)
+                }
+            }
+        } catch {
+            return refuse(Self.problem(error))
+        }
+    }
+
+    private typealias Work = @Sendable (Data) async throws -> (HTTPResponse, job: String?)
+
+    /// Checks what is left of the head.
+    private func work(
+        _ route: Route, _ request: HTTPRequest, _ credential: GatewayCredential, _ id: String?
+    ) throws(InspectError) -> Work {
+        guard route.method == "POST" else {
+            let wait = try self.wait(request, 0)
+            return { _ in (try await self.result(credential, id ?? "", wait), id) }
+        }
+        let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
+        guard type?.trimmingCharacters(in: .whitespaces) == "application/json" else {
+            throw InspectError(.mediaTypeUnsupported)
+        }
+        guard (request.contentLength ?? 0) <= self.configuration.bodyBytes else { throw InspectError(.requestTooLarge) }
+        let traceparent = request.headers["traceparent"].flatMap { TraceContext(traceparent: $0) != nil ? $0 : nil }
+        if route == .session {
+            return { try await self.session(credential, try SessionRequest($0), traceparent) }
+        }
+        let wait = try self.wait(request, 0)
+        let key = request.headers["idempotency-key"]
+        guard
+            key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
+        else { throw InspectError(.parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters") }
+        return { try await self.create(credential, try CreateRequest($0, idempotencyKey: key), wait, traceparent) }
+    }
+
+    /// The parameter `wait`: seconds.
+    private func wait(_ request: HTTPRequest, _ otherwise: Int) throws(InspectError) -> Int {
+        guard let text = request.query["wait"] else { return otherwise }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int(text),
+            seconds <= self.configuration.longestWait
+        else {
+            throw InspectError(
+                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWait)")
+        }
+        return seconds
+    }
+
+    private static func route(_ path: String) -> (Route, id: String?)? {
+        if let route = Route(rawValue: path), route != .result { return (route, nil) }
+        let prefix = "/inspectionjob/"
+        guard path.hasPrefix(prefix) else { return nil }
+        let id = path.dropFirst(prefix.count)
+        return id.isEmpty || id.contains("/") ? nil : (.result, String(id))
+    }
+
+    /// The credential that was presented, if it is valid.
+    private func verify(_ presented: PresentedCredential, _ address: String) async throws -> GatewayCredential {
+        let known = self.credentials.withLock { credentials in
+            credentials[presented.keyID].flatMap { $0.1 > .now ? $0.0 : nil }
+        }
+        if let known, known.accepts(presented.secret) { return known }
+        // Only those pay for wrong guesses whose credential is not known to be right: behind one address there may be many.
+        if let seconds = self.limits.wait("f " + address) {
+            throw Later(seconds: seconds)
+        }
+        if known == nil, let found = try await self.store.credential(keyID: presented.keyID),
+            found.accepts(presented.secret)
+        {
+            self.credentials.withLock { credentials in
+                if credentials.count > 10_000 { credentials = credentials.filter { $0.value.1 > .now } }
+                credentials[presented.keyID] = (found, .now + Self.memory)
+            }
+            return found
+        }
+        _ = self.limits.take(
+            "f " + address, rate: self.configuration.failureRate, burst: self.configuration.failureBurst)
+        throw InspectError(.unauthenticated)
+    }
+
+    private struct Later: Error {
+        var seconds: Double
+    }
+
+    private static func later(_ seconds: Double) -> HTTPResponse {
+        .problem(.rateLimited, headers: [("Retry-After", "\(Int(seconds.rounded(.up)))")])
+    }
+
+    private static func problem(_ error: any Error) -> HTTPResponse {
+        switch error {
+        case let error as Later: self.later(error.seconds)
+        // What the database itself said may hold a part of the request.
+        case let error as InspectError where error.code.httpStatus >= 500: .problem(error.code)
+        case let error as InspectError: .problem(error)
+        default: .problem(.internalError)
+        }
+    }
+
+    private func note(
+        _ access: inout GatewayAccess, _ response: HTTPResponse, _ start: ContinuousClock.Instant
+    ) -> HTTPResponse {
+        access.status = response.status
+        if response.status >= 400 {
+            struct Problem: Decodable { var code: String }
+            access.code = (try? JSONDecoder().decode(Problem.self, from: response.body))?.code
+        }
+        access.duration = ContinuousClock.now - start
+        self.observe(access)
+        return response
+    }
+}

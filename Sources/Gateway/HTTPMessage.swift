@@ -1,0 +1,55 @@
+public import Foundation
+
+/// The head of a request, as a client sent it.
+public struct HTTPRequest: Sendable {
+    public var method: String
+    /// The path, with its escapes resolved and without the query.
+    public var path: String
+    /// Parameters of the query; a name that is given twice has both values, joined with a comma.
+    public var query: [String: String]
+    /// Header fields, names in lower case; values of repeated ones are joined with a comma (RFC 9110, section 5.3).
+    public var headers: [String: String]
+    /// Numeric address of the peer, which may be a proxy.
+    public var peer: String
+
+    public init(
+        method: String, path: String, query: [String: String] = [:], headers: [String: String] = [:],
+        peer: String = "127.0.0.1"
+    ) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.peer = peer
+    }
+
+    /// Bytes that the client announced for the body; `nil` where it announced none.
+    var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
+    var isChunked: Bool { self.headers["transfer-encoding"] != nil }
+}
+
+/// What is answered.
+public struct HTTPResponse: Sendable {
+    public var status: Int
+    public var headers: [(name: String, value: String)]
+    public var body: Data
+
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: Data = Data()) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// A JSON answer.
+    static func json(_ body: Data, status: Int = 200, headers: [(name: String, value: String)] = []) -> HTTPResponse {
+        HTTPResponse(status: status, headers: [("Content-Type", "application/json")] + headers, body: body)
+    }
+}
+
+/// What becomes of a request once its head is known.
+public enum HTTPAdmission: Sendable {
+    /// The body is not wanted.
+    case refuse(HTTPResponse)
+    /// The body is read, and given to the closure.
+    case accept(@Sendable (Data) async -> HTTPResponse)
+}

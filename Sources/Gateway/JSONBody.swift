@@ -1,0 +1,61 @@
+internal import Foundation
+internal import InspectCore
+
+/// A request's JSON object.
+enum JSONBody {
+    /// Objects and arrays within each other.
+    static let depth = 16
+    /// Values, names and brackets outside strings: what decides how much memory parsing takes beside the text itself.
+    static let tokens = 20_000
+
+    /// Parses a body that was found harmless to parse.
+    ///
+    /// - Throws: ``ErrorCode/payloadInvalid``.
+    static func object(_ body: Data) throws(InspectError) -> [String: Any] {
+        if let problem = self.problem(body) { throw InspectError(.payloadInvalid, problem) }
+        let parsed = try? JSONSerialization.jsonObject(with: body)
+        guard let object = parsed as? [String: Any] else {
+            throw InspectError(.payloadInvalid, "the body is no JSON object")
+        }
+        return object
+    }
+
+    /// The members as JSON again.
+    static func data(_ object: [String: Any]) throws(InspectError) -> Data {
+        guard JSONSerialization.isValidJSONObject(object),
+            let data = try? JSONSerialization.data(withJSONObject: object)
+        else { throw InspectError(.payloadInvalid, "a number that cannot be stored") }
+        return data
+    }
+
+    /// Looks at brackets and separators outside strings only: what is wrong otherwise the parser says.
+    private static func problem(_ body: Data) -> String? {
+        body.withUnsafeBytes { bytes in
+            var depth = 0
+            var tokens = 0
+            var index = 0
+            while index < bytes.count {
+                switch bytes[index] {
+                case UInt8(ascii: "\""):
+                    index += 1
+                    while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
+                        // Also in strings: a parser might take the text for UTF-16, and libpq would cut it off.
+                        if bytes[index] == 0 { return "a zero byte" }
+                        index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
+                    }
+                case UInt8(ascii: "{"), UInt8(ascii: "["):
+                    depth += 1
+                    tokens += 1
+                    if depth > Self.depth { return "nested more than \(Self.depth) deep" }
+                case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+                case UInt8(ascii: ","), UInt8(ascii: ":"): tokens += 1
+                case 0: return "a zero byte"
+                default: break
+                }
+                if tokens > Self.tokens { return "more than \(Self.tokens) values" }
+                index += 1
+            }
+            return nil
+        }
+    }
+}

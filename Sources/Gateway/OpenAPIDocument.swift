@@ -1,0 +1,294 @@
+/// The gateway's interface as OpenAPI 3.1, served at `/openapi.json`.
+///
+/// It says what a request must look like by itself. Rules between members (which parts a workflow needs, say) are those of
+/// `insp.enqueue`, and are answered with their own codes.
+enum OpenAPIDocument {
+    /// - Parameter longestWait: Seconds that a client may wait in one request.
+    static func text(longestWait: Int) -> String {
+        #"""
+        {
+          "openapi": "3.1.0",
+          "info": {
+            "title": "inspectd gateway",
+            "version": "1",
+            "description": "Accepts identity inspections and tells how far they are. Results are valid only at status 128."
+          },
+          "security": [{ "basic": [] }, { "bearer": [] }],
+          "paths": {
+            "/inspectionjob/create": {
+              "post": {
+                "operationId": "createInspectionJob",
+                "summary": "Accepts an inspection",
+                "description": "Needs the scope create; with wait, read too. The same request under the same idempotency key is one job.",
+                "parameters": [
+                  { "$ref": "#/components/parameters/wait" },
+                  { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
+                  { "name": "traceparent", "in": "header", "description": "W3C Trace Context", "schema": { "type": "string" } }
+                ],
+                "requestBody": {
+                  "required": true,
+                  "content": {
+                    "application/json": {
+                      "schema": { "$ref": "#/components/schemas/CreateRequest" },
+                      "examples": {
+                        "capture": { "value": { "encodedFrontImage": "aW1hZ2U=", "encodedBackImage": "", "encodedFaceImage": "aW1hZ2U=", "documentFormat": "TD3" } },
+                        "parts": { "value": { "workflow": "id", "parts": { "FRONT": { "content": "aW1hZ2U=", "sha256": "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d" } } } }
+                      }
+                    }
+                  }
+                },
+                "responses": {
+                  "201": {
+                    "description": "Accepted; with wait, the job as it is at the end of the wait",
+                    "links": { "job": { "operationId": "getInspectionJob", "parameters": { "id": "$response.body#/id" } } },
+                    "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
+                  },
+                  "400": { "$ref": "#/components/responses/Problem" },
+                  "401": { "$ref": "#/components/responses/Unauthorized" },
+                  "403": { "$ref": "#/components/responses/Problem" },
+                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
+                  "409": { "$ref": "#/components/responses/Problem" },
+                  "413": { "$ref": "#/components/responses/Problem" },
+                  "415": { "$ref": "#/components/responses/Problem" },
+                  "429": { "$ref": "#/components/responses/Later" },
+                  "503": { "$ref": "#/components/responses/Later" }
+                }
+              }
+            },
+            "/inspectionjob/{id}": {
+              "get": {
+                "operationId": "getInspectionJob",
+                "summary": "How far a job is, and its results once status is 128",
+                "description": "Needs the scope read. Another partner's job is unknown.",
+                "parameters": [
+                  { "name": "id", "in": "path", "required": true, "schema": { "type": "string", "format": "uuid" } },
+                  { "$ref": "#/components/parameters/wait" }
+                ],
+                "responses": {
+                  "200": {
+                    "description": "The job",
+                    "headers": { "Retry-After": { "schema": { "type": "integer" }, "description": "While it is not finished" } },
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
+                  },
+                  "400": { "$ref": "#/components/responses/Problem" },
+                  "401": { "$ref": "#/components/responses/Unauthorized" },
+                  "403": { "$ref": "#/components/responses/Problem" },
+                  "404": { "$ref": "#/components/responses/Problem" },
+                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
+                  "429": { "$ref": "#/components/responses/Later" },
+                  "503": { "$ref": "#/components/responses/Later" }
+                }
+              }
+            },
+            "/facetec/session": {
+              "post": {
+                "operationId": "runSession",
+                "summary": "Turns a session request blob (SDK 10) into a session response blob",
+                "description": "Needs the scope session. The raw payload of SDK 9 is refused.",
+                "parameters": [
+                  { "name": "traceparent", "in": "header", "description": "W3C Trace Context", "schema": { "type": "string" } }
+                ],
+                "requestBody": {
+                  "required": true,
+                  "content": { "application/json": { "schema": { "$ref": "#/components/schemas/SessionRequest" } } }
+                },
+                "responses": {
+                  "200": {
+                    "description": "The vendor's server answered, or the session could not be run (success is false then)",
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/SessionAnswer" } } }
+                  },
+                  "202": {
+                    "description": "Accepted, but not answered within the time; the job goes on",
+                    "headers": { "Location": { "required": true, "schema": { "type": "string" } } },
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } }
+                  },
+                  "400": { "$ref": "#/components/responses/Problem" },
+                  "401": { "$ref": "#/components/responses/Unauthorized" },
+                  "403": { "$ref": "#/components/responses/Problem" },
+                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
+                  "413": { "$ref": "#/components/responses/Problem" },
+                  "415": { "$ref": "#/components/responses/Problem" },
+                  "429": { "$ref": "#/components/responses/Later" },
+                  "503": { "$ref": "#/components/responses/Later" }
+                }
+              }
+            },
+            "/openapi.json": {
+              "get": {
+                "operationId": "getDescription",
+                "summary": "This document",
+                "security": [],
+                "responses": {
+                  "200": { "description": "OpenAPI 3.1", "content": { "application/json": { "schema": { "type": "object" } } } },
+                  "405": { "$ref": "#/components/responses/MethodNotAllowed" },
+                  "429": { "$ref": "#/components/responses/Later" }
+                }
+              }
+            }
+          },
+          "components": {
+            "securitySchemes": {
+              "basic": { "type": "http", "scheme": "basic", "description": "Key id and secret" },
+              "bearer": { "type": "http", "scheme": "bearer", "description": "Key id, point, secret" }
+            },
+            "parameters": {
+              "wait": {
+                "name": "wait",
+                "in": "query",
+                "description": "Seconds to wait for status 128 (the legacy synchronous call)",
+                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWait) }
+              }
+            },
+            "responses": {
+              "Problem": {
+                "description": "Refused (RFC 9457)",
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
+              },
+              "Unauthorized": {
+                "description": "No valid credential",
+                "headers": { "WWW-Authenticate": { "required": true, "schema": { "type": "string" } } },
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
+              },
+              "MethodNotAllowed": {
+                "description": "The path takes another method",
+                "headers": { "Allow": { "required": true, "schema": { "type": "string" } } },
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
+              },
+              "Later": {
+                "description": "Not now: too many requests, or no database",
+                "headers": { "Retry-After": { "required": true, "schema": { "type": "integer" } } },
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } }
+              }
+            },
+            "schemas": {
+              "Base64": { "type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4}[\\r\\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\\r\\n]*$" },
+              "Image": {
+                "description": "An image as it was captured; empty or null: it was not taken",
+                "anyOf": [{ "$ref": "#/components/schemas/Base64" }, { "type": "null" }]
+              },
+              "Digest": { "type": "string", "pattern": "^[0-9A-Fa-f]{64}$" },
+              "Part": {
+                "oneOf": [
+                  { "$ref": "#/components/schemas/Base64" },
+                  {
+                    "type": "object",
+                    "required": ["content"],
+                    "additionalProperties": false,
+                    "properties": { "content": { "$ref": "#/components/schemas/Base64" }, "sha256": { "$ref": "#/components/schemas/Digest" } }
+                  },
+                  {
+                    "type": "object",
+                    "required": ["url", "sha256"],
+                    "additionalProperties": false,
+                    "properties": { "url": { "type": "string", "format": "uri", "maxLength": 2048 }, "sha256": { "$ref": "#/components/schemas/Digest" } }
+                  }
+                ]
+              },
+              "Reference": { "type": "string", "maxLength": 100 },
+              "CreateRequest": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                  "encodedFrontImage": { "$ref": "#/components/schemas/Image" },
+                  "encodedBackImage": { "$ref": "#/components/schemas/Image" },
+                  "encodedFaceImage": { "$ref": "#/components/schemas/Image" },
+                  "parts": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {
+                      "FRONT": { "$ref": "#/components/schemas/Part" },
+                      "BACK": { "$ref": "#/components/schemas/Part" },
+                      "FACE": { "$ref": "#/components/schemas/Part" },
+                      "FRAMES": { "type": "array", "minItems": 1, "maxItems": 256, "items": { "$ref": "#/components/schemas/Part" } },
+                      "DG1": { "$ref": "#/components/schemas/Part" },
+                      "DG2": { "$ref": "#/components/schemas/Part" },
+                      "SOD": { "$ref": "#/components/schemas/Part" },
+                      "SESSION_BLOB": { "$ref": "#/components/schemas/Part" }
+                    }
+                  },
+                  "workflow": { "enum": ["id", "id_identity", "similarity", "liveness", "authentication", "enrollment", "2", "3", "5", "6", "9", 2, 3, 5, 6, 9] },
+                  "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
+                  "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
+                  "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
+                  "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
+                  "userReference": { "$ref": "#/components/schemas/Reference" },
+                  "reportingCriteria": { "$ref": "#/components/schemas/Reference" },
+                  "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
+                  "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100 },
+                  "digests": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {
+                      "FRONT": { "$ref": "#/components/schemas/Digest" },
+                      "BACK": { "$ref": "#/components/schemas/Digest" },
+                      "FACE": { "$ref": "#/components/schemas/Digest" },
+                      "FRAMES": { "type": "array", "items": { "$ref": "#/components/schemas/Digest" } },
+                      "DG1": { "$ref": "#/components/schemas/Digest" },
+                      "DG2": { "$ref": "#/components/schemas/Digest" },
+                      "SOD": { "$ref": "#/components/schemas/Digest" },
+                      "SESSION_BLOB": { "$ref": "#/components/schemas/Digest" }
+                    }
+                  },
+                  "region": { "type": "string", "pattern": "^[A-Z][A-Z0-9-]{1,15}$" },
+                  "delaySeconds": { "type": "number", "minimum": 0, "maximum": 2592000 },
+                  "runAt": { "type": "string", "format": "date-time" },
+                  "expiresAt": { "type": "string", "format": "date-time" },
+                  "review": { "enum": ["never", "rejected", "warning", "always"] },
+                  "consent": {
+                    "type": "object",
+                    "properties": { "obtained": { "enum": ["yes", "no", "na", true, false] }, "obtainedAt": { "type": "string", "format": "date-time" } }
+                  }
+                }
+              },
+              "Job": {
+                "type": "object",
+                "required": ["id", "status"],
+                "properties": {
+                  "id": { "type": "string", "format": "uuid" },
+                  "status": { "enum": [1, 2, 4, 8, 16, 32, 64, 128], "description": "128 FINISHED; before that nothing else is a result" },
+                  "workflow": { "type": "object" },
+                  "decision": { "type": "object" },
+                  "capabilities": { "type": "object" },
+                  "error": { "type": "object" }
+                }
+              },
+              "SessionRequest": {
+                "type": "object",
+                "required": ["sessionRequestBlob"],
+                "additionalProperties": false,
+                "properties": {
+                  "sessionRequestBlob": { "type": "string", "minLength": 1 },
+                  "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
+                  "flow": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] }
+                }
+              },
+              "SessionAnswer": {
+                "type": "object",
+                "required": ["success", "livenessPassed", "reason"],
+                "properties": {
+                  "sessionResponseBlob": { "type": "string" },
+                  "success": { "type": "boolean" },
+                  "livenessPassed": { "type": "boolean" },
+                  "reason": { "type": "string" }
+                }
+              },
+              "Problem": {
+                "type": "object",
+                "required": ["type", "title", "status", "detail", "code", "retryable"],
+                "properties": {
+                  "type": { "type": "string" },
+                  "title": { "type": "string" },
+                  "status": { "type": "integer" },
+                  "detail": { "type": "string" },
+                  "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
+                  "retryable": { "type": "boolean" }
+                }
+              }
+            }
+          }
+        }
+
+        """#
+    }
+}

@@ -1,0 +1,80 @@
+internal import Foundation
+internal import InspectCore
+
+/// The body of `POST /facetec/session`: a session request blob of SDK 10, which only the vendor's server can read.
+struct SessionRequest {
+    var payload: Data
+    var blob: Data
+
+    /// What SDK 9 sends. It would hand raw biometrics to a service that has no business with them.
+    private static let old: Set<String> = [
+        "faceScan", "faceScanBase64", "auditTrailImage", "auditTrailCompressedBase64", "lowQualityAuditTrailImage",
+        "lowQualityAuditTrailCompressedBase64",
+    ]
+
+    /// - Throws: ``InspectError``: ``ErrorCode/rawBiometricsRefused`` for the shape of SDK 9.
+    init(_ body: Data) throws(InspectError) {
+        let object = try JSONBody.object(body)
+        guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.rawBiometricsRefused) }
+        let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "userId", "flow"])
+        guard unknown.isEmpty else {
+            throw InspectError(.payloadInvalid, "unknown key '\(unknown.min()?.prefix(40) ?? "")'")
+        }
+        func text(_ name: String) throws(InspectError) -> String? {
+            guard let value = object[name], !(value is NSNull) else { return nil }
+            guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
+            return text
+        }
+        guard let blob = try text("sessionRequestBlob"), !blob.isEmpty else {
+            throw InspectError(.partMissing, "sessionRequestBlob")
+        }
+        self.blob = Data(blob.utf8)
+        var payload: [String: Any] = ["workflow": Workflow.liveness.rawValue]
+        payload["userReference"] = try text("userId")
+        payload["reportingCriteria"] = try text("flow")
+        self.payload = try JSONBody.data(payload)
+    }
+}
+
+/// The answer to a session: what the client's SDK needs to go on.
+struct SessionAnswer: Encodable {
+    var sessionResponseBlob: String?
+    var success: Bool
+    var livenessPassed: Bool
+    var reason: String
+
+    /// Reads a finished job's result document.
+    init(_ document: Data) {
+        struct Document: Decodable {
+            struct Entry: Decodable {
+                struct Decision: Decodable {
+                    struct Details: Decodable { var label: String? }
+                    var type: String?
+                    var details: Details?
+                }
+                struct Outcome: Decodable {
+                    var sessionResponseBlob: String?
+                    var success: Bool?
+                    var livenessPassed: Bool?
+                    var reason: String?
+                }
+                struct Liveness: Decodable { var vendor: Outcome? }
+                var decision: Decision?
+                var data: Liveness?
+            }
+            struct Capabilities: Decodable { var liveness: [Entry]? }
+            struct Failure: Decodable { var code: String? }
+            var capabilities: Capabilities?
+            var error: Failure?
+        }
+        let document = try? JSONDecoder().decode(Document.self, from: document)
+        let entry = document?.capabilities?.liveness?.first
+        self.sessionResponseBlob = entry?.data?.vendor?.sessionResponseBlob
+        // Nothing counts as passed that does not say so, and nothing whose decision is not PASSED.
+        self.livenessPassed = entry?.data?.vendor?.livenessPassed == true && entry?.decision?.type == "PASSED"
+        self.success = entry?.data?.vendor?.success == true && self.sessionResponseBlob != nil
+        self.reason =
+            entry?.data?.vendor?.reason ?? document?.error?.code ?? entry?.decision?.details?.label
+            ?? "LIVENESS_UNDETERMINED"
+    }
+}

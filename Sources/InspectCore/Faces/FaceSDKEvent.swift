@@ -1,0 +1,86 @@
+/// How an enrolment, verification or liveness check ended, in the words of the face SDK's contract: its event stream, result
+/// codes and error codes. `insp.face_outcome` is the same table; a test keeps them equal.
+public struct FaceSDKEvent: Codable, Sendable, Equatable {
+    /// The stream that the event belongs to.
+    public enum Kind: String, Codable, Sendable {
+        case enrollment, verification, liveness
+    }
+
+    /// What became of it.
+    public enum Outcome: String, Codable, Sendable, CaseIterable {
+        case success
+        case noMatch = "no_match"
+        case cancelled
+        case tooBright = "too_bright"
+        case timeout
+        case livenessFailed = "liveness_failed"
+        case unusable
+        case unknown
+
+        /// One row: status of the event, result code and error code where the contract has them.
+        public var row: (status: String, code: Int?, error: String?) {
+            switch self {
+            case .success: ("success", 1, nil)
+            case .noMatch: ("success", 6, nil)
+            case .cancelled: ("cancelled", 0, "ENROLL_CANCELLED")
+            case .tooBright: ("error", 53, "LIVENESS_FAILED")
+            case .timeout: ("error", 60, "LIVENESS_FAILED")
+            case .livenessFailed: ("error", nil, "LIVENESS_FAILED")
+            case .unusable: ("error", nil, "INVALID_ARGS")
+            case .unknown: ("error", nil, "UNKNOWN_ERROR")
+            }
+        }
+    }
+
+    public var type: Kind
+    public var outcome: Outcome
+    /// `success`, `error` or `cancelled`.
+    public var status: String
+    /// The result code: 0 cancelled, 1 success, 6 no match, 53 too bright, 60 timeout.
+    public var code: Int?
+    /// The error code: ENROLL_CANCELLED, LIVENESS_FAILED, INVALID_ARGS or UNKNOWN_ERROR.
+    public var error: String?
+    /// Of a verification that came to an end: `Verify` or `Not Verify`.
+    public var result: String?
+
+    public init(_ type: Kind, _ outcome: Outcome) {
+        self.type = type
+        self.outcome = outcome
+        (self.status, self.code, self.error) = outcome.row
+        if type == .verification, self.status == "success" {
+            self.result = outcome == .success ? "Verify" : "Not Verify"
+        }
+    }
+}
+
+extension FaceSDKEvent {
+    /// What the capabilities of a job amount to; `nil` for workflows that the SDK has no word for.
+    init?(workflow: Workflow, _ capabilities: Capabilities) {
+        let liveness = capabilities.liveness?.first
+        switch workflow {
+        case .enrollment:
+            let type = capabilities.enrollment?.first?.decision.type
+            self.init(.enrollment, type == .passed ? .success : Self.failure(liveness))
+        case .authentication:
+            switch capabilities.authentication?.first?.decision.type {
+            case .passed: self.init(.verification, .success)
+            case .rejected: self.init(.verification, .noMatch)
+            case .warning, .notExecuted, nil: self.init(.verification, Self.failure(liveness))
+            }
+        case .liveness:
+            // Evidence that nothing is wrong is no proof that somebody is alive.
+            self.init(.liveness, liveness?.decision.type == .passed ? .success : Self.failure(liveness))
+        case .id, .idIdentity, .similarity: return nil
+        }
+    }
+
+    /// Why a picture came to nothing.
+    private static func failure(_ liveness: CapabilityRecord<LivenessData>?) -> Outcome {
+        guard let liveness else { return .unusable }
+        if liveness.data?.reason?.contains(FaceConformity.Fault.tooBright.rawValue) == true { return .tooBright }
+        switch liveness.decision.details.label {
+        case "NO_FACE_PRESENT", "MULTIPLE_PEOPLE", "FACE_NOT_FULLY_VISIBLE", "BAD_QUALITY": return .unusable
+        default: return .livenessFailed
+        }
+    }
+}

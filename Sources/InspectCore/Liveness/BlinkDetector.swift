@@ -1,0 +1,68 @@
+/// Finds blinks in a series of eye openings: dips below a share of what the same eyes usually show.
+///
+/// The measure's scale does not matter, so it serves the eye aspect ratio of landmarks as well as the opening that is measured on
+/// patches. Ask for 15 frames a second at least: at 25 a blink may be deep for one frame only.
+public enum BlinkDetector {
+    public struct Blink: Sendable, Hashable {
+        public var startMs: Double
+        public var endMs: Double
+        /// Deepest opening over the usual one.
+        public var depth: Double
+    }
+
+    /// A blink reaches below this share of the usual opening. The published 0.65 of EAR finds the same blinks with more false
+    /// ones (EyeBlink8: F1 0.95 at 0.65, 0.96 at 0.60).
+    static let closed = 0.62
+    /// From here on the eyes are open again.
+    static let open = 0.8
+    /// The usual opening is this percentile of what lies within ``windowMs`` around.
+    static let usual = 0.7
+    static let windowMs = 5000.0
+    /// Closed eyes for longer are sleep, or a look down.
+    static let longestMs = 1000.0
+
+    /// - Parameters:
+    ///   - times: Milliseconds, rising.
+    ///   - openings: `nil` where the eyes were not seen.
+    public static func blinks(times: [Double], openings: [Double?]) -> [Blink] {
+        let ratios = self.ratios(times: times, openings: openings)
+        var blinks: [Blink] = []
+        var index = 0
+        while index < ratios.count {
+            guard let ratio = ratios[index], ratio < self.closed else {
+                index += 1
+                continue
+            }
+            var start = index
+            while start > 0, (ratios[start - 1] ?? 1) < self.open, times[index] - times[start - 1] < 500 { start -= 1 }
+            var end = index
+            var depth = ratio
+            while end + 1 < ratios.count, (ratios[end + 1] ?? 0) < self.open {
+                end += 1
+                depth = min(depth, ratios[end] ?? depth)
+            }
+            // Eyes that stay closed to the end have not blinked.
+            let recovers = end + 1 < ratios.count
+            if recovers, start > 0, times[end] - times[start] <= self.longestMs {
+                blinks.append(Blink(startMs: times[start], endMs: times[end], depth: depth))
+            }
+            index = end + 1
+        }
+        return blinks
+    }
+
+    /// Every opening over the usual one around it.
+    static func ratios(times: [Double], openings: [Double?]) -> [Double?] {
+        var first = 0
+        var last = 0
+        return zip(times, openings).map { time, opening in
+            while times[first] < time - self.windowMs / 2 { first += 1 }
+            while last < times.count, times[last] <= time + self.windowMs / 2 { last += 1 }
+            let near = openings[first..<last].compactMap { $0 }
+            guard let opening, near.count >= 5, let usual = Statistics.percentile(near, self.usual), usual > 0 else {
+                return nil
+            }
+            return opening / usual
+        }
+    }
+}

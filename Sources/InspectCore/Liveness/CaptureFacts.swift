@@ -1,0 +1,108 @@
+/// What was measured on the frames of a liveness capture: numbers only, no picture and no feature of the face.
+public struct CaptureFacts: Codable, Sendable, Hashable {
+    /// One frame.
+    public struct Frame: Codable, Sendable, Hashable {
+        /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
+        public var face: Face?
+        /// Correlation (−1 to 1) of the whole picture, made small, with the frame before it; 1 for the first. A cut falls
+        /// below what any motion or light does.
+        public var scene: Double
+        /// Whether every pixel of the small picture is that of the frame before it.
+        public var isRepeated: Bool
+
+        public init(face: Face?, scene: Double = 1, isRepeated: Bool = false) {
+            self.face = face
+            self.scene = scene
+            self.isRepeated = isRepeated
+        }
+    }
+
+    /// The face of one frame. Lengths without a unit are in eye distances.
+    public struct Face: Codable, Sendable, Hashable {
+        public var box: Box
+        public var landmarks: [Point]
+        /// Height of what is darker than midway between the skin around an eye and its pupil, over the eye's width; mean of
+        /// both eyes. About 0.3 to 0.6 open and 0.15 to 0.25 closed, where lashes remain: compare with the same person only.
+        public var eyeOpening: Double
+        /// Share of the mouth's middle columns that is as dark as the inside of a mouth.
+        public var mouthOpening: Double
+        /// Length of the dark line between the lips.
+        public var mouthWidth: Double
+        /// Turn of the head in degrees, positive towards the right of the picture, from how far the base of the nose lies
+        /// before the eyes: a plane that is turned shows none.
+        public var yaw: Double
+        /// How far the base of the nose lies below the eyes. Grows as the head is lowered, since the nose lies before the
+        /// eyes; a plane that is tilted only shrinks it.
+        public var noseDrop: Double
+        /// Distance between the eyes in pixels.
+        public var eyeDistance: Double
+        /// Light from the forehead.
+        public var forehead: LinearColour
+        /// Light from both cheeks.
+        public var cheeks: LinearColour
+        /// Light from the nose's ridge.
+        public var nose: LinearColour
+        /// Light from beside the head; `nil` where the picture shows too little of it.
+        public var background: LinearColour?
+        /// Share (0–1) of the skin that is burnt out.
+        public var saturated: Double
+        /// Mean absolute difference (0–1) of the aligned face's luminance from that of the frame before it.
+        public var change: Double?
+
+        public init(
+            box: Box, landmarks: [Point], eyeOpening: Double, mouthOpening: Double, mouthWidth: Double, yaw: Double,
+            noseDrop: Double, eyeDistance: Double, forehead: LinearColour, cheeks: LinearColour, nose: LinearColour,
+            background: LinearColour?, saturated: Double, change: Double? = nil
+        ) {
+            self.box = box
+            self.landmarks = landmarks
+            self.eyeOpening = eyeOpening
+            self.mouthOpening = mouthOpening
+            self.mouthWidth = mouthWidth
+            self.yaw = yaw
+            self.noseDrop = noseDrop
+            self.eyeDistance = eyeDistance
+            self.forehead = forehead
+            self.cheeks = cheeks
+            self.nose = nose
+            self.background = background
+            self.saturated = saturated
+            self.change = change
+        }
+
+        /// Centre between the eyes in pixels of the frame.
+        public var eyeCentre: Point {
+            let eyes = self.landmarks.prefix(4)
+            guard eyes.count == 4 else { return Point(x: self.box.x, y: self.box.y) }
+            return Point(x: eyes.map(\.x).reduce(0, +) / 4, y: eyes.map(\.y).reduce(0, +) / 4)
+        }
+    }
+
+    /// A frame whose face was described, to see that it is the same person throughout.
+    public struct KeyFrame: Codable, Sendable, Hashable {
+        public var index: Int
+        /// Distance of its feature from that of the first key frame.
+        public var distance: Double
+        /// Distance of its feature from the selfie's, where there is one beside the frames.
+        public var distanceToFace: Double?
+
+        public init(index: Int, distance: Double, distanceToFace: Double?) {
+            self.index = index
+            self.distance = distance
+            self.distanceToFace = distanceToFace
+        }
+    }
+
+    /// Pixels of the frames; all have the same.
+    public var width: Int
+    public var height: Int
+    public var frames: [Frame]
+    public var keyFrames: [KeyFrame]
+
+    public init(width: Int, height: Int, frames: [Frame], keyFrames: [KeyFrame]) {
+        self.width = width
+        self.height = height
+        self.frames = frames
+        self.keyFrames = keyFrames
+    }
+}

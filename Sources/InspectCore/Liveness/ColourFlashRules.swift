@@ -1,0 +1,245 @@
+internal import Foundation
+
+/// Decides whether the light on a face followed the colours of a screen.
+///
+/// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and white
+/// balance change both alike and cancel. Differences between successive colours are compared with those of what was shown. A
+/// weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the picture, and a living
+/// person who is shown the colours by somebody else.
+public enum ColourFlashRules {
+    public static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
+        let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in
+            frame.face.map { Sample(time: time, face: $0) }
+        }
+        let steps = challenge.colours.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
+        func verdict(
+            _ outcome: LivenessVerdict.Outcome, _ reason: LivenessVerdict.Reason, _ scores: [String: Double] = [:]
+        ) -> LivenessVerdict {
+            LivenessVerdict(outcome: outcome, reason: reason, steps: steps, scores: scores)
+        }
+        let end = challenge.stepsBeginMs
+        guard let last = challenge.frameTimes.last, last >= end - challenge.colourMs / 3 else {
+            return verdict(.inconclusive, .timeout)
+        }
+        let rest = samples.filter { $0.time < 0 }
+        guard rest.count >= Self.leastFramesAtRest else { return verdict(.inconclusive, .tooFewFrames) }
+        let saturated = Statistics.median(samples.filter { $0.time >= 0 && $0.time < end }.map(\.face.saturated)) ?? 1
+        guard Limits.saturatedSkin.allows(saturated) else {
+            return verdict(.inconclusive, .tooBright, ["saturated": saturated])
+        }
+        let noise = Self.noise(rest.map(\.signal))
+
+        let best = Self.lags.compactMap { lag in
+            Response(challenge, samples, lag: lag).map { (lag: lag, response: $0) }
+        }.max { $0.response.correlation < $1.response.correlation }
+        guard let best else { return verdict(.inconclusive, .tooFewFrames) }
+        let strength = best.response.strength
+        let gains = Gains(challenge, samples, lag: best.lag)
+        var scores = [
+            "correlation": best.response.correlation, "lagMs": best.lag, "response": strength, "noise": noise,
+            "saturated": saturated, "weakerHalf": best.response.weakerHalf,
+        ]
+        if let gains {
+            scores["faceGain"] = gains.face
+            scores["backgroundGain"] = gains.background
+            scores["relief"] = gains.relief
+        }
+        func judged(
+            _ outcome: LivenessVerdict.Outcome, _ reason: LivenessVerdict.Reason?
+        ) -> LivenessVerdict {
+            let steps = zip(challenge.colours.indices, challenge.colours).map { index, colour in
+                let score = best.response.agreement[index]
+                let start = Double(index) * challenge.colourMs + best.lag
+                return LivenessVerdict.Step(
+                    name: colour.rawValue,
+                    outcome: outcome == .inconclusive ? .inconclusive : score >= 0.5 ? .pass : .fail,
+                    startMs: start, endMs: start + challenge.colourMs, score: score)
+            }
+            return LivenessVerdict(outcome: outcome, reason: reason, steps: steps, scores: scores)
+        }
+        guard Limits.flashResponse.allows(strength), strength >= Self.sigmas * noise else {
+            return judged(.inconclusive, .tooBright)
+        }
+        guard Limits.flashCorrelation.allows(best.response.correlation) else {
+            return judged(
+                Limits.flashContradiction.allows(best.response.correlation) ? .inconclusive : .fail, .wrongColours)
+        }
+        guard best.lag <= Self.latestMs else { return judged(.fail, .lateResponse) }
+        guard Limits.flashHalf.allows(best.response.weakerHalf) else { return judged(.fail, .wrongColours) }
+        guard let gains else { return judged(.inconclusive, .tooFewFrames) }
+        guard gains.face > (gains.background ?? 0) else { return judged(.fail, .backgroundResponds) }
+        guard Limits.flashRelief.allows(gains.relief) else {
+            return judged(Limits.flashFlat.allows(gains.relief) ? .inconclusive : .fail, .flat)
+        }
+        return judged(.pass, nil)
+    }
+
+    /// Frames before the first colour that it takes to know the noise.
+    static let leastFramesAtRest = 4
+    /// What every colour leaves out at its start: the camera's exposure and the screen follow with a delay.
+    static let settlingMs = 150.0
+    /// A screen, a camera and a network together are not later than this.
+    static let latestMs = 500.0
+    /// Later answers are looked for, so that they are recognised as late.
+    static let lags = stride(from: 0.0, through: 900, by: 33).map { $0 }
+    /// How far the response must stand out of the noise.
+    static let sigmas = 3.0
+
+    /// Standard deviation of the signal at rest, of all three components together.
+    private static func noise(_ signals: [Opponent]) -> Double {
+        let components = [signals.map(\.redGreen), signals.map(\.yellowBlue), signals.map(\.luminance)]
+        let variances = components.map { Statistics.variance($0) }
+        return (variances.reduce(0, +) / 3).squareRoot()
+    }
+}
+
+/// Opponent colours: the channels' differences survive a change of brightness.
+struct Opponent {
+    var redGreen: Double
+    var yellowBlue: Double
+    var luminance: Double
+
+    init(red: Double, green: Double, blue: Double) {
+        self.redGreen = red - green
+        self.yellowBlue = (red + green) / 2 - blue
+        self.luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+
+    init(redGreen: Double, yellowBlue: Double, luminance: Double) {
+        self.redGreen = redGreen
+        self.yellowBlue = yellowBlue
+        self.luminance = luminance
+    }
+
+    static func - (a: Opponent, b: Opponent) -> Opponent {
+        Opponent(
+            redGreen: a.redGreen - b.redGreen, yellowBlue: a.yellowBlue - b.yellowBlue,
+            luminance: a.luminance - b.luminance)
+    }
+
+    func dot(_ other: Opponent) -> Double {
+        self.redGreen * other.redGreen + self.yellowBlue * other.yellowBlue + self.luminance * other.luminance
+    }
+
+    static func median(_ values: [Opponent]) -> Opponent? {
+        guard let a = Statistics.median(values.map(\.redGreen)), let b = Statistics.median(values.map(\.yellowBlue)),
+            let c = Statistics.median(values.map(\.luminance))
+        else { return nil }
+        return Opponent(redGreen: a, yellowBlue: b, luminance: c)
+    }
+}
+
+/// One frame's light in logarithms.
+private struct Sample {
+    var time: Double
+    var face: CaptureFacts.Face
+
+    private static func logarithm(_ colour: LinearColour) -> LinearColour {
+        // A thousandth of full scale is below what eight bits hold.
+        func log1(_ value: Double) -> Double { log(max(value, 0.001)) }
+        return LinearColour(red: log1(colour.red), green: log1(colour.green), blue: log1(colour.blue))
+    }
+
+    /// What is common to face and background is taken away; without a background only brightness can be.
+    func signal(of colour: LinearColour) -> Opponent {
+        let light = Self.logarithm(colour)
+        let reference = self.face.background.map(Self.logarithm) ?? LinearColour(red: 0, green: 0, blue: 0)
+        return Opponent(
+            red: light.red - reference.red, green: light.green - reference.green, blue: light.blue - reference.blue)
+    }
+
+    var skin: LinearColour {
+        let (a, b) = (self.face.forehead, self.face.cheeks)
+        return LinearColour(red: (a.red + b.red) / 2, green: (a.green + b.green) / 2, blue: (a.blue + b.blue) / 2)
+    }
+
+    var signal: Opponent { self.signal(of: self.skin) }
+    var backgroundSignal: Opponent? {
+        self.face.background.map(Self.logarithm).map { Opponent(red: $0.red, green: $0.green, blue: $0.blue) }
+    }
+    var skinSignal: Opponent {
+        let light = Self.logarithm(self.skin)
+        return Opponent(red: light.red, green: light.green, blue: light.blue)
+    }
+
+    /// Medians over the frames of each colour, once the light has settled; `nil` where a colour has fewer than two frames.
+    static func medians(
+        _ challenge: LivenessChallenge, _ samples: [Sample], lag: Double, _ signal: (Sample) -> Opponent
+    ) -> [Opponent]? {
+        var medians: [Opponent] = []
+        for index in challenge.colours.indices {
+            let start = Double(index) * challenge.colourMs + lag
+            let shown = samples.filter {
+                $0.time >= start + ColourFlashRules.settlingMs && $0.time < start + challenge.colourMs
+            }
+            guard shown.count >= 2, let median = Opponent.median(shown.map(signal)) else { return nil }
+            medians.append(median)
+        }
+        return medians
+    }
+}
+
+/// How the face followed the colours at one lag.
+private struct Response {
+    /// Correlation of successive differences with those of what was shown.
+    var correlation: Double
+    /// The lower of the correlations of both halves: a lag that drifts, or one lucky colour, fails here.
+    var weakerHalf: Double
+    /// Root mean square of the successive differences.
+    var strength: Double
+    /// Of each colour by itself.
+    var agreement: [Double]
+
+    init?(_ challenge: LivenessChallenge, _ samples: [Sample], lag: Double) {
+        guard challenge.colours.count >= 3,
+            let seen = Sample.medians(challenge, samples, lag: lag, { $0.signal })
+        else { return nil }
+        let shown = challenge.colours.map { Opponent(red: $0.light.red, green: $0.light.green, blue: $0.light.blue) }
+        let seenSteps = zip(seen.dropFirst(), seen).map { $0 - $1 }
+        let shownSteps = zip(shown.dropFirst(), shown).map { $0 - $1 }
+        self.correlation = Self.correlation(shownSteps[...], seenSteps[...])
+        let middle = seenSteps.count / 2
+        self.weakerHalf = min(
+            Self.correlation(shownSteps[..<middle], seenSteps[..<middle]),
+            Self.correlation(shownSteps[middle...], seenSteps[middle...]))
+        self.strength = (seenSteps.map { $0.dot($0) }.reduce(0, +) / Double(3 * seenSteps.count)).squareRoot()
+        // A colour stands in one difference at the ends and in two between them.
+        let each = zip(shownSteps, seenSteps).map { Self.correlation([$0], [$1]) }
+        self.agreement = challenge.colours.indices.map { index in
+            let around = [index - 1, index].filter(each.indices.contains).map { each[$0] }
+            return around.reduce(0, +) / Double(around.count)
+        }
+    }
+
+    private static func correlation(_ a: ArraySlice<Opponent>, _ b: ArraySlice<Opponent>) -> Double {
+        let product = zip(a, b).map { $0.dot($1) }.reduce(0, +)
+        let norms = (a.map { $0.dot($0) }.reduce(0, +) * b.map { $0.dot($0) }.reduce(0, +)).squareRoot()
+        return norms > 0 ? product / norms : 0
+    }
+}
+
+/// How strongly regions answer: slopes of their successive differences over those of what was shown.
+private struct Gains {
+    var face: Double
+    var background: Double?
+    /// Gain of the nose over that of the cheeks: it is nearer to the screen and faces it.
+    var relief: Double
+
+    init?(_ challenge: LivenessChallenge, _ samples: [Sample], lag: Double) {
+        let shown = challenge.colours.map { Opponent(red: $0.light.red, green: $0.light.green, blue: $0.light.blue) }
+        let shownSteps = zip(shown.dropFirst(), shown).map { $0 - $1 }
+        func gain(_ signal: (Sample) -> Opponent) -> Double? {
+            guard let seen = Sample.medians(challenge, samples, lag: lag, signal) else { return nil }
+            let steps = zip(seen.dropFirst(), seen).map { $0 - $1 }
+            let power = shownSteps.map { $0.dot($0) }.reduce(0, +)
+            return power > 0 ? zip(shownSteps, steps).map { $0.dot($1) }.reduce(0, +) / power : nil
+        }
+        guard let face = gain(\.skinSignal), let nose = gain({ $0.signal(of: $0.face.nose) }),
+            let cheeks = gain({ $0.signal(of: $0.face.cheeks) }), cheeks > 0
+        else { return nil }
+        self.face = face
+        let hasBackground = samples.allSatisfy { $0.face.background != nil }
+        self.background = hasBackground ? gain { $0.backgroundSignal ?? $0.skinSignal } : nil
+        self.relief = nose / cheeks
+    }
+}

@@ -1,0 +1,137 @@
+/// What the server asked of a person and a camera, and when the frames that came back were taken.
+///
+/// Issued and signed by `insp.challenge_issue`; the database puts it into the job that consumes it, so that every attempt at
+/// the job judges by the same one.
+///
+/// The clock of a capture is in milliseconds and starts when the first colour or instruction is shown. Frames before that
+/// have negative times and show the person at rest. The colours come first, each for ``colourMs``; the steps follow, each as
+/// soon as the one before it is done.
+public struct LivenessChallenge: Codable, Sendable, Hashable {
+    /// A colour that fills the screen; the raw value is the name that clients get.
+    public enum Colour: String, Codable, Sendable, CaseIterable {
+        case red = "RED"
+        case green = "GREEN"
+        case blue = "BLUE"
+        case cyan = "CYAN"
+        case magenta = "MAGENTA"
+        case yellow = "YELLOW"
+
+        /// Red, green and blue light, 0 or 1 each.
+        public var light: LinearColour {
+            switch self {
+            case .red: LinearColour(red: 1, green: 0, blue: 0)
+            case .green: LinearColour(red: 0, green: 1, blue: 0)
+            case .blue: LinearColour(red: 0, green: 0, blue: 1)
+            case .cyan: LinearColour(red: 0, green: 1, blue: 1)
+            case .magenta: LinearColour(red: 1, green: 0, blue: 1)
+            case .yellow: LinearColour(red: 1, green: 1, blue: 0)
+            }
+        }
+    }
+
+    /// A motion that the person is asked for (Face AI SDK, `motionTypes`).
+    public enum Step: String, Codable, Sendable, CaseIterable {
+        case mouthOpen = "MOUTH_OPEN"
+        case smile = "SMILE"
+        case blink = "BLINK"
+        case shake = "SHAKE"
+        case nod = "NOD"
+    }
+
+    public var id: String
+    /// Empty where no colours were asked for; no two in a row are alike.
+    public var colours: [Colour]
+    /// How long each colour is shown. From 334 ms on there are at most three changes a second, and two changes make one flash:
+    /// half of what WCAG 2.2, success criterion 2.3.1, allows for photosensitive people.
+    public var colourMs: Double
+    /// Empty where no motion was asked for.
+    public var steps: [Step]
+    /// Time for each step, from the end of the one before.
+    public var stepTimeoutMs: Double
+    /// Time from the issue of the challenge to the arrival of the job, by the database's clock.
+    public var ageMs: Double?
+    /// When each frame was taken, rising.
+    public var frameTimes: [Double]
+
+    public init(
+        id: String = "", colours: [Colour] = [], colourMs: Double = 400, steps: [Step] = [],
+        stepTimeoutMs: Double = 7000, ageMs: Double? = nil, frameTimes: [Double] = []
+    ) {
+        self.id = id
+        self.colours = colours
+        self.colourMs = colourMs
+        self.steps = steps
+        self.stepTimeoutMs = stepTimeoutMs
+        self.ageMs = ageMs
+        self.frameTimes = frameTimes
+    }
+
+    /// When the first step's instruction is shown.
+    public var stepsBeginMs: Double { Double(self.colours.count) * self.colourMs }
+
+    /// The least duration of a colour: at most three changes a second.
+    public static let leastColourMs = 334.0
+    /// Frames of a capture at most; the database has the same limit.
+    public static let frameLimit = 256
+
+    private enum CodingKeys: String, CodingKey {
+        case id, colours, colourMs, steps, stepTimeoutMs, ageMs, frameTimes
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.id = try container.decodeIfPresent(String.self, forKey: .id) ?? ""
+        self.colours = try container.decodeIfPresent([Colour].self, forKey: .colours) ?? []
+        self.colourMs = try container.decodeIfPresent(Double.self, forKey: .colourMs) ?? 400
+        self.steps = try container.decodeIfPresent([Step].self, forKey: .steps) ?? []
+        self.stepTimeoutMs = try container.decodeIfPresent(Double.self, forKey: .stepTimeoutMs) ?? 7000
+        self.ageMs = try container.decodeIfPresent(Double.self, forKey: .ageMs)
+        self.frameTimes = try container.decodeIfPresent([Double].self, forKey: .frameTimes) ?? []
+    }
+}
+
+extension LivenessChallenge {
+    /// What keeps frames from being judged by this challenge; `nil` where nothing does.
+    public func fault(frames: Int) -> String? {
+        if self.colours.isEmpty && self.steps.isEmpty { return "the challenge asks for nothing" }
+        if !self.colours.isEmpty && self.colourMs < Self.leastColourMs { return "the colours change too fast" }
+        if zip(self.colours, self.colours.dropFirst()).contains(where: { $0 == $1 }) { return "a colour is repeated" }
+        if self.frameTimes.count != frames { return "the frames' times are not as many as the frames" }
+        if !self.frameTimes.allSatisfy(\.isFinite) { return "a frame's time is no number" }
+        if zip(self.frameTimes, self.frameTimes.dropFirst()).contains(where: { $0 >= $1 }) {
+            return "the frames' times do not rise"
+        }
+        // Network and clocks: a second. More than that was recorded before anybody knew what would be asked.
+        if let age = self.ageMs, let last = self.frameTimes.last, last > age + 1000 {
+            return "the frames are said to have been taken after they had arrived"
+        }
+        return nil
+    }
+
+    /// How often somebody who does not know the sequence hits it by chance: one of all sequences that could be issued.
+    ///
+    /// - Parameter motions: How many motions the steps were drawn from.
+    public func guessRate(motions: Int = Step.allCases.count) -> Double {
+        func sequences(_ count: Int, of kinds: Int) -> Double {
+            guard count > 0, kinds > 1 else { return 1 }
+            return (1..<count).reduce(Double(kinds)) { product, _ in product * Double(kinds - 1) }
+        }
+        return 1 / (sequences(self.colours.count, of: Colour.allCases.count) * sequences(self.steps.count, of: motions))
+    }
+}
+
+/// A colour in linear light, 0–1 for each channel.
+public struct LinearColour: Codable, Sendable, Hashable {
+    public var red: Double
+    public var green: Double
+    public var blue: Double
+
+    public init(red: Double, green: Double, blue: Double) {
+        self.red = red
+        self.green = green
+        self.blue = blue
+    }
+
+    /// Luminance with the weights of ITU-R BT.709.
+    public var luminance: Double { 0.2126 * self.red + 0.7152 * self.green + 0.0722 * self.blue }
+}

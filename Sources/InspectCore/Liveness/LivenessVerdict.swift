@@ -1,0 +1,80 @@
+/// What one method of liveness came to.
+public struct LivenessVerdict: Codable, Sendable, Hashable {
+    public enum Outcome: String, Codable, Sendable {
+        case pass, fail, inconclusive
+    }
+
+    /// One colour or one motion.
+    public struct Step: Codable, Sendable, Hashable {
+        /// As the challenge names it.
+        public var name: String
+        public var outcome: Outcome
+        /// Milliseconds on the capture's clock; `nil` where nothing was seen.
+        public var startMs: Double?
+        public var endMs: Double?
+        /// Agreement of a colour's response with what was shown, −1 to 1; extent of a motion over what is asked for.
+        public var score: Double?
+
+        public init(
+            name: String, outcome: Outcome, startMs: Double? = nil, endMs: Double? = nil, score: Double? = nil
+        ) {
+            self.name = name
+            self.outcome = outcome
+            self.startMs = startMs
+            self.endMs = endMs
+            self.score = score
+        }
+    }
+
+    /// Why a method did not pass.
+    public enum Reason: String, Codable, Sendable {
+        /// The capture ends before everything asked for was seen.
+        case timeout
+        /// The screen's light is lost in that of the surroundings.
+        case tooBright
+        /// Too few frames, or none at rest, or too much noise.
+        case tooFewFrames
+        /// The light on the face is not that of the screen.
+        case wrongColours
+        /// The right colours, but too late.
+        case lateResponse
+        /// The face answers to light like a plane.
+        case flat
+        /// The surroundings answer as the face does.
+        case backgroundResponds
+        /// Another motion than the one that was asked for.
+        case wrongMotion
+        /// The face was lost, or jumps.
+        case faceLost
+        case severalPeople
+        /// The scene changes from one frame to the next.
+        case cut
+        /// Frames repeat each other.
+        case repeatedFrames
+        /// The challenge or its times cannot be right.
+        case invalidChallenge
+    }
+
+    public var outcome: Outcome
+    public var reason: Reason?
+    public var steps: [Step]
+    /// Named numbers behind the outcome.
+    public var scores: [String: Double]
+
+    public init(outcome: Outcome, reason: Reason? = nil, steps: [Step] = [], scores: [String: Double] = [:]) {
+        self.outcome = outcome
+        self.reason = reason
+        self.steps = steps
+        self.scores = scores
+    }
+
+    /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; `nil` for its error LIVENESS_FAILED.
+    public var resultCode: Int? {
+        switch (self.outcome, self.reason) {
+        case (.pass, _): 1
+        case (_, .tooBright): 53
+        case (_, .timeout): 60
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,191 @@
+internal import Foundation
+
+/// A motion that was seen.
+public struct MotionEvent: Sendable, Hashable {
+    public var step: LivenessChallenge.Step
+    public var startMs: Double
+    public var endMs: Double
+    /// Extent over what is asked for, from 1.
+    public var extent: Double
+}
+
+/// Finds motions of eyes, mouth and head in a track, each relative to the same face at rest.
+struct MotionTrack {
+    let times: [Double]
+    let faces: [CaptureFacts.Face?]
+    private let rest: Rest
+
+    /// The face at rest.
+    private struct Rest {
+        var mouthOpening: Double
+        var mouthWidth: Double
+        var yaw: Double
+        var noseDrop: Double
+        var eyeDistance: Double
+    }
+
+    /// The person is at rest before the clock starts; where no frames are from then, for this long at first.
+    static let restMs = 600.0
+    /// A mouth keeps its shape for at least so long.
+    static let dwellMs = 150.0
+    /// A head that is shaken passes from one side to the other within this time.
+    static let crossingMs = 1500.0
+    /// A nod, down and back.
+    static let nodMs = 2000.0
+
+    /// `nil` where the face at rest was not seen in three frames.
+    init?(times: [Double], faces: [CaptureFacts.Face?]) {
+        guard let first = times.first else { return nil }
+        self.times = times
+        self.faces = faces
+        let until = max(first + Self.restMs, 0)
+        let still = zip(times, faces).filter { $0.0 <= until && $0.0 - first <= 2000 }.compactMap(\.1)
+        guard still.count >= 3, let opening = Statistics.median(still.map(\.mouthOpening)),
+            let width = Statistics.median(still.map(\.mouthWidth)), let yaw = Statistics.median(still.map(\.yaw)),
+            let drop = Statistics.median(still.map(\.noseDrop)),
+            let distance = Statistics.median(still.map(\.eyeDistance)), distance > 0
+        else { return nil }
+        self.rest = Rest(
+            mouthOpening: opening, mouthWidth: width, yaw: yaw, noseDrop: drop, eyeDistance: distance)
+    }
+
+    /// All motions in the order of their starts.
+    var events: [MotionEvent] {
+        let events = self.blinks + self.mouths + self.shakes + self.nods
+        return events.sorted { ($0.startMs, $0.endMs) < ($1.startMs, $1.endMs) }
+    }
+
+    /// Turn from the position at rest, degrees.
+    private func turn(_ face: CaptureFacts.Face) -> Double { face.yaw - self.rest.yaw }
+
+    private func drop(_ face: CaptureFacts.Face) -> Double { face.noseDrop - self.rest.noseDrop }
+
+    private var blinks: [MotionEvent] {
+        BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
+            // Lids follow the head: what dips while it moves is no blink.
+            let during = zip(self.times, self.faces).filter { $0.0 >= blink.startMs && $0.0 <= blink.endMs }
+            let isStill = during.compactMap(\.1).allSatisfy {
+                abs(self.turn($0)) < Limits.stepTurn && abs(self.drop($0)) < Limits.nodDrop
+            }
+            return isStill
+                ? MotionEvent(
+                    step: .blink, startMs: blink.startMs, endMs: blink.endMs,
+                    extent: (1 - blink.depth) / (1 - BlinkDetector.closed)) : nil
+        }
+    }
+
+    private var mouths: [MotionEvent] {
+        let smiles = self.spans(.smile, enter: 1, leave: 0.5) { face in
+            self.rest.mouthWidth > 0
+                ? (face.mouthWidth / self.rest.mouthWidth - 1) / (Limits.smileWidening - 1) : nil
+        }
+        let open = self.spans(.mouthOpen, enter: 1, leave: 0.5) { face in
+            let grown = (face.mouthOpening - self.rest.mouthOpening) / Limits.mouthOpeningGrowth
+            return min(grown, face.mouthOpening / Limits.mouthOpening)
+        }
+        return smiles + open
+    }
+
+    /// Spans in which a measure stays above `leave` and reaches `enter` for the dwell time.
+    private func spans(
+        _ step: LivenessChallenge.Step, enter: Double, leave: Double, _ extent: (CaptureFacts.Face) -> Double?
+    ) -> [MotionEvent] {
+        var events: [MotionEvent] = []
+        var start: Double?
+        var entered: Double?
+        var dwell = 0.0
+        var most = 0.0
+        func close(at end: Double) {
+            if let start, dwell >= Self.dwellMs {
+                events.append(MotionEvent(step: step, startMs: start, endMs: end, extent: most))
+            }
+            (start, entered, dwell, most) = (nil, nil, 0, 0)
+        }
+        for (time, face) in zip(self.times, self.faces) {
+            guard let face, let value = extent(face), value >= leave,
+                abs(self.turn(face)) < 2 * Limits.stepTurn
+            else {
+                close(at: time)
+                continue
+            }
+            if start == nil { start = time }
+            if value >= enter {
+                if entered == nil { entered = time }
+                dwell = max(dwell, time - (entered ?? time))
+            } else {
+                entered = nil
+            }
+            most = max(most, value)
+        }
+        if let last = self.times.last { close(at: last) }
+        return events
+    }
+
+    /// To one side and then to the other, each far enough, without nodding.
+    private var shakes: [MotionEvent] {
+        var events: [MotionEvent] = []
+        var side: (sign: Double, time: Double, extent: Double)?
+        var start: Double?
+        for (time, face) in zip(self.times, self.faces) {
+            guard let face else { continue }
+            let turn = self.turn(face)
+            guard abs(turn) >= Limits.shakeTurn else {
+                if abs(turn) < Limits.shakeTurn / 2, side == nil { start = time }
+                continue
+            }
+            let sign: Double = turn < 0 ? -1 : 1
+            if let seen = side, seen.sign != sign, time - seen.time <= Self.crossingMs {
+                events.append(
+                    MotionEvent(
+                        step: .shake, startMs: start ?? seen.time, endMs: time,
+                        extent: min(seen.extent, abs(turn)) / Limits.shakeTurn))
+                side = nil
+                start = time
+            } else {
+                side = (sign, time, max(abs(turn), side?.sign == sign ? side?.extent ?? 0 : 0))
+            }
+        }
+        // Going on shaking is one motion.
+        return events.reduce(into: []) { merged, event in
+            if let last = merged.last, event.startMs - last.endMs <= Self.crossingMs {
+                merged[merged.count - 1].endMs = event.endMs
+                merged[merged.count - 1].extent = max(last.extent, event.extent)
+            } else {
+                merged.append(event)
+            }
+        }
+    }
+
+    /// Down and back: the nose drops, and the eyes go down with the head. A plane shows neither without growing or turning.
+    private var nods: [MotionEvent] {
+        var events: [MotionEvent] = []
+        var start: (time: Double, eyes: Double)?
+        var most = (drop: 0.0, sunk: 0.0)
+        var isStraight = true
+        for (time, face) in zip(self.times, self.faces) {
+            guard let face else { continue }
+            let drop = self.drop(face)
+            if drop < Limits.nodDrop / 2 {
+                if let from = start, most.drop >= Limits.nodDrop, most.sunk >= Limits.nodSink, isStraight,
+                    time - from.time <= Self.nodMs
+                {
+                    events.append(
+                        MotionEvent(
+                            step: .nod, startMs: from.time, endMs: time, extent: most.drop / Limits.nodDrop))
+                }
+                start = (time, face.eyeCentre.y)
+                (most, isStraight) = ((0, 0), true)
+                continue
+            }
+            guard let from = start else { continue }
+            most.drop = max(most.drop, drop)
+            most.sunk = max(most.sunk, (face.eyeCentre.y - from.eyes) / self.rest.eyeDistance)
+            // A plane that is turned brings the eyes together, which looks like a longer nose.
+            if abs(self.turn(face)) >= Limits.stepTurn || face.eyeDistance < Limits.nodShrinking * self.rest.eyeDistance
+            {
+                isStraight = false
+            }
+        }
+        return events
+    }
+}

@@ -1,0 +1,64 @@
+/// Decides whether a person made the motions that were asked for, in their order, and no others.
+public enum MotionRules {
+    public static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
+        let nothing = challenge.steps.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
+        guard let track = MotionTrack(times: challenge.frameTimes, faces: capture.frames.map(\.face)) else {
+            return LivenessVerdict(outcome: .inconclusive, reason: .tooFewFrames, steps: nothing)
+        }
+        let first = challenge.frameTimes.first ?? 0
+        let last = challenge.frameTimes.last ?? 0
+        let rate = last > first ? 1000 * Double(challenge.frameTimes.count - 1) / (last - first) : 0
+        let scores = ["framesPerSecond": rate]
+        guard Limits.frameRate.allows(rate) else {
+            return LivenessVerdict(outcome: .inconclusive, reason: .tooFewFrames, steps: nothing, scores: scores)
+        }
+        var steps: [LivenessVerdict.Step] = []
+        var cursor = challenge.stepsBeginMs
+        var events = track.events[...]
+        for step in challenge.steps {
+            let deadline = cursor + challenge.stepTimeoutMs
+            var found: MotionEvent?
+            while let event = events.popFirst() {
+                // What began before the instruction was no answer to it; people take longer than this to react.
+                guard event.startMs >= cursor + Self.reactionMs else { continue }
+                if event.step == step {
+                    found = event
+                    break
+                }
+                if Self.accompanies(event.step, step) { continue }
+                let other = LivenessVerdict.Step(
+                    name: step.rawValue, outcome: .fail, startMs: event.startMs, endMs: event.endMs, score: 0)
+                return LivenessVerdict(
+                    outcome: .fail, reason: .wrongMotion,
+                    steps: steps + [other] + nothing.dropFirst(steps.count + 1), scores: scores)
+            }
+            guard let found, found.endMs <= deadline else {
+                let late = LivenessVerdict.Step(
+                    name: step.rawValue, outcome: .inconclusive, startMs: found?.startMs, endMs: found?.endMs)
+                return LivenessVerdict(
+                    outcome: .inconclusive, reason: .timeout,
+                    steps: steps + [late] + nothing.dropFirst(steps.count + 1), scores: scores)
+            }
+            steps.append(
+                LivenessVerdict.Step(
+                    name: step.rawValue, outcome: .pass, startMs: found.startMs, endMs: found.endMs,
+                    score: found.extent))
+            cursor = found.endMs
+            // What overlaps with the motion belongs to it.
+            while let next = events.first, next.startMs < cursor { events.removeFirst() }
+        }
+        return LivenessVerdict(outcome: .pass, steps: steps, scores: scores)
+    }
+
+    /// Nobody answers an instruction sooner.
+    static let reactionMs = 100.0
+
+    /// Motions that people make without being asked: they blink at any time, a smile shows teeth, and an open mouth is wide.
+    private static func accompanies(_ seen: LivenessChallenge.Step, _ asked: LivenessChallenge.Step) -> Bool {
+        switch (seen, asked) {
+        case (.blink, _): true
+        case (.mouthOpen, .smile), (.smile, .mouthOpen): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// The few numbers that series are reduced to.
+enum Statistics {
+    static func median(_ values: [Double]) -> Double? { self.percentile(values, 0.5) }
+
+    /// Linear between the two nearest values.
+    static func percentile(_ values: [Double], _ share: Double) -> Double? {
+        guard !values.isEmpty else { return nil }
+        let sorted = values.sorted()
+        let place = share * Double(sorted.count - 1)
+        let below = Int(place.rounded(.down))
+        let above = min(below + 1, sorted.count - 1)
+        return sorted[below] + (sorted[above] - sorted[below]) * (place - Double(below))
+    }
+
+    /// Mean squared distance from the mean; 0 for fewer than two values.
+    static func variance(_ values: [Double]) -> Double {
+        guard values.count > 1 else { return 0 }
+        let mean = values.reduce(0, +) / Double(values.count)
+        return values.map { ($0 - mean) * ($0 - mean) }.reduce(0, +) / Double(values.count - 1)
+    }
+}

@@ -1,0 +1,76 @@
+/// A face against the templates of its face id.
+public struct AuthenticationData: Codable, Sendable {
+    /// `Verify` or `Not Verify`; `nil` where it was not possible.
+    public var result: String?
+    /// Of the best template, 0–1.
+    public var similarity: Double?
+    public var distance: Double?
+    public var threshold: Double
+    /// Upper bound (95 %) of the rate at which strangers reach the threshold with any of the templates.
+    public var fmrAtThreshold: Double?
+    public var engine: String?
+    /// How many templates were compared, and of which generation of the face id.
+    public var templates: Int
+    public var generation: Int64
+    public var reason: String?
+}
+
+/// What an enrolment came to.
+public struct EnrollmentData: Codable, Sendable {
+    /// The engine and the model that made the feature; features of others never compare with it.
+    public var engine: String?
+    public var modelSHA256: String?
+    /// Characters of the feature: 1,024.
+    public var featureLength: Int?
+    /// `add` or `replace`.
+    public var mode: String
+    public var reasons: [String]
+}
+
+extension InspectionDecider {
+    /// The feature that is to be kept under the request's face id; `nil` unless the picture was found fit.
+    public var template: FaceFeature? {
+        guard self.facts.request.workflow == .enrollment,
+            self.decide().capabilities.enrollment?.first?.decision.type == .passed
+        else { return nil }
+        return self.selfie?.faces.first?.feature
+    }
+
+    func authentication(isOpen: Bool) -> (CapabilityRecord<AuthenticationData>, CapabilityDecision) {
+        let parts = [PartKind.face.rawValue]
+        guard isOpen, let selfie = self.selfie, let enrolled = self.facts.enrolled else {
+            let decision = CapabilityDecision.preconditionNotFulfilled
+            return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
+        }
+        let threshold = self.facts.request.threshold ?? SimilarityScale.defaultThreshold
+        let outcome = AuthenticationRules.authenticate(
+            selfie.faces, against: enrolled, threshold: threshold, calibration: self.facts.calibration)
+        let data = AuthenticationData(
+            result: outcome.match.map { $0.match ? "Verify" : "Not Verify" }, similarity: outcome.match?.similarity,
+            distance: outcome.match?.distance, threshold: threshold, fmrAtThreshold: outcome.match?.fmrAtThreshold,
+            engine: outcome.match?.engine, templates: outcome.compared, generation: enrolled.generation,
+            reason: outcome.obstacle?.rawValue)
+        return (CapabilityRecord(parts: parts, decision: Decision(outcome.decision), data: data), outcome.decision)
+    }
+
+    func enrollment(isOpen: Bool) -> (CapabilityRecord<EnrollmentData>, CapabilityDecision) {
+        let enrolled = self.facts.enrolled ?? EnrolledFace(generation: 0, templates: [])
+        let mode = enrolled.isToBeReplaced ? "replace" : "add"
+        let faces = self.selfie?.faces ?? []
+        let liveness = self.livenessRecord(isOpen: true).1
+        let obstacles = AuthenticationRules.obstacles(
+            faces, to: enrolled, liveness: liveness, calibration: self.facts.calibration)
+        guard isOpen, obstacles.isEmpty, let feature = faces.first?.feature else {
+            let decision = CapabilityDecision(type: .rejected, label: "NOT_ENROLLED")
+            let data = EnrollmentData(mode: mode, reasons: obstacles)
+            return (
+                CapabilityRecord(parts: [PartKind.face.rawValue], decision: Decision(decision), data: data), decision
+            )
+        }
+        let decision = CapabilityDecision(type: .passed, label: "ENROLLED")
+        let data = EnrollmentData(
+            engine: feature.engine, modelSHA256: feature.modelSHA256, featureLength: feature.hex.count, mode: mode,
+            reasons: [])
+        return (CapabilityRecord(parts: [PartKind.face.rawValue], decision: Decision(decision), data: data), decision)
+    }
+}

@@ -1,0 +1,53 @@
+extension InspectionDecider {
+    var hasVendorSession: Bool { self.facts.parts.contains(.sessionBlob) }
+
+    /// Cues and frames are measured only where a conforming face was found.
+    var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }
+
+    /// What is known about a living person: by a vendor's word, by a challenge that was met, or by what one picture shows.
+    func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
+        if isOpen, self.hasVendorSession, let vendor = self.facts.liveness?.vendor {
+            return self.record([.sessionBlob], VendorSessionRules.decide(vendor), VendorSessionRules.data(vendor))
+        }
+        guard isOpen, let selfie = self.selfie else {
+            return self.record([.face], .preconditionNotFulfilled, nil)
+        }
+        let passive = self.facts.liveness?.passive
+        let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
+        var decision = LivenessRules.decide(faces: selfie.faces, passive: passive)
+        var data = LivenessData(
+            method: "passive", assurance: LivenessRules.assurance, scores: passive?.cues ?? [:],
+            reason: faults.isEmpty
+                ? "one picture proves no living person; only a challenge can" : faults.joined(separator: ", "))
+        guard faults.isEmpty else { return self.record([.face], decision, data) }
+        if let challenge = self.facts.request.challenge {
+            let outcome = ChallengeRules.decide(challenge, self.facts.liveness?.capture)
+            data.method = outcome.method
+            data.assurance = ChallengeRules.assurance
+            data.reason = outcome.reason?.rawValue
+            data.steps = outcome.verdicts.flatMap(\.steps)
+            data.resultCode = outcome.resultCode
+            for verdict in outcome.verdicts { data.scores.merge(verdict.scores) { $1 } }
+            // What one picture shows of an artefact is not excused by what the others do.
+            if decision.type != .rejected { decision = outcome.decision }
+            return self.record([.face, .frames], decision, data)
+        }
+        if let capture = self.facts.liveness?.capture {
+            data.scores["framesRepeated"] = CaptureRules.repeatedShare(capture)
+            data.scores["framesWithFace"] = CaptureRules.faceShare(capture)
+            data.scores["movement"] = CaptureRules.movement(capture)
+            if decision.type != .rejected, let evidence = LivenessRules.decide(capture) {
+                decision = evidence.decision
+                data.reason = evidence.reason
+            }
+            return self.record([.face, .frames], decision, data)
+        }
+        return self.record([.face], decision, data)
+    }
+
+    private func record(
+        _ parts: [PartKind], _ decision: CapabilityDecision, _ data: LivenessData?
+    ) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
+        (CapabilityRecord(parts: parts.map(\.rawValue), decision: Decision(decision), data: data), decision)
+    }
+}

@@ -1,0 +1,80 @@
+/// What a document's print says, field by field, and whether it is what its machine-readable data say.
+public struct VisualZoneRecord: Codable, Sendable {
+    public struct Field: Codable, Sendable {
+        /// The name that the field has in ``ExtractionData``.
+        public var name: String
+        /// As printed; `nil` where it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
+        public var value: String?
+        /// Of the least certain character of the line, 0–1; `nil` where there is no value.
+        public var confidence: Double?
+        /// Against the machine-readable data; `nil` where these do not have the field.
+        public var comparison: VisualZoneRules.Outcome?
+    }
+
+    /// The side that was read.
+    public var part: String
+    public var fields: [Field]
+    /// The part whose machine-readable data it was compared with; `nil` if there are none.
+    public var comparedWith: String?
+    public var linesFound: Int
+    public var linesRead: Int
+    /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
+    public var cpuMs: Double
+    public var modelSHA256: String
+
+    init?(sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
+        guard let side = sides.first(where: { $0.facts.visualZone != nil }), let facts = side.facts.visualZone else {
+            return nil
+        }
+        self.part = side.part
+        self.linesFound = facts.found
+        self.linesRead = facts.lines.count
+        self.cpuMs = facts.cpuMs
+        self.modelSHA256 = facts.modelSHA256
+        self.fields = []
+        let ordered = [side] + sides.filter { $0.part != side.part }
+        let expected = VisualExpectation(sides: ordered.map(\.facts), today: today)
+        self.comparedWith = ordered.first { VisualExpectation(sides: [$0.facts], today: today) != nil }?.part
+        let read = VisualFields(facts)
+        if let expected {
+            for finding in VisualZoneRules(facts, expected: expected).findings {
+                let line = finding.line.map { facts.lines[$0] }
+                self.fields.append(
+                    Field(
+                        name: finding.field.rawValue, value: line?.text, confidence: line?.confidence,
+                        comparison: finding.outcome))
+            }
+        }
+        for reading in read.readings where !self.fields.contains(where: { $0.name == reading.field.rawValue }) {
+            self.fields.append(
+                Field(
+                    name: reading.field.rawValue, value: reading.date?.iso8601 ?? reading.value,
+                    confidence: reading.confidence, comparison: nil))
+        }
+    }
+
+    /// Adds what the print alone says: all fields where there is no other source, otherwise the date of issue.
+    func fill(_ data: inout ExtractionData, isOnlySource: Bool) {
+        for field in self.fields where field.comparison == nil {
+            guard let value = field.value, let confidence = field.confidence, confidence >= Limits.reportedPrint,
+                let name = VisualField(rawValue: field.name), !name.isDate || Self.isDay(value)
+            else { continue }
+            if name == .issuingDate, data.issuingDate == nil { data.issuingDate = value }
+            guard isOnlySource else { continue }
+            switch name {
+            case .lastName: data.lastName = String(value.prefix(100))
+            case .firstName: data.firstName = String(value.prefix(100))
+            case .documentNumber: data.documentNumber = String(value.filter { $0 != " " }.prefix(100))
+            case .dateOfBirth: data.dateOfBirth = value
+            case .expiryDate: data.expiryDate = value
+            case .issuingDate: break
+            case .issuingAuthority, .categories: continue
+            }
+            data.extractionMethod = "OCR"
+        }
+    }
+
+    private static func isDay(_ text: String) -> Bool {
+        text.count == 10 && text.allSatisfy { $0.isNumber || $0 == "-" }
+    }
+}

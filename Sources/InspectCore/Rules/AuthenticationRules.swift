@@ -1,0 +1,75 @@
+/// Decides whether a face is the one that is enrolled under a face id, and whether a face may be enrolled under it.
+///
+/// Labels: authentication PASSED MATCH, REJECTED NO_MATCH, WARNING NOT_POSSIBLE; enrollment PASSED ENROLLED, REJECTED
+/// NOT_ENROLLED.
+public enum AuthenticationRules {
+    /// What kept the faces from being compared.
+    public enum Obstacle: String, Codable, Sendable {
+        case noFace = "NO_FACE_PRESENT"
+        case severalPeople = "MULTIPLE_PEOPLE"
+        case faceTooSmall = "FACE_TOO_SMALL"
+        case otherEngine = "TEMPLATES_OF_ANOTHER_ENGINE"
+    }
+
+    public struct Outcome: Sendable, Hashable {
+        public var decision: CapabilityDecision
+        /// The best match; `nil` when nothing was compared.
+        public var match: FaceMatch?
+        /// Templates that the face was compared with.
+        public var compared = 0
+        /// Why nothing was compared.
+        public var obstacle: Obstacle?
+    }
+
+    /// The face against every template of its own engine and model; the best counts.
+    ///
+    /// - Parameter faces: The faces of the person's picture, largest first.
+    public static func authenticate(
+        _ faces: [FaceFacts], against enrolled: EnrolledFace, threshold: Double, calibration: FaceCalibration
+    ) -> Outcome {
+        func notPossible(_ obstacle: Obstacle) -> Outcome {
+            Outcome(decision: CapabilityDecision(type: .warning, label: "NOT_POSSIBLE"), obstacle: obstacle)
+        }
+        guard !FaceConformity.hasSeveralPeople(faces) else { return notPossible(.severalPeople) }
+        guard let face = faces.first, let feature = face.feature else { return notPossible(.noFace) }
+        guard Limits.comparableEyeDistance.allows(face.quality.interEyeDistance) else {
+            return notPossible(.faceTooSmall)
+        }
+        let matches = Self.matches(feature, enrolled.templates, threshold: threshold, calibration: calibration)
+        guard var best = matches.max(by: { $0.similarity < $1.similarity }) else { return notPossible(.otherEngine) }
+        // Each template is a chance of its own for a stranger: at most the sum (Boole's inequality).
+        best.fmrAtThreshold = best.fmrAtThreshold.map { min(1, $0 * Double(matches.count)) }
+        return Outcome(
+            decision: best.match
+                ? CapabilityDecision(type: .passed, label: "MATCH")
+                : CapabilityDecision(type: .rejected, label: "NO_MATCH"),
+            match: best, compared: matches.count)
+    }
+
+    /// Whether a face may be enrolled, and why not: the names of ``FaceConformity/Fault``, a label of liveness, or NO_MATCH.
+    ///
+    /// A further template must be of the same person as those that are there: otherwise whoever may enrol could add himself to
+    /// somebody else's face id.
+    ///
+    /// - Parameter liveness: What was decided about the picture.
+    public static func obstacles(
+        _ faces: [FaceFacts], to enrolled: EnrolledFace, liveness: CapabilityDecision?, calibration: FaceCalibration
+    ) -> [String] {
+        let faults = FaceConformity(faces: faces).faults.map(\.rawValue)
+        guard faults.isEmpty, let feature = faces.first?.feature else { return faults }
+        if let liveness, liveness.type == .rejected { return [liveness.label] }
+        guard !enrolled.isToBeReplaced else { return [] }
+        let matches = Self.matches(
+            feature, enrolled.templates, threshold: SimilarityScale.defaultThreshold, calibration: calibration)
+        return matches.isEmpty || matches.contains(where: \.match) ? [] : ["NO_MATCH"]
+    }
+
+    /// Comparisons with the templates that can be compared: others are of another engine or model, or damaged.
+    private static func matches(
+        _ feature: FaceFeature, _ templates: [FaceFeature], threshold: Double, calibration: FaceCalibration
+    ) -> [FaceMatch] {
+        templates.compactMap { template in
+            try? FaceMatch.compare(template, feature, threshold: threshold, calibration: calibration)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/// Decides what the frames of a capture tell: with a challenge whether it was met, without one what speaks against them.
+///
+/// A challenge that was met is the only thing of this system's own that proves a living person.
+public enum ChallengeRules {
+    public struct Outcome: Sendable {
+        public var decision: CapabilityDecision
+        /// `colour_flash`, `motion`, both joined by `+`, or `passive`.
+        public var method: String
+        public var verdicts: [LivenessVerdict]
+        public var reason: LivenessVerdict.Reason?
+        /// The face SDK's result code: 1 success, 53 too bright, 60 timeout.
+        public var resultCode: Int?
+    }
+
+    /// How far a challenge that was met can be trusted.
+    public static let assurance = "challenge"
+
+    public static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts?) -> Outcome {
+        let methods = [challenge.colours.isEmpty ? nil : "colour_flash", challenge.steps.isEmpty ? nil : "motion"]
+        let method = methods.compactMap { $0 }.joined(separator: "+")
+        func outcome(
+            _ outcome: LivenessVerdict.Outcome, _ reason: LivenessVerdict.Reason?, _ verdicts: [LivenessVerdict] = []
+        ) -> Outcome {
+            let whole = LivenessVerdict(outcome: outcome, reason: reason)
+            return Outcome(
+                decision: self.decision(outcome, reason), method: method, verdicts: verdicts, reason: reason,
+                resultCode: whole.resultCode)
+        }
+        guard let capture else { return outcome(.inconclusive, .faceLost) }
+        guard challenge.fault(frames: capture.frames.count) == nil else { return outcome(.fail, .invalidChallenge) }
+        if let fault = CaptureRules.fault(of: capture, isChallenge: true), fault.outcome == .fail {
+            return outcome(fault.outcome, fault.reason)
+        }
+        var verdicts: [LivenessVerdict] = []
+        if !challenge.colours.isEmpty { verdicts.append(ColourFlashRules.decide(challenge, capture)) }
+        if !challenge.steps.isEmpty { verdicts.append(MotionRules.decide(challenge, capture)) }
+        if let failed = verdicts.first(where: { $0.outcome == .fail }) {
+            return outcome(.fail, failed.reason, verdicts)
+        }
+        if let open = verdicts.first(where: { $0.outcome == .inconclusive }) {
+            return outcome(.inconclusive, open.reason, verdicts)
+        }
+        if let fault = CaptureRules.fault(of: capture, isChallenge: true) {
+            return outcome(fault.outcome, fault.reason, verdicts)
+        }
+        return outcome(.pass, nil, verdicts)
+    }
+
+    private static func decision(
+        _ outcome: LivenessVerdict.Outcome, _ reason: LivenessVerdict.Reason?
+    ) -> CapabilityDecision {
+        switch (outcome, reason) {
+        case (.pass, _): .passed
+        case (.fail, .severalPeople): CapabilityDecision(type: .rejected, label: "MULTIPLE_PEOPLE")
+        case (.fail, _): CapabilityDecision(type: .rejected, label: "CHALLENGE_FAILED")
+        case (.inconclusive, .timeout): CapabilityDecision(type: .warning, label: "CHALLENGE_TIMEOUT")
+        case (.inconclusive, .tooBright): CapabilityDecision(type: .warning, label: "TOO_BRIGHT")
+        case (.inconclusive, _): CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
+        }
+    }
+}

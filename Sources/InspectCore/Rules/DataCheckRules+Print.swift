@@ -1,0 +1,59 @@
+extension DataCheckRules {
+    /// The visual zone shows what the machine-readable data say (Doc 9303-3 §4.1).
+    static func print(_ extraction: ExtractionRules) -> DataCheckData.Check {
+        let name = "printAgrees"
+        guard let record = extraction.print else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "the print was not read")
+        }
+        guard record.comparedWith != nil else {
+            return DataCheckData.Check(
+                name: name, outcome: .inconclusive, reason: "nothing machine-readable to compare the print with")
+        }
+        func fields(_ outcome: VisualZoneRules.Outcome) -> [String] {
+            record.fields.filter { $0.comparison == outcome }.map(\.name)
+        }
+        // Sides that contradict each other are the image checks' business.
+        let contradicting = record.comparedWith == record.part ? fields(.contradicts) : []
+        guard contradicting.isEmpty else {
+            return DataCheckData.Check(
+                name: name, outcome: .fail, reason: contradicting.joined(separator: ", "))
+        }
+        let missing = fields(.notFound) + fields(.contradicts)
+        return missing.isEmpty
+            ? DataCheckData.Check(name: name, outcome: .pass)
+            : DataCheckData.Check(
+                name: name, outcome: .inconclusive,
+                reason: "not found with certainty: \(missing.joined(separator: ", "))")
+    }
+
+    /// Nobody is older than 130 years, and no document lives longer than its holder may.
+    private static let longestLife = 130
+
+    /// Birth before issue before expiry, and neither birth nor issue in the future.
+    static func plausibility(
+        _ zones: [MRZDocument], _ extraction: ExtractionRules, today: CalendarDate
+    ) -> DataCheckData.Check {
+        let name = "datesPlausible"
+        var sources = zones.map { (birth: $0.birthDate?.date, issue: CalendarDate?.none, expiry: $0.expiryDate?.date) }
+        sources += extraction.cards.map { ($0.value.birthDate, $0.value.issueDate, $0.value.expiryDate) }
+        guard sources.contains(where: { $0.birth != nil || $0.issue != nil || $0.expiry != nil }) else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date was read")
+        }
+        var wrong: Set<String> = []
+        for dates in sources {
+            if let birth = dates.birth {
+                if birth > today { wrong.insert("dateOfBirth") }
+                if today.year - birth.year > Self.longestLife { wrong.insert("dateOfBirth") }
+                if let expiry = dates.expiry, expiry <= birth { wrong.formUnion(["dateOfBirth", "expiryDate"]) }
+                if let issue = dates.issue, issue < birth { wrong.formUnion(["dateOfBirth", "issuingDate"]) }
+            }
+            if let issue = dates.issue {
+                if issue > today { wrong.insert("issuingDate") }
+                if let expiry = dates.expiry, expiry <= issue { wrong.formUnion(["issuingDate", "expiryDate"]) }
+            }
+        }
+        return wrong.isEmpty
+            ? DataCheckData.Check(name: name, outcome: .pass)
+            : DataCheckData.Check(name: name, outcome: .fail, reason: wrong.sorted().joined(separator: ", "))
+    }
+}

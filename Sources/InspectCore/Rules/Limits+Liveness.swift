@@ -1,0 +1,65 @@
+extension Limits {
+    // MARK: Captures
+
+    /// Correlation of a frame with the one before it.
+    static let sceneCorrelation = Limit(
+        .atLeast(0.6),
+        "hand-held cameras and turning heads stay above 0.9 at 15 frames a second; cuts fall to 0.5 and less")
+    /// Distance of features beyond which another person is before the camera.
+    static let otherPersonDistance = Limit(
+        .atMost(0.6), "half of similarity's scale (FaceCalibration); one person turning or smiling reaches 0.5")
+    /// Distance of features up to which it is surely the same person.
+    static let samePersonDistance = Limit(
+        .atMost(0.55), "between the 0.52 of a comparison and 0.6: poses within a capture differ more than two portraits"
+    )
+    /// Share of frames that are bit for bit the one before.
+    static let repeatedFrames = Limit(
+        .atMost(0.5), "a camera slower than its stream repeats every other frame; a still picture repeats all")
+    /// Share of the frames of a challenge with a face.
+    static let framesWithFace = Limit(.atLeast(0.8), "a blink of the detector is no fault, a face that leaves is")
+    /// Overlap of the face's box with that of the frame before.
+    static let boxOverlap = Limit(.atLeast(0.2), "a nod at 15 frames a second moves the box by a third of its height")
+    /// Median movement of the eyes between frames, in eye distances.
+    static let stillness = Limit(
+        .atLeast(0.0005), "a head that is held still moves by 0.002 and more; a propped-up print by 0")
+
+    // MARK: Colour flash
+
+    /// Share of the skin that is burnt out while colours are shown.
+    static let saturatedSkin = Limit(.atMost(0.3), "burnt-out skin cannot answer")
+    /// Root mean square of the response between successive colours, logarithm of light.
+    static let flashResponse = Limit(.atLeast(0.012), "a change of 1.2 %: about one step of an 8-bit mid-tone")
+    /// Correlation of the response with the colours that were shown.
+    static let flashCorrelation = Limit(
+        .atLeast(0.8), "simulated captures: living faces 0.85 and more, wrong sequences below 0.75 in 99.9 %")
+    /// Below this the response contradicts the colours.
+    static let flashContradiction = Limit(.atLeast(0.55), "between this and the limit above nothing is decided")
+    /// Correlation in the weaker half of the colours.
+    static let flashHalf = Limit(.atLeast(0.6), "one lag must serve both halves")
+    /// Gain of the nose over that of the cheeks.
+    static let flashRelief = Limit(
+        .atLeast(1.06), "a nose 3 cm nearer than the cheeks, which are turned away, gains 1.2 to 1.6 times as much")
+    /// Below this the face is flat.
+    static let flashFlat = Limit(.atLeast(1.03), "what noise makes of a plane, whose gains are equal")
+
+    // MARK: Motion
+
+    /// Frames a second of a motion capture.
+    static let frameRate = Limit(.atLeast(8), "a blink of 150 ms would fall between slower frames")
+    /// Degrees of yaw to each side that make a shake.
+    static let shakeTurn = 15.0
+    /// Degrees of yaw within which other motions are made.
+    static let stepTurn = 10.0
+    /// Drop of the nose in eye distances that makes a nod: about 10° down.
+    static let nodDrop = 0.035
+    /// How far the eyes go down in a nod, in eye distances.
+    static let nodSink = 0.1
+    /// A nod does not bring the eyes closer together than this.
+    static let nodShrinking = 0.96
+    /// Widening of the mouth that makes a smile.
+    static let smileWidening = 1.12
+    /// Share of a mouth's columns that is dark when it is open.
+    static let mouthOpening = 0.12
+    /// Growth of that share.
+    static let mouthOpeningGrowth = 0.06
+}

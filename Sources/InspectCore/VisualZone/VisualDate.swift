@@ -1,0 +1,113 @@
+import Foundation
+
+/// Dates as documents print them.
+enum VisualDate {
+    /// The first three letters of months, accents dropped, in the languages of Europe and the Americas that write Latin
+    /// letters. A word that names different months in different languages stands for each of them.
+    private static let months: [String: Set<Int>] = {
+        let names = [
+            1: "JAN GEN ENE JAA STY LED SIJ IAN YAN OCA JAU", 2: "FEB FEV HEL LUT UNO VEL SUB FEV",
+            3: "MAR MRT MRZ MAE MAA BRE OZU TRA MAC", 4: "APR AVR ABR HUH KWI DUB AVI NIS TRA",
+            5: "MAI MAY MEI MAG TOU MAJ KVE SVI MAE", 6: "JUN JUI GIU KES CZE LIP HAZ CER",
+            7: "JUL JUI LUG HEI LIP SRP TEM CER", 8: "AUG AOU AGO ELO SIE SRP KOL AGU KOV",
+            9: "SEP SET SYY WRZ ZAR RUJ EYL ZAR", 10: "OCT OKT OTT OUT LOK PAZ RIJ LIS EKI OUG",
+            11: "NOV MAR LIS STU KAS NOE", 12: "DEC DEZ DIC JOU GRU PRO ARA DES",
+        ]
+        var table: [String: Set<Int>] = [:]
+        for (month, words) in names {
+            for word in words.split(separator: " ") { table[String(word), default: []].insert(month) }
+        }
+        return table
+    }()
+
+    /// Every day that a stretch of `text` may mean; day and month are told apart only where the numbers do.
+    static func readings(_ text: String) -> Set<CalendarDate> {
+        var found: Set<CalendarDate> = []
+        let tokens = self.tokens(text)
+        for start in tokens.indices {
+            let numbers = tokens[start...].prefix(3)
+            if numbers.count == 3, numbers.allSatisfy(\.isNumber) {
+                found.formUnion(self.days(numbers.map(\.text)))
+            }
+            // 30 MAR/MAR 1972, 3 LIP/JUL 2006, 12 AUG 1974, AUG 12 1974
+            guard tokens[start].isNumber else { continue }
+            let after = tokens[(start + 1)...].prefix { !$0.isNumber }
+            let day = Int(tokens[start].text) ?? 0
+            if (1...3).contains(after.count), start + after.count + 1 < tokens.count {
+                let year = tokens[start + after.count + 1].text
+                found.formUnion(self.days(day: day, months: after.map(\.text), year: year))
+            }
+        }
+        // Eight or six digits without any separation.
+        for token in tokens where token.isNumber && token.text.count == 8 {
+            let digits = Array(token.text)
+            let four = [String(digits[0..<2]), String(digits[2..<4]), String(digits[4..<8])]
+            found.formUnion(self.days(four))
+            found.formUnion(self.days([String(digits[0..<4]), String(digits[4..<6]), String(digits[6..<8])]))
+        }
+        return found
+    }
+
+    private struct Token {
+        var text: String
+        var isNumber: Bool
+    }
+
+    private static func tokens(_ text: String) -> [Token] {
+        var tokens: [Token] = []
+        var open = false
+        for character in text.uppercased() {
+            let isNumber = character.isASCII && character.isNumber
+            guard isNumber || character.isLetter else {
+                open = false
+                continue
+            }
+            if open, tokens[tokens.count - 1].isNumber == isNumber {
+                tokens[tokens.count - 1].text.append(character)
+            } else {
+                tokens.append(Token(text: String(character), isNumber: isNumber))
+            }
+            open = true
+        }
+        return tokens
+    }
+
+    private static func days(_ parts: [String]) -> [CalendarDate] {
+        let values = parts.compactMap { Int($0) }
+        guard values.count == 3 else { return [] }
+        if parts[0].count == 4, parts[1].count <= 2, parts[2].count <= 2 {
+            return [CalendarDate(year: values[0], month: values[1], day: values[2])].filter(\.isValid)
+        }
+        guard parts[0].count <= 2, parts[1].count <= 2 else { return [] }
+        return self.years(parts[2]).flatMap { year in
+            [
+                CalendarDate(year: year, month: values[1], day: values[0]),
+                CalendarDate(year: year, month: values[0], day: values[1]),
+            ]
+        }.filter(\.isValid)
+    }
+
+    private static func days(day: Int, months words: [String], year: String) -> [CalendarDate] {
+        let months = words.map { self.months[self.plain($0), default: []] }.filter { !$0.isEmpty }
+        guard let first = months.first else { return [] }
+        // Two languages name the same month: what both can mean.
+        let both = months.dropFirst().reduce(first) { $0.isDisjoint(with: $1) ? $0.union($1) : $0.intersection($1) }
+        return self.years(year).flatMap { year in both.map { CalendarDate(year: year, month: $0, day: day) } }
+            .filter(\.isValid)
+    }
+
+    private static func plain(_ word: String) -> String {
+        String(
+            String(word.prefix(3)).decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }
+                .map { Character($0) })
+    }
+
+    private static func years(_ text: String) -> [Int] {
+        guard let value = Int(text) else { return [] }
+        switch text.count {
+        case 4: return (1900...2099).contains(value) ? [value] : []
+        case 2: return [1900 + value, 2000 + value]
+        default: return []
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+
+/// Fields of the visual zone that are read and compared (ICAO Doc 9303-3 §3, -4 §4.1; EU directive 2006/126/EC annex I; AAMVA
+/// card design standard annex A).
+public enum VisualField: String, Codable, Sendable, CaseIterable {
+    case lastName, firstName, documentNumber, dateOfBirth, expiryDate, issuingDate, issuingAuthority, categories
+
+    var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
+}
+
+/// The words that stand beside or above a field.
+enum VisualLabel {
+    /// Names of fields as documents print them, accents dropped. Words that other fields have, too, are left out.
+    private static let names: [VisualField: [String]] = [
+        .lastName: [
+            "SURNAME", "FAMILY NAME", "LAST NAME", "NOM", "NAME", "NACHNAME", "FAMILIENNAME", "APELLIDOS", "APELLIDO",
+            "COGNOME", "NAZWISKO", "SURNAMES", "NAAM", "LN", "PRIMARY IDENTIFIER", "SUKUNIMI", "EFTERNAMN",
+            "APELIDO", "NOM DE FAMILLE",
+        ],
+        .firstName: [
+            "GIVEN NAMES", "GIVEN NAME", "FIRST NAME", "FIRST NAMES", "PRENOM", "PRENOMS", "PRENOM S", "VORNAME",
+            "VORNAMEN", "NOMBRE", "NOMBRES", "NOMI", "IMIONA", "FN", "FORENAMES", "SECONDARY IDENTIFIER", "ETUNIMET",
+            "NOMES",
+        ],
+        .documentNumber: [
+            "PASSPORT NO", "PASSPORT NUMBER", "DOCUMENT NO", "DOCUMENT NUMBER", "CARD NO", "CARD NUMBER", "PASS NR",
+            "PASSNR", "AUSWEISNUMMER", "NO DU PASSEPORT", "N DU PASSEPORT", "DL NO", "DLN", "LICENSE NO", "LICENCE NO",
+            "PASAPORTE NO", "PASSAPORTO N", "IDENTITY CARD NO", "ID NO",
+        ],
+        .dateOfBirth: [
+            "DATE OF BIRTH", "DOB", "BIRTH DATE", "DATE DE NAISSANCE", "GEBURTSDATUM", "GEBURTSTAG",
+            "FECHA DE NACIMIENTO", "DATA DI NASCITA", "DATA URODZENIA", "GEBOORTEDATUM", "DATA DE NASCIMENTO",
+            "SYNTYMAAIKA", "FODELSEDATUM",
+        ],
+        .expiryDate: [
+            "DATE OF EXPIRY", "EXPIRY", "EXPIRY DATE", "EXP", "EXPIRES", "DATE D EXPIRATION", "GULTIG BIS",
+            "GUELTIG BIS", "VALIDO HASTA", "DATA DI SCADENZA", "DATA WAZNOSCI", "GELDIG TOT", "DATE OF EXPIRATION",
+            "VALID UNTIL", "CADUCA", "FECHA DE CADUCIDAD", "DATE DEXPIRATION", "SCADENZA", "VALIDADE",
+        ],
+        .issuingDate: [
+            "DATE OF ISSUE", "ISS", "ISSUED", "DATE DE DELIVRANCE", "AUSSTELLUNGSDATUM", "FECHA DE EXPEDICION",
+            "DATA DI RILASCIO", "DATA WYDANIA", "DATE DE DELIVRANCE",
+        ],
+    ]
+
+    private static let fields: [[String]: VisualField] = Dictionary(
+        Self.names.flatMap { field, names in names.map { (VisualText.words($0), field) } }
+    ) { first, _ in first }
+
+    /// The field that `text` names: every one of its names, in several languages perhaps, is one of the same field.
+    ///
+    /// `Surname / Nom`, `3. DOB` and `(1) Name` name one; `Religious name or pseudonym` does not.
+    static func field(_ text: String) -> VisualField? {
+        var named: Set<VisualField?> = []
+        for (index, part) in text.split(separator: "/").enumerated() {
+            var words = self.plain(String(part))
+            // The numbers of licences before the name of the field, and those of passports in the European Union.
+            if index == 0, words.count > 1, words[0].contains(where: \.isNumber), words[0].count <= 2 {
+                words.removeFirst()
+            }
+            guard !words.isEmpty else { continue }
+            named.insert(self.fields[words])
+        }
+        return named.count == 1 ? named.first ?? nil : nil
+    }
+
+    static func plain(_ text: String) -> [String] {
+        VisualText.words(text).map { word in
+            String(
+                word.decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }.map { Character($0) })
+        }
+    }
+}
+
+/// The numbers that stand before the fields of driving licences.
+enum VisualNumbering {
+    /// - Parameter isEuropean: EU directive 2006/126/EC annex I; otherwise AAMVA's card design standard, annex A, whose
+    ///   numbers are the same but for the licence's own.
+    static func field(_ number: String, isEuropean: Bool) -> VisualField? {
+        switch number.uppercased() {
+        case "1": .lastName
+        case "2": .firstName
+        case "3": .dateOfBirth
+        case "4A": .issuingDate
+        case "4B": .expiryDate
+        case "4C": isEuropean ? .issuingAuthority : nil
+        case "4D": isEuropean ? nil : .documentNumber
+        case "5": isEuropean ? .documentNumber : nil
+        case "9": isEuropean ? .categories : nil
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+
+/// Printed text against the text of machine-readable zones.
+///
+/// A zone spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser drops
+/// accents, so the printed letter stands for a set of spellings.
+enum VisualText {
+    /// Spellings in a zone of what is printed (Doc 9303-3 §6.A), the plain letter first where the accent may have been lost.
+    private static let spellings: [Character: [String]] = [
+        "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
+        "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
+        "U": ["U", "UE", "UXX"], "Ü": ["UE", "UXX", "U"], "Þ": ["TH"], "ẞ": ["SS"], "ß": ["SS"], "B": ["B", "SS"],
+        "Ĳ": ["IJ"], "Ł": ["L"], "Ħ": ["H"], "Ŧ": ["T"], "ı": ["I"], "Ŋ": ["N"],
+    ]
+
+    /// Characters that readers, people too, take for one another.
+    private static let alike: [Character: Character] = [
+        "O": "0", "Q": "0", "D": "0", "I": "1", "L": "1", "|": "1", "Z": "2", "S": "5", "G": "6", "B": "8",
+    ]
+
+    /// Upper-case words; hyphens and commas separate, apostrophes vanish (Doc 9303-3 §4.6).
+    static func words(_ text: String) -> [String] {
+        var words: [String] = [""]
+        for character in text.uppercased() {
+            if "'’‘`´".contains(character) { continue }
+            if character.isLetter || character.isNumber {
+                words[words.count - 1].append(character)
+            } else if words.last != "" {
+                words.append("")
+            }
+        }
+        return words.filter { !$0.isEmpty }
+    }
+
+    /// Letters and digits only, those that look alike made the same.
+    static func folded(_ text: String) -> String {
+        String(self.words(text).joined().map { self.alike[$0] ?? $0 })
+    }
+
+    /// Whether the printed letters can be spelt as `zone` in a machine-readable zone.
+    ///
+    /// - Parameter isPrefix: The zone may have cut the name (Doc 9303-3 §4.6): then its beginning is enough.
+    static func spells(_ printed: String, _ zone: String, isPrefix: Bool = false) -> Bool {
+        let printed = Array(printed)
+        let zone = Array(zone)
+        // Positions in the zone's text that some spelling of the printed letters so far reaches.
+        var reached: Set<Int> = [0]
+        for letter in printed {
+            if isPrefix, reached.contains(zone.count) { return true }
+            var next: Set<Int> = []
+            for spelling in self.alternatives(letter) {
+                for start in reached where start + spelling.count <= zone.count {
+                    if Array(zone[start..<start + spelling.count]) == spelling { next.insert(start + spelling.count) }
+                }
+            }
+            reached = next
+            if reached.isEmpty { return false }
+        }
+        return reached.contains(zone.count)
+    }
+
+    private static func alternatives(_ letter: Character) -> [[Character]] {
+        if let known = self.spellings[letter] { return known.map(Array.init) }
+        // A digit among letters is a letter that looks like it.
+        if let digit = letter.wholeNumberValue {
+            return ["0": ["O"], "1": ["I", "L"], "2": ["Z"], "5": ["S"], "6": ["G"], "8": ["B"]][
+                String(digit), default: []
+            ]
+            .map { [$0] }
+        }
+        let plain = String(letter).decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }
+        return plain.isEmpty ? [] : [plain.map(Character.init)]
+    }
+
+    /// Whether some words of `text`, one after another, spell `name` (words separated by blanks).
+    static func holds(_ text: String, name: String, isTruncated: Bool) -> Bool {
+        let words = self.words(text)
+        let target = name.filter { $0 != " " }
+        guard !target.isEmpty else { return false }
+        for start in words.indices {
+            var run = ""
+            for word in words[start...] {
+                run += word
+                if self.spells(run, target) { return true }
+            }
+            // A long name that the zone had no room for.
+            if isTruncated, run.count >= target.count, self.spells(run, target, isPrefix: true) { return true }
+        }
+        return false
+    }
+
+    /// Whether `text` shows `number`, blanks and punctuation left out.
+    static func holds(_ text: String, number: String) -> Bool {
+        let wanted = self.folded(number)
+        guard wanted.count >= 4 else { return false }
+        return self.folded(text).contains(wanted)
+    }
+}

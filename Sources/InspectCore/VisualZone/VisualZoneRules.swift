@@ -1,0 +1,111 @@
+/// Compares a document's print with its machine-readable data, field by field.
+public struct VisualZoneRules: Sendable {
+    public enum Outcome: String, Codable, Sendable {
+        /// The print shows the value.
+        case agrees
+        /// The print shows another value at the field's place, read with certainty, twice.
+        case contradicts
+        /// The value was not found, and nothing certain stands in its place.
+        case notFound
+    }
+
+    public struct Finding: Sendable, Hashable {
+        public var field: VisualField
+        public var outcome: Outcome
+        /// Index of the line that shows or contradicts it.
+        public var line: Int?
+    }
+
+    public let findings: [Finding]
+
+    /// - Parameter trustsUnconfirmed: Also reports contradictions that no second look has confirmed: which lines need one.
+    public init(_ facts: VisualZoneFacts, expected: VisualExpectation, trustsUnconfirmed: Bool = false) {
+        let fields = VisualFields(facts)
+        let shown = expected.values.map { value in facts.lines.firstIndex { value.isShown(in: $0.text) } }
+        // Where other values were read as they should be, this is the document and its print can be read.
+        let isLegible = shown.count { $0 != nil } >= 2
+        self.findings = zip(expected.values, shown).map { value, line in
+            if let line { return Finding(field: value.field, outcome: .agrees, line: line) }
+            let other =
+                isLegible ? Self.contradiction(value, fields, expected) ?? Self.nearMiss(value, facts) : nil
+            if let other, trustsUnconfirmed || facts.lines[other].isConfirmed == true {
+                return Finding(field: value.field, outcome: .contradicts, line: other)
+            }
+            return Finding(field: value.field, outcome: .notFound)
+        }
+    }
+
+    /// Fields whose findings have this outcome, in order.
+    public func fields(_ outcome: Outcome) -> [String] {
+        self.findings.filter { $0.outcome == outcome }.map(\.field.rawValue)
+    }
+
+    /// The line at the field's place, where it certainly says something else.
+    private static func contradiction(
+        _ value: VisualExpectation.Value, _ fields: VisualFields, _ expected: VisualExpectation
+    ) -> Int? {
+        guard let reading = fields[value.field], reading.confidence >= Limits.surePrint else { return nil }
+        let text = reading.value
+        // What belongs to another field stands there because the label was taken for the wrong one.
+        guard !expected.values.contains(where: { $0.isShown(in: text) }) else { return nil }
+        if value.date != nil { return reading.date == nil ? nil : reading.line }
+        // Half a name or number is one that was cut off, not another one.
+        let printed = VisualText.folded(text)
+        let wanted = VisualText.folded(value.text)
+        guard !printed.contains(wanted), !wanted.contains(printed) else { return nil }
+        let shared = Self.similarity(Array(printed), Array(wanted))
+        // Cards bear more numbers than one: only a number that was made of this one contradicts it.
+        if value.field == .documentNumber {
+            return printed.count == wanted.count && shared >= 0.5 ? reading.line : nil
+        }
+        // Names are spelt in more ways than any table holds: only one that shares little contradicts.
+        return shared < 0.5 && text.allSatisfy { $0.isASCII } ? reading.line : nil
+    }
+
+    /// A number of the same length with one or two other characters, wherever it stands: no other number on the document
+    /// is so like it.
+    private static func nearMiss(_ value: VisualExpectation.Value, _ facts: VisualZoneFacts) -> Int? {
+        guard value.field == .documentNumber else { return nil }
+        let wanted = Array(VisualText.folded(value.text))
+        guard wanted.count >= 7 else { return nil }
+        return facts.lines.firstIndex { line in
+            guard line.confidence >= Limits.surePrint else { return false }
+            let printed = Array(VisualText.folded(line.text))
+            guard printed.count == wanted.count else { return false }
+            let differing = zip(printed, wanted).filter { $0 != $1 }.count
+            return (1...2).contains(differing)
+        }
+    }
+
+    /// Share (0–1) of the longer text that a longest common subsequence covers.
+    private static func similarity(_ left: [Character], _ right: [Character]) -> Double {
+        guard !left.isEmpty, !right.isEmpty else { return 0 }
+        var row = [Int](repeating: 0, count: right.count + 1)
+        for character in left {
+            var diagonal = 0
+            for (index, other) in right.enumerated() {
+                let above = row[index + 1]
+                row[index + 1] = character == other ? diagonal + 1 : max(above, row[index])
+                diagonal = above
+            }
+        }
+        return Double(row[right.count]) / Double(max(left.count, right.count))
+    }
+}
+
+/// Words that say of a document that it is a pattern and nobody's.
+public enum SpecimenWords {
+    private static let words: Set<String> = [
+        "SPECIMEN", "SPECIMENS", "SAMPLE", "MUSTER", "MUESTRA", "ESPECIMEN", "CAMPIONE", "VZOR", "WZOR", "MINTA",
+        "UZORAK", "VZOREC", "ORNEK", "NAIDIS", "PARAUGS", "FACSIMILE", "VOID", "NOTVALID", "EXEMPLAIRE", "MALLI",
+        "NEPLATNE", "PAVYZDYS",
+    ]
+
+    /// The first line that shows one with certainty.
+    public static func line(_ facts: VisualZoneFacts) -> Int? {
+        facts.lines.firstIndex { line in
+            line.confidence >= Limits.specimenWord
+                && VisualLabel.plain(line.text).contains { Self.words.contains($0) }
+        }
+    }
+}

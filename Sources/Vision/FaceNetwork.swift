@@ -1,0 +1,76 @@
+internal import Foundation
+public import InspectCore
+
+/// What makes 128 numbers of a face: dlib's network, or one of the operator's.
+protocol FaceDescriptor {
+    /// The space that the numbers live in.
+    var name: String { get }
+    /// SHA-256 of the model file, lower-case hex.
+    var modelSHA256: String { get }
+
+    /// - Parameter landmarks: The five points of ``FaceFacts/landmarks``.
+    /// - Returns: ``FaceFeature/length`` numbers.
+    func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> [Float]
+}
+
+/// An ONNX network that describes faces, with what was measured of it: without that it is refused.
+public struct FaceNetworkModel: Codable, Sendable, Hashable {
+    public var file: String
+    public var sha256: String
+    public var input: OnnxModel.Input
+    /// Where the centres of the eyes lie in the input, in pixels: the one on the picture's left first.
+    public var leftEye: Point
+    public var rightEye: Point
+    /// Whether the mean with the mirrored face is taken.
+    public var mirrored: Bool?
+    /// Names the engine, too.
+    public var calibration: FaceCalibration
+}
+
+/// What an operator chose for faces.
+public struct FaceModels: Sendable {
+    /// The file of dlib's 68-point model.
+    public var contour: String?
+    public var network: FaceNetworkModel?
+
+    public init(contour: String? = nil, network: FaceNetworkModel? = nil) {
+        self.contour = contour
+        self.network = network
+    }
+}
+
+/// A face descriptor in an ONNX file.
+final class FaceNetwork: FaceDescriptor {
+    private let network: OnnxNetwork
+    private let model: FaceNetworkModel
+
+    var name: String { self.model.calibration.engine }
+    let modelSHA256: String
+
+    /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run, does not make 128 numbers, or comes without a calibration.
+    init(_ model: FaceNetworkModel) throws(InspectError) {
+        let file = URL(fileURLWithPath: model.file).lastPathComponent
+        guard model.calibration.isComplete, model.calibration.engine != FaceFeature.currentEngine else {
+            throw InspectError(.modelUnavailable, "\(file) has no complete calibration under a name of its own")
+        }
+        self.network = try OnnxNetwork(OnnxModel(file: model.file, sha256: model.sha256, input: model.input))
+        guard self.network.outputLength == FaceFeature.length else {
+            throw InspectError(
+                .modelUnavailable, "\(file) makes \(self.network.outputLength) numbers of a face, not 128")
+        }
+        self.model = model
+        self.modelSHA256 = model.sha256.lowercased()
+    }
+
+    func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> [Float] {
+        guard landmarks.count == 5 else { throw InspectError(.internalError, "a face without five points") }
+        func middle(_ a: Point, _ b: Point) -> Point { Point(x: (a.x + b.x) / 2, y: (a.y + b.y) / 2) }
+        // The first two points belong to the eye on the left of the upright face, whichever way up the picture is.
+        let (left, right) = (middle(landmarks[0], landmarks[1]), middle(landmarks[2], landmarks[3]))
+        let wanted = (left: self.model.leftEye, right: self.model.rightEye)
+        let plain = try self.network.run(image, left: left, right: right, wanted: wanted)
+        guard self.model.mirrored == true else { return plain }
+        let mirrored = try self.network.run(image, left: left, right: right, wanted: wanted, mirrored: true)
+        return zip(plain, mirrored).map { ($0 + $1) / 2 }
+    }
+}

@@ -1,0 +1,119 @@
+internal import CVision
+internal import Foundation
+public import InspectCore
+
+/// A network in an ONNX file, as an operator configures it.
+public struct OnnxModel: Codable, Sendable, Hashable {
+    /// The picture that the network takes.
+    public struct Input: Codable, Sendable, Hashable {
+        /// The order of the colour channels.
+        public enum Channels: String, Codable, Sendable {
+            case rgb = "RGB"
+            case bgr = "BGR"
+        }
+
+        /// Pixels.
+        public var width: Int
+        public var height: Int
+        public var channels: Channels
+        /// What is subtracted from each channel's values 0–255, in the order of ``channels``; 0 if absent.
+        public var mean: [Float]?
+        /// What the rest is multiplied by, for each channel; 1 if absent.
+        public var scale: [Float]?
+
+        public init(width: Int, height: Int, channels: Channels, mean: [Float]? = nil, scale: [Float]? = nil) {
+            self.width = width
+            self.height = height
+            self.channels = channels
+            self.mean = mean
+            self.scale = scale
+        }
+    }
+
+    /// Path of the file.
+    public var file: String
+    /// SHA-256 of the file, lower-case hex: another file is refused.
+    public var sha256: String
+    public var input: Input
+
+    public init(file: String, sha256: String, input: Input) {
+        self.file = file
+        self.sha256 = sha256
+        self.input = input
+    }
+}
+
+/// A network that runs in the analyzer, over OpenCV's own engine on one thread.
+///
+/// Loaded and run once in the warm parent, so that analyzers share its weights and open no file. Not `Sendable`: it holds
+/// scratch memory.
+public final class OnnxNetwork {
+    private let pointer: OpaquePointer
+    public let model: OnnxModel
+    /// How many numbers each run gives.
+    public let outputLength: Int
+
+    /// Loads the network.
+    ///
+    /// - Throws: `MODEL_UNAVAILABLE` if the file is missing, has another digest, or holds no network that OpenCV runs on such
+    ///   an input; the message names the file without its folder.
+    public init(_ model: OnnxModel) throws(InspectError) {
+        let sides = 1...4096
+        guard sides.contains(model.input.width), sides.contains(model.input.height),
+            [nil, 3].contains(model.input.mean?.count), [nil, 3].contains(model.input.scale?.count)
+        else { throw InspectError(.modelUnavailable, "the input of a network is not described as it must be") }
+        let mean = model.input.mean ?? [0, 0, 0]
+        let scale = model.input.scale ?? [1, 1, 1]
+        var input = cv_network_input(
+            width: UInt32(model.input.width), height: UInt32(model.input.height), rgb: model.input.channels == .rgb,
+            mean: (mean[0], mean[1], mean[2]), scale: (scale[0], scale[1], scale[2]))
+        let name = URL(fileURLWithPath: model.file).lastPathComponent
+        var network: OpaquePointer?
+        try callVision { error in
+            cv_network_create(model.file, name, model.sha256.lowercased(), &input, &network, &error)
+        }
+        guard let network else { throw InspectError(.internalError, "loading returned no network") }
+        self.pointer = network
+        self.model = model
+        self.outputLength = cv_network_output_length(network)
+    }
+
+    deinit { cv_network_free(self.pointer) }
+
+    /// Runs the network on one rectangle of `image`, stretched to the input; beyond the picture its edge is repeated.
+    ///
+    /// - Returns: ``outputLength`` numbers of the network's last output.
+    public func run(_ image: DecodedImage, region: Box) throws(InspectError) -> [Float] {
+        try self.run { output, error in
+            cv_network_run_region(
+                self.pointer, image.pointer, region.x, region.y, region.width, region.height, output, &error)
+        }
+    }
+
+    /// Runs the network on `image`, turned, scaled and moved so that two points of it come to lie at `wanted`, in pixels of the
+    /// input; beyond the picture is black.
+    ///
+    /// - Parameter mirrored: Whether the input is mirrored after that.
+    public func run(
+        _ image: DecodedImage, left: Point, right: Point, wanted: (left: Point, right: Point), mirrored: Bool = false
+    ) throws(InspectError) -> [Float] {
+        try self.run { output, error in
+            cv_network_run_aligned(
+                self.pointer, image.pointer, cv_point(left), cv_point(right), cv_point(wanted.left),
+                cv_point(wanted.right), mirrored, output, &error)
+        }
+    }
+
+    private func run(
+        _ call: (UnsafeMutablePointer<Float>?, inout cv_error) -> cv_status
+    ) throws(InspectError) -> [Float] {
+        var output = [Float](repeating: 0, count: self.outputLength)
+        try callVision { error in
+            output.withUnsafeMutableBufferPointer { call($0.baseAddress, &error) }
+        }
+        guard output.allSatisfy(\.isFinite) else {
+            throw InspectError(.internalError, "a network answered with a number that is not finite")
+        }
+        return output
+    }
+}

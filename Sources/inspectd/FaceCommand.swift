@@ -1,0 +1,27 @@
+import Foundation
+import JobQueue
+
+extension Command {
+    static let face = Command(
+        name: "face",
+        summary: "lists or deletes what is enrolled under a face id",
+        synopsis: "list --partner NAME --face-id ID\n       inspectd face delete --partner NAME --face-id ID",
+        options: [
+            .value("partner", "NAME", "whose face id it is"),
+            .value("face-id", "ID", "the partner's name for the face"),
+        ] + Configuration.databaseOptions + Configuration.commonOptions,
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            guard let partner = arguments["partner"], let face = arguments["face-id"],
+                ["list", "delete"].contains(arguments.operands.first), arguments.operands.count == 1
+            else { throw UsageError("face needs list or delete, --partner and --face-id") }
+            let client = JobClient(databaseURL: configuration.databaseURL)
+            if arguments.operands == ["delete"] {
+                Output.line(try await client.deleteFace(face, of: partner))
+            } else {
+                Output.line(try await client.templates(of: face, partner: partner))
+            }
+            await client.close()
+        }
+    )
+}

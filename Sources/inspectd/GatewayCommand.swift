@@ -1,0 +1,212 @@
+import Foundation
+import Gateway
+import InspectCore
+import JobQueue
+
+extension Command {
+    static let gateway = Command(
+        name: "gateway",
+        summary: "lets partners create jobs and fetch results over HTTP until it is told to stop",
+        synopsis: "[--listen [ADDRESS:]PORT] [--certificate FILE --key FILE] [--health [ADDRESS:]PORT]",
+        options: [
+            .value("listen", "[ADDRESS:]PORT", "where partners are answered, on loopback by default [8080]"),
+            .value("certificate", "FILE", "PEM chain: speak TLS; without it a proxy in front must"),
+            .value("key", "FILE", "PEM private key of the certificate"),
+            .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
+            .value("connections", "N", "connections of clients at once [2000]"),
+            .value("database-connections", "N", "connections to the database, beside one for waits [4]"),
+            .value("body-limit", "MIB", "largest body [64]"),
+            .value("held-limit", "MIB", "memory for all bodies that are held at once [1024]"),
+            .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
+            .value("credential-rate", "N", "requests a second of a credential that has no rate of its own [50]"),
+            .value("address-rate", "N", "requests a second of one address [200]"),
+            .value("stop-after", "SECONDS", "on SIGTERM, clients that are still sending are cut off then [20]"),
+            .value(
+                "health", "[ADDRESS:]PORT",
+                "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
+        ] + Configuration.databaseOptions + [Configuration.commonOptions[1]],
+        run: { arguments in
+            let configuration = try Configuration(arguments)
+            try await GatewayProcess(configuration, arguments).run()
+        }
+    )
+}
+
+/// A gateway's parts, wired together, and the order in which they stop.
+private struct GatewayProcess {
+    let log: Log
+    let address: ListenAddress
+    let healthAddress: ListenAddress?
+    let identity: HTTPServer.Identity?
+    let client: GatewayClient
+    var service = GatewayConfiguration()
+    var limits = HTTPLimits()
+    let stopAfter: Double
+
+    init(_ configuration: Configuration, _ arguments: Arguments) throws {
+        self.log = configuration.log
+        func listen(_ text: String, _ flag: String) throws(UsageError) -> ListenAddress {
+            guard let address = ListenAddress(text) else {
+                throw UsageError("--\(flag) takes a port, or a numeric address and a port, not \(text)")
+            }
+            return address
+        }
+        self.address = try listen(arguments["listen"] ?? "8080", "listen")
+        self.healthAddress = try configuration.health.map { text throws(UsageError) in try listen(text, "health") }
+        guard (arguments["certificate"] == nil) == (arguments["key"] == nil) else {
+            throw UsageError("--certificate and --key belong together")
+        }
+        self.identity = try arguments["certificate"].map { path in
+            HTTPServer.Identity(
+                certificate: try Data(contentsOf: URL(fileURLWithPath: path)),
+                key: try Data(contentsOf: URL(fileURLWithPath: arguments["key"] ?? "")))
+        }
+        guard let proxies = TrustedProxies(arguments.all("trusted-proxy")) else {
+            throw UsageError("--trusted-proxy takes a numeric address or a range such as 10.0.0.0/8")
+        }
+        self.service.proxies = proxies
+        if let count = try arguments.integer("connections", in: 1...1_000_000) {
+            self.limits.connections = UInt32(count)
+            self.limits.connectionsPerAddress = UInt32(max(1, count / 2))
+        }
+        // Behind a proxy every connection is the proxy's.
+        if arguments.has("trusted-proxy") { self.limits.connectionsPerAddress = self.limits.connections }
+        if let size = try arguments.integer("body-limit", in: 1...1024) { self.limits.bodyBytes = size << 20 }
+        if let size = try arguments.integer("held-limit", in: 1...1_048_576) { self.limits.heldBytes = size << 20 }
+        self.service.bodyBytes = self.limits.bodyBytes
+        if let seconds = try arguments.integer("longest-wait", in: 1...60) { self.service.longestWait = seconds }
+        if let rate = try arguments.integer("credential-rate", in: 1...1_000_000) {
+            self.service.credentialRate = Double(rate)
+            self.service.credentialBurst = Double(rate) * 2
+        }
+        if let rate = try arguments.integer("address-rate", in: 1...1_000_000) {
+            self.service.addressRate = Double(rate)
+            self.service.addressBurst = Double(rate) * 2
+        }
+        self.stopAfter = Double(try arguments.integer("stop-after", in: 0...3600) ?? 20)
+        self.client = GatewayClient(
+            databaseURL: configuration.databaseURL,
+            connections: try arguments.integer("database-connections", in: 1...64) ?? 4)
+    }
+
+    func run() async throws {
+        let log = self.log
+        Self.raiseDescriptorLimit(self.limits.connections)
+        let metrics = GatewayMetrics()
+        let service = GatewayService(QueueGatewayStore(client: self.client, log: log), self.service) {
+            Events.log($0, to: log)
+            metrics.take($0)
+        }
+        let server = try HTTPServer(self.address, identity: self.identity, limits: self.limits) {
+            await service.admit($0)
+        }
+        log.info(
+            "gateway open",
+            [
+                "address": .string(self.address.host), "port": .integer(Int64(server.port)),
+                "tls": .bool(self.identity != nil),
+            ])
+        let health = GatewayHealth(service, server, self.client, metrics)
+        let healthServer = try self.healthAddress.map { try HealthServer($0) { health.answer($0) } }
+        defer { healthServer?.stop() }
+        if let healthServer, let address = self.healthAddress {
+            log.info(
+                "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
+        }
+        // Readiness is what the last statement met, so there must be one from time to time.
+        let probing = Task {
+            while !Task.isCancelled {
+                _ = try? await self.client.finished([])
+                try await Task.sleep(for: .seconds(2))
+            }
+        }
+        await withCheckedContinuation { (stopped: CheckedContinuation<Void, Never>) in
+            let once = StopOnce(stopped)
+            once.signals = StopSignals { once.stop() }
+        }
+        health.stopping()
+        log.info("gateway stopping", ["requests": .integer(Int64(server.requestsInFlight))])
+        service.close()
+        await server.stop(within: self.stopAfter)
+        probing.cancel()
+        await self.client.close()
+        log.info("gateway stopped")
+    }
+
+    /// Each client is a descriptor, and the usual limit of 1,024 is for programs that serve one.
+    private static func raiseDescriptorLimit(_ connections: UInt32) {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, rlim_t(connections) + 256))
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// Resumes at the first signal; a second one ends the process by itself.
+private final class StopOnce: @unchecked Sendable {
+    // Set once before any signal is waited for, and kept for as long as the process runs.
+    var signals: StopSignals?
+    private let lock = NSLock()
+    private var continuation: CheckedContinuation<Void, Never>?
+
+    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
+
+    func stop() {
+        let waiting = self.lock.withLock {
+            defer { self.continuation = nil }
+            return self.continuation
+        }
+        waiting?.resume()
+    }
+}
+
+/// The queue, as the gateway wants it.
+private struct QueueGatewayStore: GatewayStore {
+    let client: GatewayClient
+    let log: Log
+
+    func credential(keyID: String) async throws -> GatewayCredential? {
+        try await self.logging { try await self.client.credential(keyID: keyID) }.map {
+            GatewayCredential(
+                id: $0.id, partner: $0.partner, secretSHA256: $0.secretSHA256, scopes: Set($0.scopes),
+                ratePerSecond: $0.ratePerSecond, rateBurst: $0.rateBurst)
+        }
+    }
+
+    func create(
+        _ credential: Int64, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
+        traceparent: String?
+    ) async throws -> CreatedJob {
+        let created = try await self.logging {
+            try await self.client.create(
+                credential: credential, scope: scope.rawValue, payload: payload, parts: parts, traceparent: traceparent)
+        }
+        return CreatedJob(id: created.id, number: created.number)
+    }
+
+    func result(_ credential: Int64, _ scope: GatewayCredential.Scope, id: String) async throws -> JobAnswer {
+        let answer = try await self.logging {
+            try await self.client.result(credential: credential, scope: scope.rawValue, id: id)
+        }
+        return JobAnswer(number: answer.number, isFinished: answer.isFinished, document: answer.document)
+    }
+
+    func finished(_ numbers: [Int64]) async throws -> [Int64] {
+        try await self.logging { try await self.client.finished(numbers) }
+    }
+
+    /// Says why a request was answered with 500 or 503: codes alone, for the database's own words may hold a value.
+    private func logging<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do { return try await body() } catch {
+            switch error {
+            case let error as InspectError where error.code == .databaseUnavailable:
+                self.log.warning("database unavailable", ["connection": "gateway"])
+            case is InspectError: break
+            default:
+                self.log.error(
+                    "request failed", ["error": .string(JobClient.sqlState(of: error) ?? "\(type(of: error))")])
+            }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Gateway
+import JobQueue
+import Synchronization
+
+/// What a gateway counts and measures. Labels hold routes, statuses and codes; never a credential, a job or a partner.
+struct GatewayMetrics: Sendable {
+    private let registry: MetricRegistry
+    private let process: ProcessMetrics
+    private let requests, refusals: MetricRegistry.Counter
+    private let duration: MetricRegistry.Histogram
+    private let connections, inFlight, waiting, held: MetricRegistry.Gauge
+
+    init() {
+        let registry = MetricRegistry()
+        self.registry = registry
+        self.process = ProcessMetrics(registry)
+        self.requests = registry.counter(
+            "inspectd_gateway_requests_total", "Requests that were answered.", labels: ["route", "status"])
+        self.refusals = registry.counter(
+            "inspectd_gateway_refusals_total", "Requests that were refused, by error code.", labels: ["code"])
+        self.duration = registry.histogram(
+            "inspectd_gateway_request_duration_seconds", "Time from a request's head to its answer, waits included.",
+            labels: ["route"], bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60])
+        self.connections = registry.gauge("inspectd_gateway_connections", "Connections of clients.")
+        self.inFlight = registry.gauge("inspectd_gateway_requests_in_flight", "Requests being received or answered.")
+        self.waiting = registry.gauge("inspectd_gateway_waiting_clients", "Clients that wait for a result.")
+        self.held = registry.gauge("inspectd_gateway_held_bytes", "Memory that bodies of requests take.")
+    }
+
+    func take(_ access: GatewayAccess) {
+        self.requests.add(1, access.route, "\(access.status)")
+        if let code = access.code { self.refusals.add(1, code) }
+        self.duration.observe(access.duration / .seconds(1), access.route)
+    }
+
+    func text(_ service: GatewayService, _ server: HTTPServer, isReady: Bool) -> String {
+        self.process.update(nil, isReady: isReady)
+        self.connections.set(Double(server.connections))
+        self.inFlight.set(Double(server.requestsInFlight))
+        self.waiting.set(Double(service.waiting))
+        self.held.set(Double(server.heldBytes))
+        return self.registry.text()
+    }
+}
+
+/// Answers a gateway's probes and scrapes, on a port and a thread of their own.
+final class GatewayHealth: Sendable {
+    private let service: GatewayService
+    private let server: HTTPServer
+    private let client: GatewayClient
+    private let metrics: GatewayMetrics
+    private let isStopping = Mutex(false)
+
+    init(_ service: GatewayService, _ server: HTTPServer, _ client: GatewayClient, _ metrics: GatewayMetrics) {
+        self.service = service
+        self.server = server
+        self.client = client
+        self.metrics = metrics
+    }
+
+    func stopping() { self.isStopping.withLock { $0 = true } }
+
+    func answer(_ path: String) -> HealthAnswer? {
+        var reasons: [[String: String]] = []
+        if self.isStopping.withLock({ $0 }) { reasons.append(["check": "gateway", "reason": "is stopping"]) }
+        if !self.client.isConnected { reasons.append(["check": "database", "reason": "the database does not answer"]) }
+        switch path {
+        // Without its database a gateway still answers, with 503; to end it would help nobody.
+        case "/healthz": return Self.json(200, "alive", [])
+        case "/readyz":
+            return Self.json(reasons.isEmpty ? 200 : 503, reasons.isEmpty ? "ready" : "unready", reasons)
+        case "/metrics":
+            return HealthAnswer(
+                contentType: MetricRegistry.contentType,
+                body: self.metrics.text(self.service, self.server, isReady: reasons.isEmpty))
+        default: return nil
+        }
+    }
+
+    private static func json(_ status: UInt32, _ word: String, _ reasons: [[String: String]]) -> HealthAnswer {
+        struct Report: Encodable {
+            var status: String
+            var reasons: [[String: String]]?
+        }
+        let report = Report(status: word, reasons: reasons.isEmpty ? nil : reasons)
+        return HealthAnswer(
+            status: status, contentType: "application/json",
+            body: String(decoding: ResultEnvelope.json(report), as: UTF8.self) + "\n")
+    }
+}
+
+extension Events {
+    /// Every access is recorded; who was given which result is in `insp.v_access`, too.
+    static func log(_ access: GatewayAccess, to log: Log) {
+        var fields: [String: Log.Value] = [
+            "route": .string(access.route), "status": .integer(Int64(access.status)),
+            "seconds": .double(access.duration / .seconds(1)),
+        ]
+        fields["code"] = access.code.map { .string($0) }
+        fields["credential"] = access.credential.map { .string($0) }
+        fields["job"] = access.job.map { .string($0) }
+        log.info("request answered", fields)
+    }
+}

@@ -1,0 +1,63 @@
+import Callbacks
+import Foundation
+import InspectCore
+
+extension Command {
+    static let verify = Command(
+        name: "verify",
+        summary: "says whether a callback is genuine and fresh, as its receiver must (Standard Webhooks v1 and v1a)",
+        synopsis: "--id ID --timestamp T --signature S [--secret-file FILE] [--public-key whpk_…] [--body FILE]",
+        options: [
+            .value("id", "ID", "header webhook-id"),
+            .value("timestamp", "SECONDS", "header webhook-timestamp"),
+            .value("signature", "LIST", "header webhook-signature"),
+            .list("secret-file", "FILE", "a file with a secret (whsec_…); may be given several times"),
+            .list("public-key", "KEY", "a public key (whpk_…) for v1a; may be given several times"),
+            .value("body", "FILE", "the body as it was received; else standard input"),
+            .value("now", "SECONDS", "the receiver's clock, for tests [the system's]"),
+            .flag("new-key", "prints a new pair of keys for v1a instead: {\"private\", \"public\"}"),
+        ],
+        run: { arguments in
+            if arguments.has("new-key") {
+                let key = WebhookSigningKey.generate()
+                guard let publicKey = key.publicKey else { throw Failure() }
+                return Output.line(ResultEnvelope.json(["private": key.text, "public": publicKey.text]))
+            }
+            let now = try arguments.integer("now", in: 0...Int(Int32.max)).map {
+                Date(timeIntervalSince1970: Double($0))
+            }
+            let verifier = try Command.verifier(arguments)
+            let body =
+                try arguments["body"].map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+                ?? FileHandle.standardInput.readToEnd() ?? Data()
+            do throws(WebhookVerifier.Refusal) {
+                try verifier.verify(
+                    id: arguments["id"] ?? "", timestamp: arguments["timestamp"] ?? "",
+                    signature: arguments["signature"] ?? "", body: [UInt8](body), now: now ?? Date())
+            } catch {
+                Output.line(ResultEnvelope.json(["verified": "no", "refusal": error.rawValue]))
+                throw Failure()
+            }
+            Output.line(ResultEnvelope.json(["verified": "yes"]))
+        }
+    )
+
+    /// Secrets come from files: what stands in `argv` can be read by every process of the machine.
+    private static func verifier(_ arguments: Arguments) throws -> WebhookVerifier {
+        let secrets = try arguments.all("secret-file").map { path in
+            let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
+            guard let secret = WebhookSecret(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+                throw UsageError("--secret-file: no secret of Standard Webhooks in it")
+            }
+            return secret
+        }
+        let keys = try arguments.all("public-key").map { text in
+            guard let key = WebhookPublicKey(text) else {
+                throw UsageError("--public-key takes whpk_ and the base64 of 32 bytes")
+            }
+            return key
+        }
+        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("verify needs a secret or a public key") }
+        return WebhookVerifier(secrets: secrets, publicKeys: keys)
+    }
+}

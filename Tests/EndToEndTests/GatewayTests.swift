@@ -1,0 +1,307 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import Postgres
+import TestSupport
+import Testing
+
+/// The gateway as its clients see it, in front of a real database and a real worker.
+@Suite struct GatewayTests {
+    /// A gateway process and a partner's credential.
+    private struct Gateway {
+        let service: Service
+        let program: Program
+        let port: Int
+        var bearer: String
+
+        static func start(_ arguments: [String] = [], scopes: String = "{create,read}") async throws -> Gateway {
+            let service = try await Service.start()
+            let program = try Program(
+                ["gateway", "--listen", "0", "--health", "0"] + arguments, environment: service.environment)
+            return Gateway(
+                service: service, program: program, port: try await Self.port(program, "gateway open"),
+                bearer: try await Self.credential(service, "bank", scopes))
+        }
+
+        static func credential(_ service: Service, _ partner: String, _ scopes: String) async throws -> String {
+            try await service.connection.query(
+                "SELECT bearer FROM insp.create_credential($1, $2)", [.text(partner), .text(scopes)])[0].string(0)
+        }
+
+        /// Waits for the line in which the process names a port.
+        static func port(_ program: Program, _ message: String) async throws -> Int {
+            let deadline = ContinuousClock.now + .seconds(60)
+            while ContinuousClock.now < deadline {
+                for line in program.standardError.split(separator: "\n") {
+                    let fields = try? members(Data(line.utf8))
+                    if fields?["message"] as? String == message, let port = fields?["port"] as? Int { return port }
+                }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            throw Program.Failed(message: "no port: \(program.standardError)")
+        }
+
+        /// One request on a connection of its own. Not by URLSession, which keeps a 401 to itself.
+        func call(
+            _ method: String, _ path: String, _ body: [String: Any]? = nil, bearer: String? = nil,
+            headers: [String: String] = [:]
+        ) async throws -> (status: Int, document: [String: Any], headers: [String: String]) {
+            var head = "\(method) \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            head += "Authorization: Bearer \(bearer ?? self.bearer)\r\n"
+            for (name, value) in headers { head += "\(name): \(value)\r\n" }
+            var text = ""
+            if let body {
+                text = String(decoding: try JSONSerialization.data(withJSONObject: body), as: UTF8.self)
+                head += "Content-Type: application/json\r\nContent-Length: \(text.utf8.count)\r\n"
+            }
+            let client = SlowClient(self.port)
+            defer { client.close() }
+            client.send(head + "\r\n" + text)
+            let answer = await client.everything()
+            let cut = try #require(answer.range(of: "\r\n\r\n"), "\(answer)")
+            let lines = answer[..<cut.lowerBound].split(separator: "\r\n")
+            var fields: [String: String] = [:]
+            for line in lines.dropFirst() {
+                let colon = try #require(line.firstIndex(of: ":"))
+                fields[String(line[..<colon])] = String(line[line.index(colon, offsetBy: 2)...])
+            }
+            let status = try #require(lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+            return (status, try members(Data(answer[cut.upperBound...].utf8)), fields)
+        }
+
+        func stop() async throws -> Int32 {
+            self.program.send(SIGTERM)
+            return try await self.program.wait()
+        }
+    }
+
+    private static let picture = SmallPNG.noise(width: 64, height: 64).base64EncodedString()
+
+    @Test func `A job goes in and comes out as 128, to its own partner alone`() async throws {
+        let gateway = try await Gateway.start()
+        let worker = try gateway.service.worker(["--slots", "1"])
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture, "userReference": "u-42"]
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let created = try await gateway.call(
+            "POST", "/inspectionjob/create", body, headers: ["Idempotency-Key": "order-1", "traceparent": trace])
+        #expect(created.status == 201)
+        let id = try #require(created.document["id"] as? String)
+        #expect(created.headers["Location"] == "/inspectionjob/\(id)")
+        // In another span, and still the same request.
+        let again = try await gateway.call(
+            "POST", "/inspectionjob/create", body,
+            headers: ["Idempotency-Key": "order-1", "traceparent": trace.replacing("b7ad", with: "c7ad")])
+        #expect(again.status == 201 && again.document["id"] as? String == id)
+        let other = try await gateway.call(
+            "POST", "/inspectionjob/create", ["workflow": "liveness", "encodedFaceImage": "YQ=="],
+            headers: ["Idempotency-Key": "order-1"])
+        #expect(other.status == 409 && other.document["code"] as? String == "IDEMPOTENCY_CONFLICT")
+
+        var result = try await gateway.call("GET", "/inspectionjob/\(id)?wait=60")
+        let deadline = ContinuousClock.now + .seconds(120)
+        while result.document["status"] as? Int != 128, ContinuousClock.now < deadline {
+            result = try await gateway.call("GET", "/inspectionjob/\(id)?wait=60")
+        }
+        #expect(result.status == 200 && result.document["status"] as? Int == 128)
+        #expect(result.document["userReference"] as? String == "u-42" && result.document["decision"] != nil)
+        // Nobody waits for what is there already.
+        let start = ContinuousClock.now
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)?wait=60").status == 200)
+        #expect(ContinuousClock.now - start < .seconds(30))
+        // The synchronous call of old.
+        let legacy = try await gateway.call("POST", "/inspectionjob/create?wait=60", body)
+        #expect(legacy.status == 201 && legacy.document["id"] != nil)
+
+        _ = try await gateway.service.connection.query("SELECT insp.create_partner('shop')")
+        let stranger = try await Gateway.credential(gateway.service, "shop", "{create,read}")
+        let foreign = try await gateway.call("GET", "/inspectionjob/\(id)", bearer: stranger)
+        #expect(foreign.status == 404 && foreign.document["code"] as? String == "JOB_UNKNOWN")
+        let traced = try await gateway.service.connection.query(
+            "SELECT traceparent FROM insp.job WHERE public_id = $1", [.text(id)])[0].string(0)
+        #expect(traced == trace)
+        let accesses = try await gateway.service.connection.query(
+            "SELECT action FROM insp.v_access WHERE job = $1 AND partner = 'bank' ORDER BY at", [.text(id)])
+        #expect(try accesses.map { try $0.string(0) } == ["create", "create", "read", "read"])
+
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(try await gateway.stop() == 0)
+        let log = gateway.program.standardError
+        #expect(log.contains(id) && !log.contains("u-42") && !log.contains(Self.picture.prefix(40)))
+        #expect(!log.contains(gateway.bearer.split(separator: ".")[1]))
+    }
+
+    @Test func `A credential does what it is for, until it is revoked, and nothing is told without one`() async throws {
+        let gateway = try await Gateway.start(scopes: "{create}")
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture]
+        let created = try await gateway.call("POST", "/inspectionjob/create", body)
+        let id = try #require(created.document["id"] as? String)
+        let unread = try await gateway.call("GET", "/inspectionjob/\(id)")
+        #expect(unread.status == 403 && unread.document["code"] as? String == "SCOPE_MISSING")
+        #expect(try await gateway.call("POST", "/inspectionjob/create?wait=1", body).status == 403)
+        let blob = ["sessionRequestBlob": "x"]
+        #expect(try await gateway.call("POST", "/facetec/session", blob).status == 403)
+        for key in ["partner", "lane"] {
+            let refused = try await gateway.call("POST", "/inspectionjob/create", body.merging([key: "bank"]) { $1 })
+            #expect(refused.status == 400 && refused.document["code"] as? String == "PAYLOAD_INVALID")
+        }
+        let wrong = String(gateway.bearer.dropLast()) + (gateway.bearer.hasSuffix("A") ? "B" : "A")
+        for bearer in [wrong, "x", "ik_0000000000000000.\(String(repeating: "a", count: 43))"] {
+            let refused = try await gateway.call("GET", "/inspectionjob/\(id)", bearer: bearer)
+            #expect(refused.status == 401 && refused.document["code"] as? String == "UNAUTHENTICATED")
+        }
+        let key = String(gateway.bearer.prefix(19))
+        _ = try await gateway.service.connection.query("SELECT insp.revoke_credential($1)", [.text(key)])
+        #expect(try await gateway.call("POST", "/inspectionjob/create", body).status == 401)
+        let jobs = try await gateway.service.connection.query("SELECT count(*) FROM insp.job")[0].int(0)
+        #expect(jobs == 1)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test func `Guessing is slowed down, and does not shut out who knows the secret`() async throws {
+        let gateway = try await Gateway.start()
+        let id = UUID().uuidString
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
+        var statuses: [Int] = []
+        for _ in 0..<25 {
+            let guess = "ik_0000000000000000.\(String(repeating: "a", count: 43))"
+            statuses.append(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: guess).status)
+        }
+        #expect(statuses.first == 401 && statuses.last == 429)
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test func `Two hundred slow clients, and as many that wait, stop nobody`() async throws {
+        let gateway = try await Gateway.start(["--address-rate", "10000", "--credential-rate", "10000"])
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture]
+        let created = try await gateway.call("POST", "/inspectionjob/create", body)
+        let id = try #require(created.document["id"] as? String)
+        let slow = (0..<200).map { _ in SlowClient(gateway.port) }
+        defer { slow.forEach { $0.close() } }
+        for (number, client) in slow.enumerated() {
+            let head = "POST /inspectionjob/create HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(gateway.bearer)\r\n"
+            client.send(
+                number % 2 == 0
+                    ? "POST /inspectionjob/create HTTP/1.1\r\nHo"
+                    : head + "Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{\"encodedFaceImage\":\""
+            )
+        }
+        let waiting = (0..<200).map { _ in SlowClient(gateway.port) }
+        defer { waiting.forEach { $0.close() } }
+        for client in waiting {
+            client.send(
+                "GET /inspectionjob/\(id)?wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(gateway.bearer)\r\n\r\n"
+            )
+        }
+        // Others are served meanwhile.
+        for _ in 0..<20 { #expect(try await gateway.call("POST", "/inspectionjob/create", body).status == 201) }
+        let health = try await Gateway.port(gateway.program, "health port open")
+        let metrics = try #require(URL(string: "http://127.0.0.1:\(health)/metrics"))
+        let deadline = ContinuousClock.now + .seconds(60)
+        var text = ""
+        while !text.contains("inspectd_gateway_waiting_clients 200"), ContinuousClock.now < deadline {
+            text = String(decoding: try await URLSession.shared.data(from: metrics).0, as: UTF8.self)
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(text.contains("inspectd_gateway_waiting_clients 200"))
+        // However many wait, the database sees the same few connections.
+        let connections = try await gateway.service.connection.query(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE '%gateway%' AND datname = current_database()"
+        )
+        #expect(try connections[0].int(0) <= 5)
+        // Asked to stop, it answers those that wait with how far the job is.
+        gateway.program.send(SIGTERM)
+        for client in waiting { #expect(await client.answer().contains(#""status": 1"#)) }
+        for client in slow { client.close() }
+        #expect(try await gateway.program.wait() == 0)
+    }
+
+    @Test func `Without its database it says when to come back, and goes on when that is there again`() async throws {
+        let gateway = try await Gateway.start()
+        let id = UUID().uuidString
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
+        var url = try #require(URLComponents(string: gateway.service.database.url))
+        let name = String(url.path.dropFirst())
+        url.path = "/postgres"
+        let server = try await PostgresConnection.connect(try #require(url.string))
+        await gateway.service.connection.close()
+        try await server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
+        try await server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(name)'")
+        let health = try await Gateway.port(gateway.program, "health port open")
+        let readiness = try #require(URL(string: "http://127.0.0.1:\(health)/readyz"))
+        var away = try await gateway.call("GET", "/inspectionjob/\(id)")
+        let deadline = ContinuousClock.now + .seconds(30)
+        while away.status != 503, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(100))
+            away = try await gateway.call("GET", "/inspectionjob/\(id)")
+        }
+        #expect(away.status == 503 && away.document["code"] as? String == "DATABASE_UNAVAILABLE")
+        #expect(away.headers["Retry-After"] == "5")
+        let (_, unready) = try await URLSession.shared.data(from: readiness)
+        #expect((unready as? HTTPURLResponse)?.statusCode == 503)
+        try await server.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
+        var back = 503
+        while back == 503, ContinuousClock.now < deadline + .seconds(30) {
+            try await Task.sleep(for: .milliseconds(200))
+            back = try await gateway.call("GET", "/inspectionjob/\(id)").status
+        }
+        #expect(back == 404)
+        await server.close()
+        #expect(try await gateway.stop() == 0)
+    }
+}
+
+/// A connection on which somebody takes their time.
+private final class SlowClient: @unchecked Sendable {
+    // Used by one task at a time; closed at most once.
+    private var descriptor: CInt
+
+    init(_ port: Int) {
+        self.descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(self.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        if result != 0 { self.close() }
+    }
+
+    func send(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = Glibc.send(self.descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL))
+    }
+
+    /// What comes first.
+    func answer() async -> String { await self.read(isAll: false) }
+
+    /// Everything until the server closes.
+    func everything() async -> String { await self.read(isAll: true) }
+
+    /// On a thread of its own: a test that blocks Swift's pool holds up the others.
+    private func read(isAll: Bool) async -> String {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                var all: [UInt8] = []
+                var buffer = [UInt8](repeating: 0, count: 65_536)
+                repeat {
+                    let count = recv(self.descriptor, &buffer, buffer.count, 0)
+                    if count <= 0 { break }
+                    all += buffer.prefix(count)
+                } while isAll
+                continuation.resume(returning: String(decoding: all, as: UTF8.self))
+            }
+        }
+    }
+
+    func close() {
+        if self.descriptor >= 0 { Glibc.close(self.descriptor) }
+        self.descriptor = -1
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Print of the visual zone, read by the real recogniser in a confined analyzer.
+@Suite struct PrintTests {
+    private func inspect(_ arguments: [String]) async throws -> [String: Any] {
+        let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
+        let done = try await Program.run(
+            ["inspect", "--workflow", "id"] + arguments.map { $0.hasPrefix("--") ? $0 : "\(folder)/\($0)" })
+        #expect(done.status == 0, "\(done.errors)")
+        return try members(done.output)
+    }
+
+    private func comparisons(_ answer: [String: Any]) -> [String: String] {
+        let fields = answer.at("capabilities.extraction.0.data.visualZone.fields") as? [[String: Any]] ?? []
+        return Dictionary(
+            fields.compactMap { field in
+                (field["name"] as? String).map { ($0, field["comparison"] as? String ?? "none") }
+            }
+        ) { $1 }
+    }
+
+    @Test(.timeLimit(.minutes(3)), arguments: ["passport.jpg", "passport_upside_down.jpg", "td2.jpg"])
+    func `A genuine document's print agrees with its zone`(file: String) async throws {
+        let answer = try await self.inspect(["--front", file])
+        let comparisons = self.comparisons(answer)
+        #expect(comparisons.values.count { $0 == "agrees" } >= 4, "\(comparisons)")
+        #expect(!comparisons.values.contains("contradicts"), "\(comparisons)")
+        #expect(answer.at("capabilities.dataChecks.0.decision.type") as? String == "PASSED")
+        #expect(answer.at("capabilities.extraction.0.data.visualZone.cpuMs") is Double)
+    }
+
+    @Test(
+        .timeLimit(.minutes(3)),
+        arguments: [
+            ("altered_number.jpg", "documentNumber"), ("altered_name.jpg", "lastName"),
+            ("altered_birth.jpg", "dateOfBirth"),
+        ])
+    func `Print that was changed is noticed`(file: String, field: String) async throws {
+        let answer = try await self.inspect(["--front", file])
+        #expect(self.comparisons(answer)[field] == "contradicts")
+        #expect(answer.at("capabilities.dataChecks.0.decision.type") as? String == "REJECTED")
+        #expect(
+            answer.at("capabilities.dataChecks.0.decision.details.label") as? String == "MISMATCH_HRZ_MRZ_DATA")
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A front's print is compared with the back's zone or barcode`() async throws {
+        for (front, back) in [("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg")] {
+            let answer = try await self.inspect(["--front", front, "--back", back])
+            #expect(answer.at("capabilities.extraction.0.data.visualZone.comparedWith") as? String == "BACK")
+            let comparisons = self.comparisons(answer)
+            #expect(comparisons.values.count { $0 == "agrees" } >= 3, "\(comparisons)")
+            let sides = (answer.at("capabilities.imageChecks") as? [[String: Any]] ?? []).last
+            #expect(sides?["parts"] as? [String] == ["FRONT", "BACK"])
+            #expect(sides?.at("decision.type") as? String == "PASSED", "\(sides ?? [:])")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A licence without its back gives the fields of its print, as such`() async throws {
+        let answer = try await self.inspect(["--front", "licence_front.jpg"])
+        let data = answer.at("capabilities.extraction.0.data") as? [String: Any] ?? [:]
+        #expect(data["extractionMethod"] as? String == "OCR")
+        #expect(data["lastName"] as? String == "ERIKSSON")
+        // Nothing was there to check it against.
+        #expect(answer.at("capabilities.dataChecks.0.decision.type") as? String == "NOT_EXECUTED")
+        #expect(answer.at("decision.type") as? String == "WARNING")
+    }
+}

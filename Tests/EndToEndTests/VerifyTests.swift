@@ -1,0 +1,94 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What partners are given to verify callbacks with, each as printed in the manual and run by its own interpreter.
+struct VerifyTests {
+    static let interpreters = [
+        ("python", "/usr/bin/python3", "py"), ("javascript", "/usr/bin/node", "js"), ("php", "/usr/bin/php", "php"),
+    ]
+
+    private struct Callback {
+        var id = "msg_p5jXN8AQM9LWM0D4loKWxJek"
+        var timestamp = "1614265330"
+        var signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+        var body = #"{"test": 2432232314}"#
+        var now = "1614265400"
+    }
+
+    /// The vector that the reference libraries fix, and what must not pass.
+    private static var cases: [(name: String, callback: Callback, isGenuine: Bool)] {
+        [
+            ("as published", Callback(), true),
+            ("beside other versions", Callback(signature: "v1a,AAAA v2,x \(Callback().signature)"), true),
+            ("another body", Callback(body: #"{"test":2432232314}"#), false),
+            ("another id", Callback(id: "msg_x"), false),
+            ("too old", Callback(now: "1614265700"), false),
+            ("too new", Callback(now: "1614264000"), false),
+            ("no time", Callback(timestamp: "soon"), false),
+            ("another signature", Callback(signature: "v1,AAAA"), false),
+        ]
+    }
+
+    private static func withSecret<Value>(_ body: (_ folder: URL, _ file: String) throws -> Value) throws -> Value {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("verify-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("secret")
+        try Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8).write(to: file)
+        return try body(folder, file.path)
+    }
+
+    @Test(arguments: Self.interpreters)
+    func snippetOfTheManual(_ language: String, _ interpreter: String, _ suffix: String) async throws {
+        let manual = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/CALLBACKS.md", encoding: .utf8)
+        let start = try #require(manual.range(of: "```\(language)\n")).upperBound
+        let end = try #require(manual.range(of: "\n```", range: start..<manual.endIndex)).lowerBound
+        try Self.withSecret { folder, secret in
+            let file = folder.appendingPathComponent("verify.\(suffix)")
+            try Data(manual[start..<end].utf8).write(to: file)
+            for test in Self.cases {
+                let status = try Self.run(interpreter, [file.path, secret], test.callback, in: folder)
+                #expect(status == (test.isGenuine ? 0 : 1), "\(language): \(test.name)")
+            }
+        }
+    }
+
+    @Test func ownCommand() throws {
+        try Self.withSecret { folder, secret in
+            for test in Self.cases {
+                let callback = test.callback
+                let arguments = [
+                    "verify", "--id", callback.id, "--timestamp", callback.timestamp, "--signature", callback.signature,
+                    "--secret-file", secret, "--now", callback.now,
+                ]
+                let status = try Self.run(Program.inspectd, arguments, callback, in: folder)
+                #expect(status == (test.isGenuine ? 0 : 1), "\(test.name)")
+            }
+        }
+    }
+
+    /// Runs a program with the headers in its environment and the body as its standard input; returns its exit status.
+    private static func run(_ path: String, _ arguments: [String], _ callback: Callback, in folder: URL) throws -> Int32
+    {
+        let body = folder.appendingPathComponent("body")
+        try Data(callback.body.utf8).write(to: body)
+        let variables = [
+            "PATH=/usr/bin:/bin", "WEBHOOK_ID=\(callback.id)", "WEBHOOK_TIMESTAMP=\(callback.timestamp)",
+            "WEBHOOK_SIGNATURE=\(callback.signature)", "NOW=\(callback.now)",
+        ]
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        let environment = variables.map { strdup($0) } + [nil]
+        defer { for word in words + environment { free(word) } }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, body.path, O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        var pid: pid_t = 0
+        try #require(posix_spawn(&pid, path, &actions, nil, words, environment) == 0, "\(path) cannot be run")
+        var status: Int32 = 0
+        try #require(waitpid(pid, &status, 0) == pid)
+        return status & 0x7f == 0 ? (status >> 8) & 0xff : -1
+    }
+}

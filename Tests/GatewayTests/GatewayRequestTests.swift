@@ -1,0 +1,147 @@
+import Foundation
+import InspectCore
+import Testing
+
+@testable import Gateway
+
+@Suite struct GatewayRequestTests {
+    private static func create(_ text: String, key: String? = nil) throws -> CreateRequest {
+        try CreateRequest(Data(text.utf8), idempotencyKey: key)
+    }
+
+    private static func code(_ body: () throws -> Void) -> ErrorCode? {
+        do { try body() } catch { return (error as? InspectError)?.code }
+        return nil
+    }
+
+    @Test func `Images come under the capture client's names or as parts, and the rest stays`() throws {
+        let capture = try Self.create(
+            #"{"encodedFrontImage":"aW1h\r\nZ2U=","encodedBackImage":"","encodedFaceImage":null,"userReference":"u"}"#)
+        #expect(capture.parts == [.front: [Data("image".utf8)]])
+        let payload = try #require(try JSONSerialization.jsonObject(with: capture.payload) as? [String: String])
+        #expect(payload == ["workflow": "id", "userReference": "u"])
+
+        let digest = String(repeating: "0", count: 64)
+        let parts = try Self.create(
+            #"{"parts":{"FRONT":{"content":"YQ==","sha256":"\#(digest)"},"FRAMES":["YQ==",{"content":"Yg=="}],"BACK":{"url":"https://x.org/y","sha256":"\#(digest)"}}}"#,
+            key: "k")
+        #expect(parts.parts == [.front: [Data("a".utf8)], .frames: [Data("a".utf8), Data("b".utf8)]])
+        let rest = try #require(try JSONSerialization.jsonObject(with: parts.payload) as? [String: Any])
+        #expect(Set(rest.keys) == ["workflow", "parts", "digests", "idempotencyKey"])
+        #expect(rest["workflow"] as? String == "id_identity" && rest["idempotencyKey"] as? String == "k")
+        #expect((rest["parts"] as? [String: Any])?.keys.map { $0 } == ["BACK"])
+    }
+
+    @Test(arguments: [
+        #"[]"#, #""x""#, "", "{", #"{"encodedFrontImage":1}"#, #"{"encodedFrontImage":"?"}"#, "{\"a\":\"\u{0}\"}",
+        #"{"idempotencyKey":"other"}"#, #"{"parts":{"FRONT":{"content":"YQ==","url":"x"}}}"#,
+        #"{"parts":{"FRAMES":["YQ==",{"url":"https://x.org/y"}]}}"#, #"{"x":1e999}"#,
+        String(repeating: "[", count: 100_000),
+        #"{"a":"# + String(repeating: "[", count: 17) + String(repeating: "]", count: 17) + "}",
+        "[" + String(repeating: "1,", count: 30_000) + "1]",
+    ])
+    func `What is no such object is refused before it is parsed or as it is`(text: String) {
+        #expect(Self.code { _ = try Self.create(text, key: "k") } == .payloadInvalid)
+    }
+
+    @Test func `Parts that do not exist or come twice have codes of their own`() {
+        #expect(Self.code { _ = try Self.create(#"{"parts":{"NOSE":"YQ=="}}"#) } == .partUnknown)
+        #expect(
+            Self.code { _ = try Self.create(#"{"encodedFrontImage":"YQ==","parts":{"FRONT":"YQ=="}}"#) }
+                == .partUnexpected)
+        #expect(Self.code { _ = try Self.create(#"{"parts":{"FRONT":["YQ=="]}}"#) } == .partUnexpected)
+        let frames = Array(repeating: #""YQ==""#, count: 257).joined(separator: ",")
+        #expect(Self.code { _ = try Self.create(#"{"parts":{"FRAMES":[\#(frames)]}}"#) } == .partTooLarge)
+    }
+
+    @Test func `A session is a blob, and raw biometrics are refused`() throws {
+        let session = try SessionRequest(
+            Data(#"{"sessionRequestBlob":"blob","userId":"12345","flow":"cardRequest"}"#.utf8))
+        #expect(session.blob == Data("blob".utf8))
+        let payload = try JSONSerialization.jsonObject(with: session.payload) as? [String: String]
+        #expect(payload == ["workflow": "liveness", "userReference": "12345", "reportingCriteria": "cardRequest"])
+        for old in ["faceScan", "auditTrailImage", "faceScanBase64", "lowQualityAuditTrailImage"] {
+            let text = #"{"sessionRequestBlob":"blob","\#(old)":"x"}"#
+            #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == .rawBiometricsRefused)
+        }
+        #expect(Self.code { _ = try SessionRequest(Data("{}".utf8)) } == .partMissing)
+        #expect(
+            Self.code { _ = try SessionRequest(Data(#"{"sessionRequestBlob":"b","x":1}"#.utf8)) } == .payloadInvalid)
+    }
+
+    @Test func `A session has passed only if its result says so and was decided so`() {
+        func answer(_ decision: String, _ data: String) -> SessionAnswer {
+            SessionAnswer(
+                Data(
+                    #"{"capabilities":{"liveness":[{"decision":{"type":"\#(decision)","details":{"label":"L"}},"data":{"vendor":\#(data)}}]}}"#
+                        .utf8))
+        }
+        let good = answer("PASSED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true,"reason":"OK"}"#)
+        #expect(good.success && good.livenessPassed && good.sessionResponseBlob == "r" && good.reason == "OK")
+        #expect(
+            !answer("REJECTED", #"{"sessionResponseBlob":"r","success":true,"livenessPassed":true}"#).livenessPassed)
+        #expect(!answer("PASSED", #"{"sessionResponseBlob":"r","success":true}"#).livenessPassed)
+        #expect(!answer("PASSED", #"{"success":true,"livenessPassed":true}"#).success)
+        let failed = SessionAnswer(Data(#"{"error":{"code":"EXPIRED"},"capabilities":{}}"#.utf8))
+        #expect(!failed.success && !failed.livenessPassed && failed.reason == "EXPIRED")
+        #expect(!SessionAnswer(Data("x".utf8)).success)
+    }
+
+    @Test func `Credentials are taken from Basic and Bearer alone, in their own form`() {
+        let key = "ik_0123456789abcdef"
+        let secret = String(repeating: "s", count: 43)
+        let basic = "Basic " + Data("\(key):\(secret)".utf8).base64EncodedString()
+        #expect(PresentedCredential(authorization: basic)?.secret == secret)
+        #expect(PresentedCredential(authorization: "bearer \(key).\(secret)")?.keyID == key)
+        for wrong in [
+            "", "Basic", "Basic ???", "Bearer x", "Digest \(key).\(secret)", "Bearer \(key):\(secret)",
+            "Bearer \(key).\(secret)x", "Bearer IK_0123456789abcdef.\(secret)", basic + ", " + basic,
+        ] {
+            #expect(PresentedCredential(authorization: wrong) == nil, "\(wrong)")
+        }
+        let digest = Data(base64Encoded: "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=") ?? Data()
+        let credential = GatewayCredential(
+            id: 1, partner: "p", secretSHA256: digest, scopes: [], ratePerSecond: nil, rateBurst: nil)
+        #expect(credential.accepts("hello") && !credential.accepts("Hello") && !credential.accepts(""))
+    }
+
+    @Test func `A bucket gives its burst at once and its rate in the long run`() {
+        let limiter = RateLimiter()
+        let start = ContinuousClock.now
+        let first = (0..<15).map { _ in limiter.take("x", rate: 2, burst: 10, now: start) }
+        #expect(first.prefix(10).allSatisfy { $0 == nil } && first.suffix(5).allSatisfy { ($0 ?? 0) > 0 })
+        #expect(limiter.take("y", rate: 2, burst: 10, now: start) == nil)
+        #expect(limiter.take("x", rate: 2, burst: 10, now: start + .milliseconds(600)) == nil)
+        #expect(limiter.take("x", rate: 2, burst: 10, now: start + .milliseconds(600)) != nil)
+        let later = (0..<15).map { _ in limiter.take("x", rate: 2, burst: 10, now: start + .seconds(3600)) }
+        #expect(later.count { $0 == nil } == 10)
+    }
+
+    @Test func `A forwarded address counts only from a trusted proxy, and only its last part`() throws {
+        let proxies = try #require(TrustedProxies(["10.0.0.0/8", "::1"]))
+        func client(_ peer: String, _ forwarded: String?) -> String {
+            proxies.client(
+                HTTPRequest(
+                    method: "GET", path: "/", headers: forwarded.map { ["x-forwarded-for": $0] } ?? [:], peer: peer))
+        }
+        #expect(client("192.0.2.1", "203.0.113.9") == "192.0.2.1")
+        #expect(client("10.1.2.3", "203.0.113.9") == "203.0.113.9")
+        #expect(client("10.1.2.3", "6.6.6.6, 203.0.113.9, 10.9.9.9") == "203.0.113.9")
+        #expect(client("::1", "2001:db8::1") == "2001:db8::1")
+        #expect(client("10.1.2.3", "nonsense") == "10.1.2.3")
+        #expect(client("::ffff:10.1.2.3", "203.0.113.9") == "203.0.113.9")
+        #expect(
+            TrustedProxies(["host"]) == nil && TrustedProxies(["10.0.0.0/33"]) == nil && TrustedProxies([""]) == nil)
+        #expect(TrustedProxies.bucket("2001:db8::1") == TrustedProxies.bucket("2001:db8::ffff"))
+        #expect(TrustedProxies.bucket("192.0.2.1") != TrustedProxies.bucket("192.0.2.2"))
+    }
+
+    @Test func `The description is JSON, and knows every status that a code is reported under`() throws {
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWait: 60).utf8)) as? [String: Any])
+        let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
+        let responses = try #require(paths["/inspectionjob/create"]?["post"]?["responses"] as? [String: Any])
+        let refused = Set(ErrorCode.allCases.map(\.httpStatus)).subtracting([404, 500]).map(String.init)
+        #expect(Set(refused).isSubset(of: responses.keys))
+    }
+}

@@ -1,0 +1,148 @@
+import InspectCore
+import Testing
+
+@testable import InspectCore
+
+/// Print against machine-readable data.
+@Suite struct VisualZoneTests {
+    private static let today = CalendarDate(year: 2026, month: 6, day: 1)
+    private static let zone = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
+    ]
+
+    private func line(
+        _ text: String, x: Double = 0.36, y: Double, height: Double = 0.017, confidence: Double = 0.99,
+        confirmed: Bool? = true
+    ) -> VisualLine {
+        VisualLine(
+            text: text, confidences: [Double](repeating: confidence, count: text.count), quad: Self.quad,
+            place: Box(x: x, y: y, width: 0.01 * Double(text.count), height: height), height: height,
+            isConfirmed: confirmed)
+    }
+
+    private static let quad = Quad(
+        topLeft: Point(x: 0, y: 0), topRight: Point(x: 9, y: 0), bottomRight: Point(x: 9, y: 2),
+        bottomLeft: Point(x: 0, y: 2))
+
+    private func facts(_ lines: [VisualLine]) -> VisualZoneFacts {
+        VisualZoneFacts(lines: lines, found: lines.count, modelSHA256: "")
+    }
+
+    private func page(surname: String = "ERIKSSON", number: String = "L898902C3", birth: String = "12 AUG 1974")
+        -> [VisualLine]
+    {
+        [
+            self.line("Passport No. / N° de passeport", x: 0.7, y: 0.09, height: 0.01),
+            self.line(number, x: 0.7, y: 0.11), self.line("Surname / Nom", y: 0.15, height: 0.01),
+            self.line(surname, y: 0.17), self.line("Given names / Prénoms", y: 0.21, height: 0.01),
+            self.line("ANNA MARIA", y: 0.23), self.line("Date of birth / Date de naissance", y: 0.31, height: 0.01),
+            self.line(birth, y: 0.33), self.line("15 APR 2034", y: 0.5),
+        ]
+    }
+
+    private func outcomes(_ lines: [VisualLine]) -> [VisualField: VisualZoneRules.Outcome] {
+        let zone = MRZDocument(lines: Self.zone, today: Self.today)!
+        let rules = VisualZoneRules(self.facts(lines), expected: VisualExpectation(zone, confidences: []))
+        return Dictionary(uniqueKeysWithValues: rules.findings.map { ($0.field, $0.outcome) })
+    }
+
+    @Test(arguments: [
+        ("MÜLLER", "MUELLER", true), ("MÜLLER", "MULLER", true), ("MULLER", "MUELLER", true), ("GROß", "GROSS", true),
+        ("SØRENSEN", "SOERENSEN", true), ("ÅBERG", "AABERG", true), ("NUÑEZ", "NUNXXEZ", true),
+        ("ŁUKASZ", "LUKASZ", true),
+        ("DVOŘÁK", "DVORAK", true), ("MEIER", "MEYER", false), ("ERIKSSON", "ERIKSON", false), ("ÞÓR", "THOR", true),
+    ])
+    func `Names are compared through every spelling that the standard allows`(
+        printed: String, zone: String, equal: Bool
+    ) {
+        #expect(VisualText.spells(printed, zone) == equal)
+    }
+
+    @Test func `Apostrophes vanish, hyphens separate, and a cut name is a beginning`() {
+        #expect(VisualText.holds("O'Connor-Smith", name: "OCONNOR SMITH", isTruncated: false))
+        #expect(VisualText.holds("Name: D'ARTAGNAN, Jean", name: "DARTAGNAN", isTruncated: false))
+        #expect(
+            VisualText.holds(
+                "PAPANDROPOULOUS JONATHON ALEXANDROS", name: "PAPANDROPOULOUS JONATHON ALEC", isTruncated: true)
+                == false)
+        #expect(VisualText.holds("PAPANDROPOULOUS JONATHON", name: "PAPANDROPOULOUS JON", isTruncated: true))
+        #expect(!VisualText.holds("PAPANDROPOULOUS JONATHON", name: "PAPANDROPOULOUS JON", isTruncated: false))
+    }
+
+    @Test(arguments: [
+        ("12 AUG 1974", 1974, 8, 12), ("30 MAR/MAR 1972", 1972, 3, 30), ("3 LIP/JUL 2006", 2006, 7, 3),
+        ("21.08.2011", 2011, 8, 21), ("08/12/1974", 1974, 8, 12), ("1974-08-12", 1974, 8, 12),
+        ("12 08 74", 1974, 8, 12),
+        ("12AOÛT/AUG 74", 1974, 8, 12), ("Geburtsdatum 12.08.1974 Berlin", 1974, 8, 12), ("12081974", 1974, 8, 12),
+    ])
+    func `Dates are read as documents print them`(text: String, year: Int, month: Int, day: Int) {
+        #expect(VisualDate.readings(text).contains(CalendarDate(year: year, month: month, day: day)))
+    }
+
+    @Test func `What is no date is none`() {
+        #expect(VisualDate.readings("ZE184226B").isEmpty)
+        #expect(VisualDate.readings("31 FEB 2001").isEmpty)
+        #expect(VisualDate.readings("100 MARKET STREET").isEmpty)
+    }
+
+    @Test func `A page that says what its zone says agrees in every field`() {
+        #expect(self.outcomes(self.page()).values.allSatisfy { $0 == .agrees })
+    }
+
+    @Test func `Another name, number or birth at the field's place contradicts`() {
+        #expect(self.outcomes(self.page(surname: "PETROVIC"))[.lastName] == .contradicts)
+        #expect(self.outcomes(self.page(number: "L898702C3"))[.documentNumber] == .contradicts)
+        #expect(self.outcomes(self.page(birth: "13 AUG 1984"))[.dateOfBirth] == .contradicts)
+    }
+
+    @Test func `What is not certain accuses nobody`() {
+        var weak = self.page(number: "L898702C3")
+        weak[1].confidences[4] = 0.9
+        #expect(self.outcomes(weak)[.documentNumber] == .notFound)
+        var once = self.page(number: "L898702C3")
+        once[1].isConfirmed = nil
+        #expect(self.outcomes(once)[.documentNumber] == .notFound)
+        // Cut off, an accent lost, a number of another kind, a label in doubt, a page of another document.
+        #expect(self.outcomes(self.page(number: "L898902C"))[.documentNumber] == .notFound)
+        #expect(self.outcomes(self.page(surname: "ERIKSON"))[.lastName] == .notFound)
+        #expect(self.outcomes(self.page(number: "123456789"))[.documentNumber] == .notFound)
+        #expect(self.outcomes(self.page(birth: "04/05/1974"))[.dateOfBirth] == .notFound)
+        var prose = self.page(surname: "PETROVIC")
+        prose[2].text = "Religious name or pseudonym"
+        #expect(self.outcomes(prose)[.lastName] == .notFound)
+        let other = [self.line("Surname / Nom", y: 0.15, height: 0.01), self.line("PETROVIC", y: 0.17)]
+        #expect(self.outcomes(other)[.lastName] == .notFound)
+    }
+
+    @Test func `Fields of licences are found by their numbers, Europe's and America's`() {
+        let european = VisualFields(
+            self.facts([
+                self.line("1. NOWAK", y: 0.1), self.line("2. ZOFIA", y: 0.15),
+                self.line("3. 03.02.1991 KRAKOW", y: 0.2),
+                self.line("4a. 24.01.2023", y: 0.25), self.line("4b. 24.01.2033", x: 0.6, y: 0.25),
+                self.line("4c. STAROSTA", y: 0.3), self.line("5. 00123/23/1465", y: 0.35),
+                self.line("5. D1234567", y: 0.35), self.line("9. AM/B1/B", y: 0.4),
+            ]))
+        #expect(european[.lastName]?.value == "NOWAK")
+        #expect(european[.issuingDate]?.date == CalendarDate(year: 2023, month: 1, day: 24))
+        #expect(european[.expiryDate]?.date == CalendarDate(year: 2033, month: 1, day: 24))
+        #expect(european[.documentNumber]?.value == "D1234567")
+        #expect(european[.issuingAuthority]?.value == "STAROSTA")
+        let american = VisualFields(
+            self.facts([
+                self.line("DRIVER'S LICENSE", y: 0.02), self.line("4d DLN T64235789", y: 0.1),
+                self.line("4b EXP", y: 0.2, height: 0.01), self.line("04/15/2034", y: 0.22),
+                self.line("3 DOB 08/22/1974", y: 0.3), self.line("5 DD 03/12/2019", y: 0.4),
+            ]))
+        #expect(american[.documentNumber]?.value == "T64235789")
+        #expect(american[.expiryDate]?.date == CalendarDate(year: 2034, month: 4, day: 15))
+        #expect(american[.dateOfBirth]?.date == CalendarDate(year: 1974, month: 8, day: 22))
+    }
+
+    @Test func `Words for patterns are noticed as words`() {
+        #expect(SpecimenWords.line(self.facts([self.line("SPECIMEN", y: 0.1)])) == 0)
+        #expect(SpecimenWords.line(self.facts([self.line("Muster GmbH", y: 0.1)])) == 0)
+        #expect(SpecimenWords.line(self.facts([self.line("MUSTERMANN", y: 0.1)])) == nil)
+        #expect(SpecimenWords.line(self.facts([self.line("SPECIMEN", y: 0.1, confidence: 0.7)])) == nil)
+    }
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Holds the gateway against its own OpenAPI description with schemathesis: requests that fit it and requests that do not,
+# with and without a credential. No answer may be a 5xx or one that the description does not know.
+#
+# Usage: Tests/gateway-fuzz.sh [--examples N] [--seed S] [--bin DIR]
+#   --examples N   requests for each operation and kind of check (default 200)
+#   --seed S       the order of what is tried; printed at the start
+#   --bin DIR      a folder with inspectd; else a release build is made
+#
+# A real gateway and a real worker on a private PostgreSQL. schemathesis comes from PyPI into a folder of its own; where PyPI
+# cannot be reached the check ends with status 3.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/lib.sh
+source deploy/lib.sh
+
+examples=200
+seed=$RANDOM
+bin=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --examples) examples=${2:?}; shift 2 ;;
+    --seed) seed=${2:?}; shift 2 ;;
+    --bin) bin=${2:?}; shift 2 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    esac
+done
+
+begin gateway-fuzz
+if [ -z "$bin" ]; then
+    swift build -c release --product inspectd >&2
+    bin=.build/release
+fi
+
+# Pinned: another version tries other things, and a check that changes by itself is none.
+venv=.build/venv-schemathesis
+if ! "$venv/bin/schemathesis" --version 2>/dev/null | grep -q 'version 4\.32\.5'; then
+    rm -rf "$venv"
+    /usr/bin/python3 -m venv --without-pip "$venv"
+    /usr/bin/python3 -m pip -q --python "$venv/bin/python" install 'schemathesis==4.32.5' >"$scratch/pip.log" 2>&1 || {
+        tail -n 5 "$scratch/pip.log" >&2
+        echo "gateway-fuzz: schemathesis could not be installed; nothing was tried" >&2
+        exit 3
+    }
+fi
+
+start_postgres
+"$bin/inspectd" migrate >/dev/null
+psql -Xq "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank')" >/dev/null
+bearer=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c \
+    "SELECT bearer FROM insp.create_credential('bank', ARRAY['create', 'read', 'session'], rate_per_second => 100000)")
+"$bin/inspectd" gateway --listen 0 --address-rate 100000 --longest-wait 2 2>"$scratch/gateway.log" &
+remember $!
+"$bin/inspectd" worker --slots 1 2>"$scratch/worker.log" &
+remember $!
+port=
+for _ in $(seq 300); do
+    port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/gateway.log")
+    [ -z "$port" ] || break
+    sleep 0.1
+done
+[ -n "$port" ]
+
+# What fits no description may be refused with any 4xx, also 413.
+cat >"$scratch/schemathesis.toml" <<'TEXT'
+[checks]
+negative_data_rejection.expected-statuses = ["4xx"]
+TEXT
+status=0
+# Rules between members are not in the description, so not all that fits it is accepted (positive_data_acceptance).
+"$venv/bin/schemathesis" --config-file "$scratch/schemathesis.toml" run "http://127.0.0.1:$port/openapi.json" --header "Authorization: Bearer $bearer" \
+    --exclude-checks positive_data_acceptance --max-examples "$examples" --seed "$seed" \
+    --request-timeout 30 --no-color >"$scratch/schemathesis.log" 2>&1 || status=$?
+sed -n '/= FAILURES =/,$p' "$scratch/schemathesis.log" | cut -c1-800 | head -n 150 >&2
+tail -n 4 "$scratch/schemathesis.log" >&2
+requests=$(grep -c '"message":"request answered"' "$scratch/gateway.log" || true)
+failures=$(grep -cE '"status":5[0-9][0-9]' "$scratch/gateway.log" || true)
+jobs=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c "SELECT count(*) FROM insp.job")
+echo "{\"requests\":$requests,\"jobs\":$jobs,\"answers5xx\":$failures,\"seed\":$seed,\"status\":$status}"
+[ "$status" -eq 0 ] && [ "$failures" -eq 0 ] && [ "$jobs" -gt 0 ]

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Gathers what inspectd needs at run time in a folder that can be a container's or a chroot's root.
+#
+# Usage: closure.sh PROGRAM FOLDER     models come from ${INSPECTD_MODELS:-/usr/local/share/inspectd/models}
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[ $# -eq 2 ] || { sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+program=$1
+root=$2
+models=${INSPECTD_MODELS:-/usr/local/share/inspectd/models}
+
+mkdir -p "$root"/{usr/local/bin,usr/local/share/inspectd,etc/ssl/certs,tmp,proc,dev}
+chmod 1777 "$root/tmp"
+install -m 755 "$program" "$root/usr/local/bin/inspectd"
+
+# Each library under the name that the loader looks for. A program of another build may bring libraries beside itself.
+missing=$(ldd "$program" | sed -n 's/^\s*\(\S*\) => not found.*/\1/p')
+[ -z "$missing" ] || { echo "closure: not found: $missing" >&2; exit 1; }
+ldd "$program" | sed -nE 's/^\s*(\S+ => )?(\/\S+) .*/\2/p' | sort -u | while read -r library; do
+    case $library in
+    # The toolchain's runtime, if it was not linked statically: where the program's own path leads.
+    */usr/lib/swift/linux/*) target=/usr/local/lib/${library##*/} ;;
+    *) target=$library ;;
+    esac
+    install -D -m 755 "$library" "$root$target"
+done
+# Debian keeps /lib and /lib64 as links into /usr; the loader's name is in the program.
+for link in lib lib64; do
+    if [ -L "/$link" ] && [ ! -e "$root/$link" ]; then mkdir -p "$root/usr/$link" && ln -s "usr/$link" "$root/$link"; fi
+done
+# The loader's own order of folders.
+printf '%s\n' /usr/local/lib "/usr/lib/$(gcc -print-multiarch)" "/lib/$(gcc -print-multiarch)" >"$root/etc/ld.so.conf"
+ldconfig -r "$root"
+
+install -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+printf 'inspectd:x:65532:65532::/nonexistent:/nonexistent\n' >"$root/etc/passwd"
+printf 'inspectd:x:65532:\n' >"$root/etc/group"
+printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
+cp -r "$models" "$root/usr/local/share/inspectd/models"
+cp -r "$here/../../Migrations" "$root/usr/local/share/inspectd/Migrations"

@@ -75,13 +75,6 @@ struct MRZReaderTests {
         #expect(try await self.read(name) == nil)
     }
 
-    @Test func aZoneUnderGlareIsThereButNotLegible() async throws {
-        let bytes = try await TestInputs.specimen("glare.jpg")
-        #expect(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).isIllegible })
-        let desk = try await TestInputs.specimen("bare_desk.jpg")
-        #expect(try !desk.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).isIllegible })
-    }
-
     /// Straightened by its outline, the zone is the same as without, and lies at the same place of the picture.
     @Test(arguments: ["passport.jpg", "id_back.jpg", "passport_upside_down.jpg"])
     func theOutlineHelpsAndMovesNothing(name: String) async throws {

@@ -6,10 +6,10 @@ import JobQueue
 extension Command {
     static let bench = Command(
         name: "bench",
-        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis",
-        synopsis:
-            "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE] | analysis --partner P --front F --face F",
-        options: QueueBench.options + [
+        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness",
+        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE] | analysis --partner P --front F --face F"
+            + " | liveness [--runs N]",
+        options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered [20000]"),
             .value("hung", "MODE", "callbacks: what one partner that hangs (tcp, tls, dns, drip) costs the others"),
         ] + AnalysisBench.options + Configuration.analyzerOptions + Configuration.trustOptions
@@ -31,7 +31,8 @@ extension Command {
                     Output.line(ResultEnvelope.json(try await benchmark.run()))
                 }
             case "analysis": try await AnalysisBench.run(arguments, configuration)
-            default: throw UsageError("bench measures queue, callbacks or analysis")
+            case "liveness": try LivenessBench.run(arguments)
+            default: throw UsageError("bench measures queue, callbacks, analysis or liveness")
             }
         }
     )

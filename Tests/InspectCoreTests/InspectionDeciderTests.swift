@@ -122,7 +122,7 @@ import Testing
         let other = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQD12345678\nDBB08121974\nDBA04152034\n\r"
         let sides = [PartKind.front: self.side(self.passport), .back: self.side(barcode: other)]
         #expect(
-            self.decide(sides).capabilities.imageChecks?.first?.decision.details.label == "MISMATCH_FRONT_BACK")
+            self.decide(sides).capabilities.imageChecks?.last?.decision.details.label == "MISMATCH_FRONT_BACK")
         let result = self.decide(sides, isGated: false)
         #expect(result.capabilities.dataChecks?.first?.decision.details.label == "MISMATCHING_DATAPOINTS")
         #expect(

@@ -132,5 +132,6 @@ if [ -z "$filter" ]; then
     else
         say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
     fi
+    check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
 fi
 summary

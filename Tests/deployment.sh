@@ -94,7 +94,7 @@ for _ in $(seq 100); do
 done
 [ "$(psql -XqAt "$pooled" -c "SELECT count(*) FROM insp.partner")" = 1 ]
 # A setting that PgBouncer does not know is only a warning to it.
-! grep -iE 'unrecognized|unknown|syntax' "$scratch/pgbouncer.log" >&2
+if grep -iE 'unrecognized|unknown|syntax' "$scratch/pgbouncer.log" >&2; then exit 1; fi
 
 say "inside the container's folder, under the units' restrictions"
 if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && unshare -m true 2>/dev/null; then
@@ -141,8 +141,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     confined worker worker --slots 2 --drain 2>"$scratch/confined.log" || { tail -n 20 "$scratch/confined.log" >&2; exit 1; }
     call "https://127.0.0.1:$port/inspectionjob/$id?wait=20" | grep -q '"status": 128'
     # An old version of TLS is refused, and so is no TLS at all.
-    ! call --tls-max 1.1 "https://127.0.0.1:$port/openapi.json" >/dev/null
-    ! curl -sf "http://127.0.0.1:$port/openapi.json" >/dev/null
+    if call --tls-max 1.1 "https://127.0.0.1:$port/openapi.json" || curl -sf "http://127.0.0.1:$port/openapi.json"; then exit 1; fi
 else
     skipped+=("the units' restrictions: needs root, python3-seccomp and mount namespaces")
 fi

@@ -97,6 +97,13 @@ public enum Limits {
     /// Pixels between the eyes of a face that is compared.
     static let comparableEyeDistance = Limit(
         .atLeast(FaceCalibration.leastEyeDistance), "below it a descriptor says little (calibration of the engine)")
+    /// Entropy of the luminance of a document's portrait in bits.
+    static let portraitDynamicRange = Limit(
+        .atLeast(3.5), "faint ghost images and washed-out copies; printed portraits measure 5 and more")
+    /// Variance of the Laplacian of a document's portrait, enlarged as it is.
+    static let portraitSharpness = Limit(
+        .atLeast(2),
+        "a face of 16 px between the eyes, enlarged, still measures 4; less is blur without a face's detail")
     /// Share of the head that lies inside the picture.
     static let visible = Limit(.atLeast(0.7), "with less, chin or forehead are missing")
     /// Horizontal position of the face.

@@ -38,22 +38,22 @@ enum VisualZoneStage {
             read[index] = line
             if let expected, expected.missing(in: read.values.map(\.text)).isEmpty { break }
         }
-        if let expected, !expected.missing(in: read.values.map(\.text)).isEmpty {
-            for label in self.labels(of: read, page.lines).prefix(self.mostLabels) {
-                read[label] = try reader.read(page, line: label)
-            }
-        }
         let indices = read.keys.sorted()
         var facts = VisualZoneFacts(
             lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
         if let expected {
+            for line in VisualZoneRules.unexplained(facts, expected: expected).prefix(self.mostLabels) {
+                facts.lines.append(try reader.readLabel(above: indices[line], of: page))
+            }
+        }
+        if let expected {
             // A contradiction is an accusation: nobody is accused on one look.
             let doubtful = VisualZoneRules(facts, expected: expected, trustsUnconfirmed: true).findings
-                .filter { $0.outcome == .contradicts }.compactMap(\.line)
+                .filter { $0.outcome == .contradicts }.compactMap(\.line).filter { $0 < indices.count }
             for line in Set(doubtful) {
                 let again = try reader.read(page, line: indices[line], again: true)
                 facts.lines[line].isConfirmed =
-                    again.text == facts.lines[line].text && again.confidence >= Limits.surePrint
+                    again.text == facts.lines[line].text && again.confidence >= Limits.confirmedPrint
             }
         }
         facts.cpuMs = ProcessorClock.now - start
@@ -75,19 +75,6 @@ enum VisualZoneStage {
             let (first, second) = (Int(misfit(left) / 0.25), Int(misfit(right) / 0.25))
             if first != second { return first < second }
             return lines[left].height > lines[right].height
-        }
-    }
-
-    /// The unread lines right above values that are certain: what these values are.
-    private static func labels(of read: [Int: VisualLine], _ lines: [TextPage.Line]) -> [Int] {
-        read.filter { $0.value.confidence >= Limits.surePrint }.keys.sorted().compactMap { value in
-            let place = lines[value].place
-            return lines.indices.filter { other in
-                let label = lines[other].place
-                let gap = place.y - (label.y + label.height)
-                return read[other] == nil && gap > -0.3 * place.height && gap < 1.8 * place.height
-                    && abs(label.x - place.x) < 1.5 * place.height
-            }.max { lines[$0].place.y < lines[$1].place.y }
         }
     }
 

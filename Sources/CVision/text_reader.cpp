@@ -41,6 +41,41 @@ uint32_t code_point(const char *text, size_t &length) {
     return value;
 }
 
+/// Reads what `wanted` shows of `gray`; nothing where they do not meet.
+void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wanted, cv_text_reading &reading) {
+    const cv::Rect box = cv::Rect(cv::Point(cvFloor(wanted.x), cvFloor(wanted.y)),
+                                  cv::Point(cvCeil(wanted.br().x), cvCeil(wanted.br().y))) &
+                         cv::Rect(0, 0, gray.cols, gray.rows);
+    if (box.empty()) return;
+    const double scale = static_cast<double>(line_height) / box.height;
+    cv::Mat crop;
+    cv::resize(gray(box), crop, {std::max(8, cvRound(box.width * scale)), line_height}, 0, 0,
+               scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
+    engine.api.SetImage(crop.data, crop.cols, crop.rows, 1, static_cast<int>(crop.step));
+    engine.api.SetSourceResolution(300);
+    if (engine.api.Recognize(nullptr) == 0) {
+        const std::unique_ptr<tesseract::ResultIterator> results(engine.api.GetIterator());
+        bool begin = true;
+        if (results != nullptr && !results->Empty(tesseract::RIL_SYMBOL)) {
+            do {
+                const std::unique_ptr<const char[]> text(results->GetUTF8Text(tesseract::RIL_SYMBOL));
+                if (text == nullptr) continue;
+                const float confidence = std::clamp(results->Confidence(tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
+                const auto add = [&](uint32_t character) {
+                    if (reading.count >= CV_TEXT_MAX_CHARACTERS) return;
+                    reading.characters[reading.count] = character;
+                    reading.confidences[reading.count++] = confidence;
+                };
+                if (!begin && results->IsAtBeginningOf(tesseract::RIL_WORD)) add(' ');
+                begin = false;
+                for (size_t at = 0, length = 0; text[at] != 0; at += length) add(code_point(&text[at], length));
+            } while (results->Next(tesseract::RIL_SYMBOL));
+        }
+    }
+    // Whatever is kept of the page would be kept until the next one.
+    engine.api.Clear();
+}
+
 }  // namespace
 
 extern "C" cv_status cv_text_engine_create(const char *folder, cv_text_engine **engine, cv_error *error) {
@@ -74,44 +109,22 @@ extern "C" const char *cv_text_engine_model_sha256(const cv_text_engine *engine)
 
 extern "C" cv_status cv_text_read(cv_text_engine *engine, const cv_text_page *page, int32_t index, bool again,
                                   cv_text_reading *reading, cv_error *error) {
-    using namespace cvision;
     reading->count = 0;
-    return guard(error, [&] {
+    return cvision::guard(error, [&] {
         const cv_text_line &line = page->lines.at(static_cast<size_t>(index));
         // Room for accents above and tails below.
         const double margin = (again ? 0.55 : 0.3) * line.character_height;
-        const cv::Rect box = cv::Rect(cv::Point(cvFloor(line.x - margin), cvFloor(line.y - margin)),
-                                      cv::Point(cvCeil(line.x + line.width + margin),
-                                                cvCeil(line.y + line.height + margin))) &
-                             cv::Rect(0, 0, page->gray.cols, page->gray.rows);
-        if (box.empty()) return CV_OK;
-        const double scale = static_cast<double>(line_height) / box.height;
-        cv::Mat crop;
-        cv::resize(page->gray(box), crop, {std::max(8, cvRound(box.width * scale)), line_height}, 0, 0,
-                   scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
-        engine->api.SetImage(crop.data, crop.cols, crop.rows, 1, static_cast<int>(crop.step));
-        engine->api.SetSourceResolution(300);
-        if (engine->api.Recognize(nullptr) == 0) {
-            const std::unique_ptr<tesseract::ResultIterator> results(engine->api.GetIterator());
-            bool begin = true;
-            if (results != nullptr && !results->Empty(tesseract::RIL_SYMBOL)) {
-                do {
-                    const std::unique_ptr<const char[]> text(results->GetUTF8Text(tesseract::RIL_SYMBOL));
-                    if (text == nullptr) continue;
-                    const float confidence = std::clamp(results->Confidence(tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
-                    const auto add = [&](uint32_t character) {
-                        if (reading->count >= CV_TEXT_MAX_CHARACTERS) return;
-                        reading->characters[reading->count] = character;
-                        reading->confidences[reading->count++] = confidence;
-                    };
-                    if (!begin && results->IsAtBeginningOf(tesseract::RIL_WORD)) add(' ');
-                    begin = false;
-                    for (size_t at = 0, length = 0; text[at] != 0; at += length) add(code_point(&text[at], length));
-                } while (results->Next(tesseract::RIL_SYMBOL));
-            }
-        }
-        // Whatever is kept of the page would be kept until the next one.
-        engine->api.Clear();
+        read_box(*engine, page->gray,
+                 {line.x - margin, line.y - margin, line.width + 2 * margin, line.height + 2 * margin}, *reading);
+        return CV_OK;
+    });
+}
+
+extern "C" cv_status cv_text_read_box(cv_text_engine *engine, const cv_text_page *page, double x, double y,
+                                      double width, double height, cv_text_reading *reading, cv_error *error) {
+    reading->count = 0;
+    return cvision::guard(error, [&] {
+        read_box(*engine, page->gray, {x, y, width, height}, *reading);
         return CV_OK;
     });
 }

@@ -32,14 +32,37 @@ public final class TextReader {
         try callVision { error in
             cv_text_read(self.pointer, page.pointer, Int32(index), again, &reading, &error)
         }
-        let count = Int(reading.count)
+        let (text, confidences) = Self.text(reading)
+        let line = page.lines[index]
+        return VisualLine(
+            text: text, confidences: confidences, quad: line.quad, place: line.place, height: line.height)
+    }
+
+    /// Reads what stands right above the line at `index` and begins where it begins: the name of its field, which is often
+    /// too small to be found as a line.
+    public func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VisualLine {
+        let line = page.lines[index]
+        let size = line.height
+        let place = Box(
+            x: line.place.x - 0.3 * size, y: line.place.y - 1.3 * size, width: 8.3 * size, height: 1.1 * size)
+        var reading = cv_text_reading()
+        try callVision { error in
+            cv_text_read_box(
+                self.pointer, page.pointer, place.x * page.side, place.y * page.side, place.width * page.side,
+                place.height * page.side, &reading, &error)
+        }
+        let (text, confidences) = Self.text(reading)
+        return VisualLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
+    }
+
+    private static func text(_ reading: cv_text_reading) -> (String, [Double]) {
         var text = ""
         var confidences: [Double] = []
         withUnsafeBytes(of: reading.characters) { characters in
             withUnsafeBytes(of: reading.confidences) { values in
                 let characters = characters.bindMemory(to: UInt32.self)
                 let values = values.bindMemory(to: Float.self)
-                for position in 0..<count {
+                for position in 0..<Int(reading.count) {
                     guard let scalar = Unicode.Scalar(characters[position]), scalar.value >= 0x20 else { continue }
                     let before = text.count
                     text.unicodeScalars.append(scalar)
@@ -48,9 +71,7 @@ public final class TextReader {
                 }
             }
         }
-        let line = page.lines[index]
-        return VisualLine(
-            text: text, confidences: confidences, quad: line.quad, place: line.place, height: line.height)
+        return (text, confidences)
     }
 }
 
@@ -68,6 +89,8 @@ public final class TextPage {
     }
 
     let pointer: OpaquePointer
+    /// The longer side in pixels.
+    let side: Double
     /// From top to bottom.
     public let lines: [Line]
 
@@ -88,6 +111,7 @@ public final class TextPage {
         var (width, height) = (0.0, 0.0)
         cv_text_page_size(page, &width, &height)
         let side = max(width, height, 1)
+        self.side = side
         self.lines = (0..<cv_text_page_count(page)).map { index in
             let line = cv_text_page_line(page, index)
             return Line(

@@ -57,6 +57,10 @@ typedef struct {
 cv_status cv_text_read(cv_text_engine *_Nonnull engine, const cv_text_page *_Nonnull page, int32_t index, bool again,
                        cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
 
+/// The same of any box of `page`, in its pixels.
+cv_status cv_text_read_box(cv_text_engine *_Nonnull engine, const cv_text_page *_Nonnull page, double x, double y,
+                           double width, double height, cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -79,7 +79,11 @@ public enum Limits {
     /// Confidence of the zone's reader in one character, from which a comparison counts it.
     static let sureCharacter = 0.9
     /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
-    public static let surePrint = 0.98
+    static let surePrint = 0.97
+    /// The same at the second look, which must say the same.
+    public static let confirmedPrint = 0.9
+    /// The same of the characters that are as expected, in a number of which one or two are not.
+    static let legiblePrint = 0.85
     /// The same of a value that is reported as the document's, where nothing else says it.
     static let reportedPrint = 0.97
     /// The same of a line with a word such as SPECIMEN.

@@ -47,11 +47,16 @@ enum VisualLabel {
         Self.names.flatMap { field, names in names.map { (VisualText.words($0), field) } }
     ) { first, _ in first }
 
-    /// The field that `text` names: every one of its names, in several languages perhaps, is one of the same field.
+    /// Names that say too little alone.
+    private static let ambiguous: Set<String> = ["NAME", "NOM", "NAAM", "NOMBRE", "NOMI"]
+
+    /// The field that `text` names: its first name is one of that field, and no other one, in another language perhaps, is
+    /// one of another field.
     ///
-    /// `Surname / Nom`, `3. DOB` and `(1) Name` name one; `Religious name or pseudonym` does not.
+    /// `Surname / Nom`, `3. DOB` and `(1) Surname / Nom de fam` name one; `Religious name or pseudonym` does not.
     static func field(_ text: String) -> VisualField? {
-        var named: Set<VisualField?> = []
+        var named: [VisualField?] = []
+        var first = ""
         for (index, part) in text.split(separator: "/").enumerated() {
             var words = self.plain(String(part))
             // The numbers of licences before the name of the field, and those of passports in the European Union.
@@ -59,9 +64,11 @@ enum VisualLabel {
                 words.removeFirst()
             }
             guard !words.isEmpty else { continue }
-            named.insert(self.fields[words])
+            if named.isEmpty { first = words.joined(separator: " ") }
+            named.append(self.fields[words])
         }
-        return named.count == 1 ? named.first ?? nil : nil
+        guard let field = named.first ?? nil, named.allSatisfy({ $0 == nil || $0 == field }) else { return nil }
+        return self.ambiguous.contains(first) && named.count(where: { $0 == field }) < 2 ? nil : field
     }
 
     static func plain(_ text: String) -> [String] {

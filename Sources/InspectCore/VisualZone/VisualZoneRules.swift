@@ -40,6 +40,24 @@ public struct VisualZoneRules: Sendable {
         self.findings.filter { $0.outcome == outcome }.map(\.field.rawValue)
     }
 
+    /// Lines that are certain, show nothing that is expected, and could be a value that was not found: which field they are
+    /// is worth knowing.
+    public static func unexplained(_ facts: VisualZoneFacts, expected: VisualExpectation) -> [Int] {
+        let missing = expected.missing(in: facts.lines.map(\.text))
+        let missesDate = missing.contains { $0.date != nil }
+        let missesName = missing.contains { $0.field == .lastName || $0.field == .firstName }
+        guard expected.values.count - missing.count >= 2 else { return [] }
+        return facts.lines.indices.filter { index in
+            let line = facts.lines[index]
+            guard line.confidence >= Limits.surePrint, VisualLabel.field(line.text) == nil,
+                !expected.values.contains(where: { $0.isShown(in: line.text) })
+            else { return false }
+            if missesDate, !VisualDate.readings(line.text).isEmpty { return true }
+            return missesName && line.text.count >= 3
+                && line.text.allSatisfy { $0.isUppercase || $0 == " " || $0 == "-" }
+        }
+    }
+
     /// The line at the field's place, where it certainly says something else.
     private static func contradiction(
         _ value: VisualExpectation.Value, _ fields: VisualFields, _ expected: VisualExpectation
@@ -48,7 +66,13 @@ public struct VisualZoneRules: Sendable {
         let text = reading.value
         // What belongs to another field stands there because the label was taken for the wrong one.
         guard !expected.values.contains(where: { $0.isShown(in: text) }) else { return nil }
-        if value.date != nil { return reading.date == nil ? nil : reading.line }
+        if let expected = value.date {
+            guard let date = reading.date else { return nil }
+            // `3 JUL` may be what is left of `13 JUL`.
+            let isCut =
+                date.year == expected.year && date.month == expected.month && date.day == expected.day % 10
+            return isCut ? nil : reading.line
+        }
         // Half a name or number is one that was cut off, not another one.
         let printed = VisualText.folded(text)
         let wanted = VisualText.folded(value.text)
@@ -69,11 +93,14 @@ public struct VisualZoneRules: Sendable {
         let wanted = Array(VisualText.folded(value.text))
         guard wanted.count >= 7 else { return nil }
         return facts.lines.firstIndex { line in
-            guard line.confidence >= Limits.surePrint else { return false }
+            guard line.confidence >= Limits.legiblePrint else { return false }
             let printed = Array(VisualText.folded(line.text))
-            guard printed.count == wanted.count else { return false }
-            let differing = zip(printed, wanted).filter { $0 != $1 }.count
-            return (1...2).contains(differing)
+            // Of the characters that count: letters and digits.
+            let confidences = zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }.map(\.1)
+            guard printed.count == wanted.count, confidences.count == wanted.count else { return false }
+            let differing = wanted.indices.filter { printed[$0] != wanted[$0] }
+            return (1...2).contains(differing.count)
+                && differing.allSatisfy { confidences[$0] >= Limits.surePrint }
         }
     }
 

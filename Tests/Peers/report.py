@@ -230,6 +230,9 @@ def write(folder, figures, facts, arguments, peers, no_jobs):
     if gone:
         lines += ["## What is missing", "", *gone, ""]
     lines += ["## Method", "", METHOD, "## Caveats", "", caveats(facts), ""]
-    (folder / "RESULTS.md").write_text("\n".join(lines))
+    # The section of documents is documents.py's.
+    results, mark = folder / "RESULTS.md", "<!-- documents -->"
+    kept = results.read_text().partition(mark) if results.exists() else ("", "", "")
+    results.write_text("\n".join(lines) + ("\n" + mark + kept[2] if kept[1] else ""))
     plot(folder / "results.png", figures, [name for name in systems if name not in no_jobs], summary)
     return summary

@@ -75,7 +75,9 @@ public final class StageEngine: AnalyzerEngine {
                 && !ChipStage.isChipFile(part)
             {
                 let image = try self.image(part)
-                let faces = try self.faces.faces(in: image, features: 1)
+                // The pictures of a comparison bear names of their own: nothing but their largest faces is asked for.
+                let faces = try self.faces.faces(
+                    in: image, features: 1, onlyLargest: PartKind(rawValue: part.kind) == nil)
                 self.found[part.kind] = faces
                 facts.pictures[part.kind] = FaceStageFacts.Picture(image: image.facts, faces: faces)
             }

@@ -64,8 +64,25 @@ public final class VendorSessionClient: Sendable {
     /// Sends a session's blob, once.
     ///
     /// - Returns: What the server says, and its status.
+    /// - Throws: ``Failure``; `CancellationError`.
     public func process(_ blob: Data) async throws -> (facts: VendorSessionFacts, status: Int) {
-        do { try Self.check(blob) } catch { throw Failure(error: error, outcome: "not_sent") }
+        let request = try self.request(for: blob)
+        return try Self.facts(of: await self.send(request))
+    }
+
+    // Swift 6.3's optimiser crashes on typed errors that are caught in an asynchronous function with more in it than this.
+    private func send(_ request: HTTPRequest) async -> Result<HTTPResponse, HTTPError> {
+        do throws(HTTPError) {
+            return .success(
+                try await self.client.send(
+                    request, policy: self.server.allowsPrivate ? .privateAllowed : .publicOnly))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func request(for blob: Data) throws -> HTTPRequest {
+        do throws(InspectError) { try Self.check(blob) } catch { throw Failure(error: error, outcome: "not_sent") }
         var headers = [
             HTTPRequest.Header(name: "Content-Type", value: "application/json"),
             HTTPRequest.Header(name: "Accept", value: "application/json"),
@@ -79,42 +96,35 @@ public final class VendorSessionClient: Sendable {
             limits: .init(
                 totalMilliseconds: self.server.timeout * 1000, bodyBytes: VendorSessionFacts.blobLimit + 65_536))
         request.transport.pins = self.server.pins
+        return request
+    }
+
+    private static func facts(
+        of result: Result<HTTPResponse, HTTPError>
+    ) throws -> (facts: VendorSessionFacts, status: Int) {
         let response: HTTPResponse
-        do {
-            response = try await self.client.send(
-                request, policy: self.server.allowsPrivate ? .privateAllowed : .publicOnly)
-        } catch {
-            throw Self.failure(for: error)
+        switch result {
+        case .success(let answer): response = answer
+        case .failure(let error): throw self.failure(for: error)
+        }
+        func failure(_ code: ErrorCode, _ outcome: String, _ detail: String) -> Failure {
+            Failure(error: InspectError(code, detail), outcome: outcome, status: response.status)
         }
         switch response.status {
         case 200..<300: break
         // Turned away at the door: the session was not looked at.
-        case 429, 503:
-            throw Failure(
-                error: InspectError(.vendorUnreachable, "HTTP status \(response.status)"), outcome: "not_sent",
-                status: response.status)
-        case 500...:
-            throw Failure(
-                error: InspectError(.vendorOutcomeUnknown, "HTTP status \(response.status)"), outcome: "lost",
-                status: response.status)
-        default:
-            throw Failure(
-                error: InspectError(.vendorRefused, "HTTP status \(response.status)"), outcome: "refused",
-                status: response.status)
+        case 429, 503: throw failure(.vendorUnreachable, "not_sent", "HTTP status \(response.status)")
+        case 500...: throw failure(.vendorOutcomeUnknown, "lost", "HTTP status \(response.status)")
+        default: throw failure(.vendorRefused, "refused", "HTTP status \(response.status)")
         }
-        if let torn = response.bodyFailure {
-            throw Failure(
-                error: InspectError(.vendorOutcomeUnknown, torn.description), outcome: "lost", status: response.status)
+        if let torn = response.bodyFailure { throw failure(.vendorOutcomeUnknown, "lost", torn.description) }
+        guard let members = try? JSONDecoder().decode([String: VendorValue].self, from: Data(response.body)) else {
+            throw failure(.vendorResponseInvalid, "invalid", "the answer is no JSON object")
         }
-        do {
-            guard let members = try? JSONDecoder().decode([String: VendorValue].self, from: Data(response.body)) else {
-                throw InspectError(.vendorResponseInvalid, "the answer is no JSON object")
-            }
+        do throws(InspectError) {
             return (try VendorSessionFacts(members: members), response.status)
         } catch {
-            throw Failure(
-                error: error as? InspectError ?? InspectError(.vendorResponseInvalid), outcome: "invalid",
-                status: response.status)
+            throw failure(error.code, "invalid", error.detail)
         }
     }
 

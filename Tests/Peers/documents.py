@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).parent
-#: Where the section begins in RESULTS.md; report.py keeps what follows.
-MARK = "<!-- documents -->"
+#: Where the section begins in RESULTS.md, and the one after it; report.py keeps both.
+TITLE, NEXT = "\n## Documents\n", "\n## Faces\n"
 
 
 def processor_time():
@@ -108,7 +108,7 @@ def main():
             f"| {name} | {exact} of {len(truth)} | {median:.0f} | {percentile(times, 0.95):.0f} | {median / base:.1f} |")
     tesseract = subprocess.run(["tesseract", "--version"], capture_output=True, text=True).stdout.split("\n")[0]
     section = "\n".join([
-        MARK, "", "# Documents: inspectd beside PassportEye and FastMRZ", "",
+        "inspectd beside PassportEye and FastMRZ.", "",
         "Written by `Tests/Peers/documents.sh`; do not edit.", "",
         f"{datetime.date.today()}, {len(truth)} pictures of documents whose zone people can read (specimens and derived "
         f"photographs), one after the other, one thread each; both peers call {tesseract}. A picture counts where every "
@@ -118,9 +118,11 @@ def main():
         "inspectd's time for a whole side is that from the first byte to the last fact: decoding, outline, zone, barcodes, "
         "quality, faces. The peers only look for the zone. Python's start and the loading of models are not counted.", ""])
     results = FOLDER / "RESULTS.md"
-    text = results.read_text().split(MARK)[0].rstrip() + "\n\n" if results.exists() else ""
-    results.write_text(text + section)
-    print("\n".join(section.split("\n")[2:]))
+    text = results.read_text() if results.exists() else ""
+    before, _, after = text.partition(NEXT)
+    before = before.partition(TITLE)[0].rstrip("\n")
+    results.write_text(before + "\n" + TITLE + "\n" + section.rstrip("\n") + "\n" + (NEXT + after if after else ""))
+    print(section)
     print(json.dumps(figures))
 
 

@@ -230,9 +230,10 @@ def write(folder, figures, facts, arguments, peers, no_jobs):
     if gone:
         lines += ["## What is missing", "", *gone, ""]
     lines += ["## Method", "", METHOD, "## Caveats", "", caveats(facts), ""]
-    # The section of documents is documents.py's.
-    results, mark = folder / "RESULTS.md", "<!-- documents -->"
-    kept = results.read_text().partition(mark) if results.exists() else ("", "", "")
-    results.write_text("\n".join(lines) + ("\n" + mark + kept[2] if kept[1] else ""))
+    # Documents and faces are compared by scripts of their own, in this order.
+    path = folder / "RESULTS.md"
+    before = path.read_text() if path.exists() else ""
+    kept = min((at for at in (before.find("\n## Documents\n"), before.find("\n## Faces\n")) if at >= 0), default=len(before))
+    path.write_text("\n".join(lines).rstrip("\n") + "\n" + before[kept:])
     plot(folder / "results.png", figures, [name for name in systems if name not in no_jobs], summary)
     return summary

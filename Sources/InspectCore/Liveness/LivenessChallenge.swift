@@ -108,15 +108,15 @@ extension LivenessChallenge {
         return nil
     }
 
-    /// How often somebody who does not know the sequence hits it by chance: one of all sequences that could be issued.
+    /// How often somebody who does not know the sequence hits it by chance.
     ///
-    /// - Parameter motions: How many motions the steps were drawn from.
-    public func guessRate(motions: Int = Step.allCases.count) -> Double {
-        func sequences(_ count: Int, of kinds: Int) -> Double {
-            guard count > 0, kinds > 1 else { return 1 }
-            return (1..<count).reduce(Double(kinds)) { product, _ in product * Double(kinds - 1) }
+    /// - Parameter motions: What the steps were drawn from.
+    public func guessRate(motions: [Step] = Step.allCases) -> Double {
+        let kinds = Double(Colour.allCases.count)
+        let colours = self.colours.dropFirst().reduce(self.colours.isEmpty ? 1 : kinds) { product, _ in
+            product * (kinds - 1)
         }
-        return 1 / (sequences(self.colours.count, of: Colour.allCases.count) * sequences(self.steps.count, of: motions))
+        return MotionRules.guessRate(steps: self.steps.count, motions: motions) / colours
     }
 }
 

@@ -47,7 +47,29 @@ public enum MotionRules {
             // What overlaps with the motion belongs to it.
             while let next = events.first, next.startMs < cursor { events.removeFirst() }
         }
+        // A recording of something else goes on.
+        if let further = events.first(where: { event in
+            !Self.accompanies(event.step, challenge.steps.last ?? event.step)
+                && event.startMs > cursor + Self.reactionMs
+        }) {
+            let other = LivenessVerdict.Step(
+                name: further.step.rawValue, outcome: .fail, startMs: further.startMs, endMs: further.endMs, score: 0)
+            return LivenessVerdict(outcome: .fail, reason: .wrongMotion, steps: steps + [other], scores: scores)
+        }
         return LivenessVerdict(outcome: .pass, steps: steps, scores: scores)
+    }
+
+    /// How often frames made up for a guessed sequence are accepted: one sequence against another, both drawn at random, where
+    /// blinks count as seen whenever they are asked for, since people blink all the time.
+    public static func guessRate(steps: Int, motions: [LivenessChallenge.Step]) -> Double {
+        var sequences: [[LivenessChallenge.Step]] = [[]]
+        for _ in 0..<steps {
+            sequences = sequences.flatMap { sequence in motions.filter { $0 != sequence.last }.map { sequence + [$0] } }
+        }
+        var counts: [[LivenessChallenge.Step]: Double] = [:]
+        for sequence in sequences { counts[sequence.filter { $0 != .blink }, default: 0] += 1 }
+        let total = Double(sequences.count)
+        return counts.values.map { $0 * $0 }.reduce(0, +) / (total * total)
     }
 
     /// Nobody answers an instruction sooner.

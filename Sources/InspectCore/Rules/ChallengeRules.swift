@@ -4,6 +4,7 @@
 public enum ChallengeRules {
     public struct Outcome: Sendable {
         public var decision: CapabilityDecision
+        public var outcome: LivenessVerdict.Outcome
         /// `colour_flash`, `motion`, both joined by `+`, or `passive`.
         public var method: String
         public var verdicts: [LivenessVerdict]
@@ -23,7 +24,8 @@ public enum ChallengeRules {
         ) -> Outcome {
             let whole = LivenessVerdict(outcome: outcome, reason: reason)
             return Outcome(
-                decision: self.decision(outcome, reason), method: method, verdicts: verdicts, reason: reason,
+                decision: self.decision(outcome, reason), outcome: outcome, method: method, verdicts: verdicts,
+                reason: reason,
                 resultCode: whole.resultCode)
         }
         guard let capture else { return outcome(.inconclusive, .faceLost) }

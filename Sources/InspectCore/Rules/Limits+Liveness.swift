@@ -31,16 +31,16 @@ extension Limits {
     static let flashResponse = Limit(.atLeast(0.012), "a change of 1.2 %: about one step of an 8-bit mid-tone")
     /// Correlation of the response with the colours that were shown.
     static let flashCorrelation = Limit(
-        .atLeast(0.8), "simulated captures: living faces 0.85 and more, wrong sequences below 0.75 in 99.9 %")
+        .atLeast(0.87), "simulated captures: living faces 0.9 and more, other sequences below it in 99.5 %")
     /// Below this the response contradicts the colours.
-    static let flashContradiction = Limit(.atLeast(0.55), "between this and the limit above nothing is decided")
+    static let flashContradiction = Limit(.atLeast(0.7), "between this and the limit above nothing is decided")
     /// Correlation in the weaker half of the colours.
-    static let flashHalf = Limit(.atLeast(0.6), "one lag must serve both halves")
+    static let flashHalf = Limit(.atLeast(0.75), "one lag must serve both halves")
     /// Gain of the nose over that of the cheeks.
     static let flashRelief = Limit(
-        .atLeast(1.06), "a nose 3 cm nearer than the cheeks, which are turned away, gains 1.2 to 1.6 times as much")
+        .atLeast(1.08), "a nose 3 cm nearer than the cheeks, which are turned away, gains 1.2 to 1.6 times as much")
     /// Below this the face is flat.
-    static let flashFlat = Limit(.atLeast(1.03), "what noise makes of a plane, whose gains are equal")
+    static let flashFlat = Limit(.atLeast(1.04), "what noise makes of a plane, whose gains are equal")
 
     // MARK: Motion
 

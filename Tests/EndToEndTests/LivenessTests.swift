@@ -44,7 +44,9 @@ import Testing
     ) async throws -> String {
         let payload: [String: Any] = [
             "partner": "bank", "workflow": workflow,
-            "challenge": ["token": challenge["token"], "frameTimes": challenge["frameTimes"]],
+            "challenge": [
+                "token": try #require(challenge["token"]), "frameTimes": try #require(challenge["frameTimes"]),
+            ],
         ]
         let text = String(decoding: try JSONSerialization.data(withJSONObject: payload), as: UTF8.self)
         return try await service.connection.query(

@@ -118,9 +118,9 @@ import Testing
                         _ = try await client.enqueue(payload: payload, parts: Self.frames)
                         await client.close()
                         return true
-                    } catch let error as InspectError {
+                    } catch let error as InspectError where error.code == .challengeUsed {
                         await client.close()
-                        return error.code == .challengeUsed ? false : try { throw error }()
+                        return false
                     }
                 }
             }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InspectCore
 
-@Suite struct LivenessRulesTests {
+@Suite struct ChallengeRulesTests {
     /// A seed of its own for every run, which a failure names.
     private static let seed = UInt64.random(in: 0...UInt64(Int.max))
 
@@ -95,7 +95,8 @@ import Testing
         #expect(blinks(70..<130) == 0)
         #expect(blinks(145..<150) == 0)
         #expect(blinks(0..<0) == 0)
-        #expect(BlinkDetector.blinks(times: times, openings: [Double?](repeating: nil, count: 150)).isEmpty)
+        let unseen = [Double?](repeating: nil, count: 150)
+        #expect(BlinkDetector.blinks(times: times, openings: unseen).isEmpty)
     }
 
     @Test func `Result codes are those of the face SDK`() {

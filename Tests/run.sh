@@ -71,6 +71,10 @@ if [ -z "$filter" ]; then
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
     check "fuzzing" Tests/fuzz.sh --seconds 5
     check "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
+    check "README's gateway" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    check "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --bin .build/tests/debug
+    check "deployment" Tests/deployment.sh --bin .build/tests/debug
+    check "backup and restore" Tests/restore.sh --bin .build/tests/debug
 fi
 
 # Counts the tests that ended so, by Swift Testing's lines. The log may hold any bytes; cases of a test do not count.
@@ -122,5 +126,12 @@ if [ "$total" -eq 0 ]; then
 fi
 if [ -z "$filter" ]; then
     check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
+    check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
+    if ip netns add "probe$$" 2>/dev/null; then
+        ip netns delete "probe$$"
+        check "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
+    else
+        say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
+    fi
 fi
 summary

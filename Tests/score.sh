@@ -3,10 +3,19 @@
 # manifest, `inspectd compare --batch` over face pairs.
 #
 # Usage: Tests/score.sh [--data DIR] [--mistakes] [--json FILE]
+#        Tests/score.sh faces [--data DIR] [--mistakes] [--det FILE.svg] [--contour FILE] [--ofiq DIR]
 #   --data DIR   folder with documents/manifest.json and faces/pairs.csv [../shared/testdata]
 #   --mistakes   lists every input that was judged wrongly
 #   --json FILE  also writes the figures as JSON
+#   faces        faces alone and in more detail: pairs, detection, appearance, quality, speed; the last line is JSON
+#   --det FILE   draws the curve of false non-matches over false matches
+#   --contour FILE   dlib's 68-point model, for eyes, mouth, smile and pose [INSPECTD_FACE_CONTOUR]
+#   --ofiq DIR   OFIQ's conformance pictures, which ISO publishes; skipped without them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 swift build -c release --product inspectd >&2
+if [ "${1-}" = faces ]; then
+    shift
+    exec /usr/bin/python3 Tests/score_faces.py --inspectd .build/release/inspectd "$@"
+fi
 exec python3 Tests/score.py --inspectd .build/release/inspectd "$@"

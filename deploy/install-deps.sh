@@ -28,6 +28,10 @@ packages=(
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, a client of another make.
     libfaketime pgbouncer python3-psycopg2
+    # Encrypts parts as clients do.
+    python3-jwcrypto
+    # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.
+    iproute2 prometheus python3-seccomp python3-venv systemd
     # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
     nodejs php-cli
     # The scripts themselves: runuser and setsid, ps.
@@ -74,11 +78,13 @@ if [ "${#missing[@]}" -gt 0 ]; then
         exit 1
     fi
     rm -f "$log"
-    # Debian's package starts a pooler of its own, which nothing here uses; the tests start theirs.
-    if [[ " ${missing[*]} " == *" pgbouncer "* ]]; then
-        as_root service pgbouncer stop >/dev/null 2>&1 || true
-        as_root update-rc.d pgbouncer disable >/dev/null 2>&1 || true
-    fi
+    # Debian's packages start a pooler and a Prometheus of their own, which nothing here uses.
+    for service in pgbouncer prometheus; do
+        if [[ " ${missing[*]} " == *" $service "* ]]; then
+            as_root service "$service" stop >/dev/null 2>&1 || true
+            as_root update-rc.d "$service" disable >/dev/null 2>&1 || true
+        fi
+    done
 fi
 
 # A machine that already had another BLAS may have it selected by hand.

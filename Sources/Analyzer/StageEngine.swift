@@ -62,7 +62,7 @@ public final class StageEngine: AnalyzerEngine {
         case .document:
             var facts = DocumentStageFacts(sides: [:])
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
-                facts.sides[part.kind] = try self.document(self.image(part))
+                facts.sides[part.kind] = try self.document(self.image(part), isCompared: Self.hasFace(parts))
             }
             if request.elementsEqual(Self.withPrint) { try self.readPrint(parts, &facts) }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
@@ -75,7 +75,9 @@ public final class StageEngine: AnalyzerEngine {
                 && !ChipStage.isChipFile(part)
             {
                 let image = try self.image(part)
-                let faces = try self.faces.faces(in: image, features: 1)
+                // The pictures of a comparison bear names of their own: nothing but their largest faces is asked for.
+                let faces = try self.faces.faces(
+                    in: image, features: 1, onlyLargest: PartKind(rawValue: part.kind) == nil)
                 self.found[part.kind] = faces
                 facts.pictures[part.kind] = FaceStageFacts.Picture(image: image.facts, faces: faces)
             }
@@ -125,8 +127,12 @@ public final class StageEngine: AnalyzerEngine {
         let others = facts.sides.filter { $0.key != part.kind }.map(\.value)
         let today = CalendarDate(Date())
         let expected = VisualExpectation(sides: [side] + others, today: today)
-        facts.sides[part.kind]?.visualZone = try VisualZoneStage.facts(
-            self.image(part), side: side, expected: expected, today: today, reader: self.text)
+        var clock = StepClock()
+        facts.sides[part.kind]?.visualZone = try clock.step("print") { () throws(InspectError) in
+            try VisualZoneStage.facts(
+                self.image(part), side: side, expected: expected, today: today, reader: self.text)
+        }
+        facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
     }
 
     /// The feature of the largest face of a picture that was looked at before, or is now.
@@ -140,15 +146,36 @@ public final class StageEngine: AnalyzerEngine {
         self.found.removeAll()
     }
 
-    private func document(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
-        let outline = try DocumentAnalyzer.outline(image)
-        let zone = try self.mrz.read(image)
-        let barcodes = try BarcodeReader.read(image, outline: outline)
+    /// Whether the job brings a face that the document's portrait is compared with: only then is the portrait described.
+    private static func hasFace(_ parts: [PartView]) -> Bool {
+        parts.contains { ![PartKind.front, .back, .dg1, .sod].contains(PartKind(rawValue: $0.kind)) }
+    }
+
+    private func document(_ image: DecodedImage, isCompared: Bool = true) throws(InspectError) -> DocumentFacts {
+        var clock = StepClock()
+        let outline = try clock.step("outline") { () throws(InspectError) in try DocumentAnalyzer.outline(image) }
+        let (zone, isIllegible) = try clock.step("mrz") { () throws(InspectError) in
+            try self.mrz.read(image, outline: outline)
+        }
+        let barcodes = try clock.step("barcode") { () throws(InspectError) in
+            try BarcodeReader.read(image, outline: outline)
+        }
+        let quality = try clock.step("quality") { () throws(InspectError) in
+            try DocumentAnalyzer.quality(image, outline: outline)
+        }
         // Print tells which way up the side is; a side with a barcode and no zone is a back, and taken as it lies.
         let turn = zone?.turn ?? (barcodes.isEmpty ? nil : 0)
-        return DocumentFacts(
-            image: image.facts, outline: outline, quality: try DocumentAnalyzer.quality(image, outline: outline),
-            mrz: zone, barcodes: barcodes, faces: try self.faces.faces(in: image, features: 1, turn: turn))
+        let isBack = !barcodes.isEmpty || zone?.lines.count == 3
+        let faces = try clock.step("faces") { () throws(InspectError) in
+            try self.faces.faces(
+                in: image, features: isCompared ? 1 : 0, turn: turn,
+                on: FaceEngine.DocumentSide(outline: outline, bearsPortrait: !isBack))
+        }
+        var facts = DocumentFacts(
+            image: image.facts, outline: outline, quality: quality, mrz: zone, barcodes: barcodes, faces: faces)
+        facts.stepsMs = clock.steps
+        facts.hasIllegibleZone = isIllegible
+        return facts
     }
 
     private func image(_ part: PartView) throws(InspectError) -> DecodedImage {
@@ -182,5 +209,19 @@ enum ProcessorClock {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
+    }
+}
+
+/// Processor time by step.
+struct StepClock {
+    private(set) var steps: [String: Double] = [:]
+
+    mutating func step<Result>(
+        _ name: String, _ body: () throws(InspectError) -> Result
+    ) throws(InspectError) -> Result {
+        let start = ProcessorClock.now
+        let result = try body()
+        self.steps[name, default: 0] += ((ProcessorClock.now - start) * 10).rounded() / 10
+        return result
     }
 }

@@ -1,11 +1,11 @@
-// PDF417 by ZXing: first on the picture as it is, then on the regions that look like a symbol, straightened.
+// Symbols by ZXing, where the picture looks like one: regions of dense edges are cut out, straightened and cleaned.
 #define ZX_USE_UTF8 1
 #include <ZXing/ReadBarcode.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <opencv2/imgproc.hpp>
@@ -17,6 +17,7 @@
 
 struct cv_barcodes {
     struct Entry {
+        cv_barcode_format format;
         std::string bytes, text;
         std::array<cv_point, 4> corners;
     };
@@ -26,33 +27,72 @@ struct cv_barcodes {
 namespace cvision {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// ZXing scans line by line; beyond this side a symbol's modules are far wider than it needs.
 constexpr int widest_scan = 2200;
+/// Longer side of the picture in which regions are looked for.
+constexpr int region_side = 640;
+/// Longer side of the whole picture's scan where no region looks like a symbol.
+constexpr int quick_side = 1000;
 
-/// How much the gradients of a region agree on one axis (0 to 1): 0.41 and more in symbols, 0.28 and less in print.
+/// How much the gradients of a region agree on one axis (0 to 1): 0.41 and more in PDF417, 0.28 and less in print.
 constexpr double least_coherence = 0.3;
+/// Extent of a region across its stripes over that along them.
+constexpr double least_reach = 0.5;
 /// How much of its rectangle a region fills.
 constexpr double least_fill = 0.6;
+/// Longer over shorter side of a region up to which it may be a square symbol.
+constexpr double square = 1.35;
+/// Ways in which a region is prepared before it is given up.
+constexpr int rounds = 6;
+/// Regions that are looked into, of each kind.
+constexpr size_t most_regions = 2;
+
+/// Processor time of the thread in milliseconds: a busy machine must not read less than an idle one.
+double thread_time() {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
 
 /// Maps a point of a derived picture back to the image.
 using Back = std::function<cv_point(cv::Point2d)>;
 
+constexpr auto stacked = ZXing::BarcodeFormat::PDF417;
+const ZXing::BarcodeFormats matrices =
+    ZXing::BarcodeFormat::QRCode | ZXing::BarcodeFormat::DataMatrix | ZXing::BarcodeFormat::Aztec;
+
+/// How thoroughly ZXing looks.
+struct Effort {
+    ZXing::Binarizer binarizer = ZXing::Binarizer::LocalAverage;
+    bool harder = true, rotate = true, downscale = true;
+};
+
+cv_barcode_format format_of(ZXing::BarcodeFormat format) {
+    switch (format) {
+        case ZXing::BarcodeFormat::QRCode: return CV_BARCODE_QR;
+        case ZXing::BarcodeFormat::DataMatrix: return CV_BARCODE_DATA_MATRIX;
+        case ZXing::BarcodeFormat::Aztec: return CV_BARCODE_AZTEC;
+        default: return CV_BARCODE_PDF417;
+    }
+}
+
 /// Reads all symbols of `gray` and adds those whose bytes are not there yet. True if any was read.
-bool scan(const cv::Mat &gray, ZXing::Binarizer binarizer, const Back &back, cv_barcodes &found, bool rotate) {
+bool scan(const cv::Mat &gray, ZXing::BarcodeFormats formats, const Effort &effort, const Back &back,
+          cv_barcodes &found) {
+    if (gray.empty()) return false;
     ZXing::DecodeHints hints;
-    hints.setFormats(ZXing::BarcodeFormat::PDF417);
-    hints.setTryHarder(true);
-    hints.setTryRotate(rotate);
-    hints.setTryDownscale(true);
-    hints.setBinarizer(binarizer);
+    hints.setFormats(formats);
+    hints.setTryHarder(effort.harder);
+    hints.setTryRotate(effort.rotate);
+    hints.setTryDownscale(effort.downscale);
+    hints.setBinarizer(effort.binarizer);
     const ZXing::ImageView view(gray.data, gray.cols, gray.rows, ZXing::ImageFormat::Lum, static_cast<int>(gray.step));
     bool any = false;
     for (const ZXing::Result &result : ZXing::ReadBarcodes(view, hints)) {
-        if (!result.isValid() || result.format() != ZXing::BarcodeFormat::PDF417) continue;
+        if (!result.isValid()) continue;
         any = true;
         cv_barcodes::Entry entry;
+        entry.format = format_of(result.format());
         entry.bytes.assign(result.bytes().begin(), result.bytes().end());
         entry.text = result.text();
         for (size_t i = 0; i < 4; ++i)
@@ -75,6 +115,7 @@ bool scan(const cv::Mat &gray, ZXing::Binarizer binarizer, const Back &back, cv_
 /// A rectangle of the image, turned by any angle, that is as densely striped as a symbol.
 struct Region {
     cv::RotatedRect box;  // of the image; angle so that the stripes are upright
+    bool striped;         // PDF417; else it may be a square symbol
     double weight;
 };
 
@@ -96,12 +137,13 @@ double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, 
     return 0.5 * std::atan2(2 * xy, xx - yy);
 }
 
-/// Symbols are the regions where edges are dense in all of a neighbourhood and agree on one direction.
-std::vector<Region> find_regions(const cv::Mat &gray) {
-    const double scale = std::min(1.0, 800.0 / std::max(gray.cols, gray.rows));
+/// Symbols are the regions where edges are dense in all of a neighbourhood: those of PDF417 agree on one direction.
+///
+/// - Parameter reduced: `gray` at `region_side`.
+std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
+    const double scale = static_cast<double>(reduced.cols) / gray.cols;
     cv::Mat small, gx, gy, density, mask, labels, stats, centroids;
-    cv::resize(gray, small, {}, scale, scale, cv::INTER_AREA);
-    cv::normalize(small, small, 0, 255, cv::NORM_MINMAX);
+    cv::normalize(reduced, small, 0, 255, cv::NORM_MINMAX);
     cv::Scharr(small, gx, CV_32F, 1, 0, 1.0 / 16);
     cv::Scharr(small, gy, CV_32F, 0, 1, 1.0 / 16);
     cv::magnitude(gx, gy, density);
@@ -123,7 +165,6 @@ std::vector<Region> find_regions(const cv::Mat &gray) {
         if (contours.empty()) continue;
         double coherence;
         const double angle = stripe_direction(gray, blob, scale, coherence);
-        if (coherence < least_coherence) continue;
         // Extent of the blob along and across that direction.
         const double ux = std::cos(angle), uy = std::sin(angle);
         double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;
@@ -133,19 +174,28 @@ std::vector<Region> find_regions(const cv::Mat &gray) {
             high_v = std::max(high_v, v);
         }
         const double fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, (high_u - low_u) * (high_v - low_v));
-        if (fill < least_fill) continue;
+        const double longer = std::max(high_u - low_u, high_v - low_v), shorter = std::min(high_u - low_u, high_v - low_v);
+        // Lines of blurred print agree on a direction, too, but across their length.
+        const bool striped = coherence >= least_coherence && high_u - low_u > least_reach * (high_v - low_v);
+        if (fill < least_fill || (!striped && longer > square * shorter)) continue;
         const double u = (low_u + high_u) / 2, v = (low_v + high_v) / 2;
         Region region;
         region.box.center = {static_cast<float>((u * ux - v * uy + 0.5) / scale),
                              static_cast<float>((u * uy + v * ux + 0.5) / scale)};
         region.box.size = {static_cast<float>((high_u - low_u) / scale), static_cast<float>((high_v - low_v) / scale)};
         region.box.angle = static_cast<float>(angle * 180 / CV_PI);
+        region.striped = striped;
         region.weight =
             cv::mean(density, blob)[0] * std::sqrt(static_cast<double>(stats.at<int>(index, cv::CC_STAT_AREA)));
         regions.push_back(region);
     }
     std::sort(regions.begin(), regions.end(), [](const Region &a, const Region &b) { return a.weight > b.weight; });
-    if (regions.size() > 2) regions.resize(2);
+    for (const bool striped : {true, false}) {
+        size_t kept = 0;
+        regions.erase(std::remove_if(regions.begin(), regions.end(),
+                                     [&](const Region &r) { return r.striped == striped && ++kept > most_regions; }),
+                      regions.end());
+    }
     return regions;
 }
 
@@ -174,33 +224,42 @@ cv::Mat stretched(const cv::Mat &gray) {
     return result;
 }
 
-void try_regions(const cv::Mat &gray, const cv::Matx33d &to_image, Clock::time_point deadline, cv_barcodes &found) {
-    using ZXing::Binarizer;
-    const std::vector<Region> regions = find_regions(gray);
-    for (int round = 0; round < 6; ++round) {
+/// What `round` does to a region before it is read, from the cheapest on.
+cv::Mat prepared(cv::Mat piece, int round) {
+    switch (round) {
+        case 2: cv::GaussianBlur(piece, piece, {3, 3}, 1.0); break;
+        case 4: {
+            cv::Mat soft;
+            cv::GaussianBlur(piece, soft, {0, 0}, 3);
+            cv::addWeighted(piece, 2, soft, -1, 0, piece);
+            break;
+        }
+        case 5: cv::GaussianBlur(piece, piece, {5, 5}, 1.5); break;
+        default: break;
+    }
+    return piece;
+}
+
+/// Looks into `regions` of `gray`, harder from round to round, until something is read or the time is up.
+void try_regions(const cv::Mat &gray, const std::vector<Region> &regions, const cv::Matx33d &to_image, int first,
+                 int rounds, double deadline, cv_barcodes &found) {
+    constexpr int rounds_of_square = 2;
+    for (int round = first; round < first + rounds; ++round) {
         for (const Region &region : regions) {
-            if (Clock::now() > deadline) return;
+            if (round > 0 && thread_time() > deadline) return;
+            if (!region.striped && round >= rounds_of_square) continue;
             const double longer = std::max(region.box.size.width, region.box.size.height);
             const double zoom = std::min(round >= 3 ? 2.0 : 1.0, widest_scan / longer);
             cv::Matx23d to_source;
-            cv::Mat piece = stretched(cut(gray, region.box, zoom, to_source));
-            switch (round) {
-                case 2: cv::GaussianBlur(piece, piece, {3, 3}, 1.0); break;
-                case 4: {
-                    cv::Mat soft;
-                    cv::GaussianBlur(piece, soft, {0, 0}, 3);
-                    cv::addWeighted(piece, 2, soft, -1, 0, piece);
-                    break;
-                }
-                case 5: cv::GaussianBlur(piece, piece, {5, 5}, 1.5); break;
-                default: break;
-            }
+            const cv::Mat piece = prepared(stretched(cut(gray, region.box, zoom, to_source)), round);
             const Back back = [&](cv::Point2d p) {
                 const cv::Vec2d q = to_source * cv::Vec3d(p.x, p.y, 1);
                 const cv::Vec3d r = to_image * cv::Vec3d(q[0], q[1], 1);
                 return cv_point{r[0] / r[2], r[1] / r[2]};
             };
-            scan(piece, round == 1 ? Binarizer::GlobalHistogram : Binarizer::LocalAverage, back, found, true);
+            Effort effort;
+            if (round == 1) effort.binarizer = ZXing::Binarizer::GlobalHistogram;
+            scan(piece, region.striped ? ZXing::BarcodeFormats(stacked) : matrices, effort, back, found);
         }
         if (!found.entries.empty()) return;
     }
@@ -215,22 +274,30 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
     *barcodes = nullptr;
     return guard(error, [&] {
         auto found = std::make_unique<cv_barcodes>();
-        const double scale =
-            std::min(1.0, static_cast<double>(widest_scan) / std::max(image->gray.cols, image->gray.rows));
-        cv::Mat gray = image->gray;
-        if (scale < 1) cv::resize(image->gray, gray, {}, scale, scale, cv::INTER_AREA);
-        const Back back = [&](cv::Point2d p) { return cv_point{p.x / scale, p.y / scale}; };
-        scan(gray, ZXing::Binarizer::LocalAverage, back, *found, true);
-        if (found->entries.empty()) {
-            const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(extra_milliseconds);
-            if (outline != nullptr) {
-                // Without perspective the symbol's stripes are parallel again.
-                const cv::Size2d native = quad_size(outline->corners);
-                const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
-                const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);
-                try_regions(straight, from_rectified(outline->corners, size), deadline, *found);
-            }
-            if (found->entries.empty()) try_regions(image->gray, cv::Matx33d::eye(), deadline, *found);
+        const std::vector<Region> regions = find_regions(image->gray, image->gray_at(region_side));
+        const double deadline = thread_time() + extra_milliseconds;
+        const auto whole = [&](int side, bool harder) {
+            const cv::Mat &gray = image->gray_at(side);
+            const double scale = static_cast<double>(gray.cols) / image->gray.cols;
+            const Back back = [&](cv::Point2d p) { return cv_point{p.x / scale, p.y / scale}; };
+            Effort effort;
+            effort.harder = effort.downscale = harder;
+            scan(gray, stacked, effort, back, *found);
+        };
+        const bool striped = std::any_of(regions.begin(), regions.end(), [](const Region &r) { return r.striped; });
+        const cv::Matx33d same = cv::Matx33d::eye();
+        try_regions(image->gray, regions, same, 0, 1, deadline, *found);
+        if (found->entries.empty()) whole(striped ? widest_scan : quick_side, striped);
+        if (found->entries.empty()) try_regions(image->gray, regions, same, 1, rounds - 1, deadline, *found);
+        if (striped && found->entries.empty() && outline != nullptr) {
+            // Without perspective the symbol's stripes are parallel again.
+            const cv::Size2d native = quad_size(outline->corners);
+            const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
+            const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);
+            const double later = thread_time() + extra_milliseconds / 2.0;
+            const double reduction = std::min(1.0, static_cast<double>(region_side) / std::max(size.width, size.height));
+            const cv::Size reduced(cvRound(size.width * reduction), cvRound(size.height * reduction));
+            try_regions(straight, find_regions(straight, shrunk(straight, reduced)), from_rectified(outline->corners, size), 0, rounds, later, *found);
         }
         *barcodes = found.release();
         return CV_OK;
@@ -241,7 +308,8 @@ extern "C" size_t cv_barcodes_count(const cv_barcodes *barcodes) { return barcod
 
 extern "C" cv_barcode cv_barcodes_get(const cv_barcodes *barcodes, size_t index) {
     const cv_barcodes::Entry &entry = barcodes->entries[index];
-    cv_barcode barcode{reinterpret_cast<const uint8_t *>(entry.bytes.data()),
+    cv_barcode barcode{entry.format,
+                       reinterpret_cast<const uint8_t *>(entry.bytes.data()),
                        entry.bytes.size(),
                        entry.text.data(),
                        entry.text.size(),

@@ -1,5 +1,6 @@
 // The face engine behind the C boundary: loads the models and decides at which sizes and rotations to look.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <opencv2/imgproc.hpp>
 
@@ -50,6 +51,18 @@ constexpr Look looks[] = {
     {2, 960, 1.5, 0, least_turned_score},
 };
 
+/// On a document, of which nothing but the document is shown: portraits are a sixth of its width and more, those that a laser
+/// engraved a second time a tenth.
+constexpr Look document_looks[] = {
+    {0, 640, 2, 0, 0},
+    {0, 1024, 2, 0.1, 0},
+    {1, 640, 2, 0, least_turned_score},
+    {3, 640, 2, 0, least_turned_score},
+    {2, 640, 2, 0, least_turned_score},
+};
+/// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
+constexpr double clear_score = 0.25;
+
 /// Longer side to which a picture is reduced once, before the looks reduce it further.
 constexpr int workspace_side = 1280;
 
@@ -59,8 +72,9 @@ cv::Mat scaled_to(const cv::Mat &gray, int longer_side, double enlargement, doub
     if (scale == 1) return gray;
     const cv::Size size(std::max(1, static_cast<int>(std::lround(gray.cols * scale))),
                         std::max(1, static_cast<int>(std::lround(gray.rows * scale))));
+    if (scale < 1) return cvision::shrunk(gray, size);
     cv::Mat result;
-    cv::resize(gray, result, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    cv::resize(gray, result, size, 0, 0, cv::INTER_LINEAR);
     return result;
 }
 
@@ -122,17 +136,53 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
     return face;
 }
 
-/// `known_turns` (0–3) leaves out the looks for other ways up; −1 looks for all of them.
-std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, int known_turns) {
+/// A face that is large in its picture, at half the cost of the first of `looks`. Whatever is larger is found as well.
+constexpr Look quick_look = {0, 448, 1, 0, 0};
+
+/// The part of the picture that shows the document.
+cv::Rect document_region(const cv_outline *outline, const cv::Size &size) {
+    const cv::Rect frame(cv::Point(), size);
+    if (outline == nullptr) return frame;
+    double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
+    for (const cv_point &corner : outline->corners) {
+        x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
+        y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
+    }
+    const cv::Rect region = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                                     cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
+                            frame;
+    return region.empty() ? frame : region;
+}
+
+/// How a picture is searched.
+struct Search {
+    cv::Rect region;
+    const Look *first, *last;
+    double sure;      // a face that scores this much ends the search
+    int known_turns;  // 0–3 leaves out the looks for other ways up; −1 looks for all of them
+};
+
+/// Where the top left of `region` lies once the picture of `size` is turned.
+cv::Point turned_corner(const cv::Rect &region, const cv::Size &size, int turns) {
+    switch (turns) {
+        case 1: return {size.height - region.br().y, region.x};
+        case 2: return {size.width - region.br().x, size.height - region.br().y};
+        case 3: return {region.y, size.width - region.br().x};
+        default: return region.tl();
+    }
+}
+
+std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const Search &search) {
     double reduction;
-    const cv::Mat workspace = scaled_to(image.gray, workspace_side, 1, reduction);
+    const cv::Mat workspace = scaled_to(image.gray(search.region), workspace_side, 1, reduction);
     std::vector<FaceBox> best;
     int turns = 0;
     double best_score = 0;
-    for (Look look : looks) {
-        if (known_turns >= 0) {
+    for (const Look *next = search.first; next != search.last; ++next) {
+        Look look = *next;
+        if (search.known_turns >= 0) {
             if (look.quarter_turns != 0) break;
-            look.quarter_turns = known_turns;
+            look.quarter_turns = search.known_turns;
         }
         const std::vector<FaceBox> found = find(engine.detector, workspace, look);
         for (const FaceBox &box : found) {
@@ -141,15 +191,17 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, int k
             turns = look.quarter_turns;
             best = found;
         }
-        if (best_score >= sure_score) break;
+        if (!best.empty() && best_score >= search.sure) break;
     }
     std::sort(best.begin(), best.end(),
               [](const FaceBox &a, const FaceBox &b) { return a.rect.area() > b.rect.area(); });
     const cv::Mat upright = turned(image.gray, turns);
+    const cv::Point corner = turned_corner(search.region, image.gray.size(), turns);
     std::vector<cv_face> faces;
     for (FaceBox &box : best) {
         const cv::Rect2d &rect = box.rect;
-        box.rect = {rect.x / reduction, rect.y / reduction, rect.width / reduction, rect.height / reduction};
+        box.rect = {rect.x / reduction + corner.x, rect.y / reduction + corner.y, rect.width / reduction,
+                    rect.height / reduction};
         faces.push_back(described(engine, image, upright, box, turns));
     }
     if (!faces.empty()) cvision::measure_background(image, faces.front());
@@ -182,10 +234,28 @@ void cv_face_engine_free(cv_face_engine *engine) { delete engine; }
 
 const char *cv_face_engine_model_sha256(const cv_face_engine *) { return cvision::descriptor_model.sha256; }
 
-cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, cv_face *faces,
-                         size_t capacity, size_t *count, cv_error *error) {
+cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
+                         cv_face *faces, size_t capacity, size_t *count, cv_error *error) {
     return cvision::guard(error, [&] {
-        const std::vector<cv_face> found = search(*engine, *image, known_turns);
+        std::vector<Look> order(std::begin(looks), std::end(looks));
+        if (only_largest) order.insert(order.begin(), quick_look);
+        const Search whole{cv::Rect(cv::Point(), image->gray.size()), order.data(), order.data() + order.size(),
+                           sure_score, known_turns};
+        const std::vector<cv_face> found = search(*engine, *image, whole);
+        std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
+        *count = found.size();
+        return CV_OK;
+    });
+}
+
+cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_outline *outline,
+                                     int32_t known_turns, bool thorough, cv_face *faces, size_t capacity,
+                                     size_t *count, cv_error *error) {
+    return cvision::guard(error, [&] {
+        const Look *last = thorough ? std::end(document_looks) : std::begin(document_looks) + 1;
+        const Search document{document_region(outline, image->gray.size()), std::begin(document_looks), last,
+                              clear_score, known_turns};
+        const std::vector<cv_face> found = search(*engine, *image, document);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
         return CV_OK;

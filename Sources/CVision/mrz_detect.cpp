@@ -9,10 +9,9 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double coarseSide = 640;    // longer side of the first look, pixels
-constexpr double fineSide = 1152;     // of the second look, when the first found nothing
+constexpr double closestSide = 1152;  // longer side of a group of lines that is looked at again, at most
 constexpr double maxScale = 2;        // small pictures are not enlarged further
-constexpr double trustedPitch = 7;    // below this many detector pixels per cell, lines are looked at again, larger
+constexpr double trustedPitch = 6;    // below this many detector pixels per cell, lines are looked at again, larger
 constexpr double wantedPitch = 11;    // at this pitch
 
 struct Strand {
@@ -226,15 +225,11 @@ cv::Rect around(const std::vector<Strand> &group, const cv::Mat &gray) {
 
 }  // namespace
 
-bool isFineWorthwhile(const cv::Mat &gray) {
-    return std::max(gray.cols, gray.rows) * maxScale > 1.3 * coarseSide;
-}
+double largestSide(cv::Rect region) { return std::max(region.width, region.height) * maxScale; }
 
-Sight findBlocks(const cv::Mat &gray, Look chosen) {
+Sight findBlocks(const cv::Mat &gray, cv::Rect all, double longerSide) {
     Sight sight;
-    const cv::Rect all(0, 0, gray.cols, gray.rows);
-    const double side = std::max(gray.cols, gray.rows);
-    const double scale = std::min((chosen == Look::coarse ? coarseSide : fineSide) / side, maxScale);
+    const double scale = std::min(longerSide, largestSide(all)) / std::max(all.width, all.height);
     auto groups = grouped(strandsOf(look(gray, all, scale, &sight.strongest), 4 / scale));
     const auto weak = [](const std::vector<Strand> &group) {
         double cells = 0;
@@ -256,9 +251,10 @@ Sight findBlocks(const cv::Mat &gray, Look chosen) {
         pitch /= cells;
         Block block = assemble(group);
         const double seenPitch = pitch * scale;
+        sight.finest = blocks.empty() ? seenPitch : std::min(sight.finest, seenPitch);
         if (seenPitch < trustedPitch || seenPitch > 20 || fused || group.size() == 1) {
             const cv::Rect region = around(group, gray);
-            const double zoom = std::min({wantedPitch / pitch, 3.0, fineSide / std::max(region.width, region.height)});
+            const double zoom = std::min({wantedPitch / pitch, 3.0, closestSide / std::max(region.width, region.height)});
             auto closer = grouped(strandsOf(look(gray, region, zoom), 4 / zoom));
             if (!closer.empty()) {
                 const auto best = std::max_element(closer.begin(), closer.end(), [](const auto &a, const auto &b) {

@@ -13,18 +13,17 @@ struct Block {
     double mass = 0;  // evidence, in character cells
 };
 
-/// How large the picture is looked at: enough for a document that fills it, or for a small one.
-enum class Look { coarse, fine };
-
 struct Sight {
     std::vector<Block> blocks;  // the one with most evidence first
     double strongest = 0;       // highest probability of a zone's line anywhere, 0–1
+    double finest = 0;          // seen pixels per character of the block with the smallest print; 0 without a block
 };
 
-/// Candidate blocks; none when nothing looks like a zone.
-Sight findBlocks(const cv::Mat &gray, Look look);
+/// Candidate blocks of lines in `region`, seen so that its longer side has `side` pixels; none when nothing looks like a
+/// zone.
+Sight findBlocks(const cv::Mat &gray, cv::Rect region, double side);
 
-/// Whether a fine look shows more of this picture than a coarse one.
-bool isFineWorthwhile(const cv::Mat &gray);
+/// Pixels that the longer side of a region has at most when it is looked at: small pictures are not enlarged further.
+double largestSide(cv::Rect region);
 
 }  // namespace cvision::mrz

@@ -2,19 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace cvision::mrz {
 namespace {
 
-constexpr int shapes[] = {30, 36, 44};  // cells per line (Doc 9303-4, -5, -6, -7)
+constexpr int shortLine = 9;  // cells of the first line of Swiss licences
+constexpr int lengths[] = {30, 36, 44, shortLine};
+/// Cells of each line: Doc 9303-5; -6 and -7; -4 and -7; French and Swiss licences.
+const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {shortLine, 30, 30}};
 constexpr double accepted = -0.8;       // score below which a layout is no zone
 constexpr double doubtful = -0.5;       // score below which the zone is also read upside down
-constexpr double unreadable = -0.6;     // confidence of a line that is none
-constexpr double dismissed = -0.9;      // confidence of a block's longest line below which the others are not read
-constexpr double hopeless = -1.25;      // score below which turning it does not help either
-constexpr double reversal = 0.3;        // how much better it must read than in the direction that the detector saw
+constexpr double unreadable = -0.4;     // confidence of a line that is none
+constexpr double dismissed = -0.7;      // confidence of a glance below which the block is not read
+constexpr double legible = -0.3;        // confidence of a glance from which the other direction is not tried
+constexpr double firm = -0.4;           // score from which a line that the detector missed is looked for
+constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
+constexpr int glanceCells = 12;         // cells in the middle of a line that tell print of a zone from other print
 constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
-constexpr double unusedLine = 0.25;     // what a layout pays for each readable line that it leaves out
+constexpr double passable = 0.2;        // misfit, and error of the pitch, with which a clear line is still read as well
+constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
+constexpr double unusedLine = 0.35;     // what a layout pays for each readable line that it leaves out
+
+/// Lines of a zone whose lines have `cells` characters.
+int rowsOf(int cells) { return cells == 30 ? 3 : 2; }
 
 struct Candidate {
     LineModel line;
@@ -76,6 +87,23 @@ Candidate examine(const Patch &patch, const LineModel &line) {
     return c;
 }
 
+/// The middle of `line`, for a glance at it.
+LineModel middleOf(LineModel line) {
+    if (line.cells > glanceCells) {
+        const double first = (line.cells - glanceCells) / 2;
+        const Parabola &all = line.along;
+        line.along = {all(first), all.b + 2 * all.c * first, all.c};
+        line.cells = glanceCells;
+    }
+    return line;
+}
+
+const LineModel &longestOf(const Block &block) {
+    return *std::max_element(block.lines.begin(), block.lines.end(), [](const LineModel &a, const LineModel &b) {
+        return a.cells < b.cells;
+    });
+}
+
 /// The line moved, scaled and bent to where the reader saw it.
 LineModel refined(const Candidate &c) {
     LineModel line = c.line;
@@ -131,6 +159,21 @@ bool selectAlike(std::vector<Candidate> &candidates) {
             }),
         candidates.end());
     return confidence > unreadable;
+}
+
+/// Leaves out lines that were followed onto one that is there already, the less convincing of the two.
+void dropRepeated(std::vector<Candidate> &candidates) {
+    for (size_t i = 0; i + 1 < candidates.size();) {
+        const LineModel &a = candidates[i].line, &b = candidates[i + 1].line;
+        const cv::Point2d middle = b.at(b.cells / 2) - a.origin;
+        const double s = middle.dot(a.direction), apart = middle.dot(a.down()) - a.across(s);
+        if (apart > 0.8 * a.pitch()) {
+            ++i;
+        } else {
+            const bool first = candidates[i].confidence < candidates[i + 1].confidence;
+            candidates.erase(candidates.begin() + i + (first ? 0 : 1));
+        }
+    }
 }
 
 /// Gives all lines the same extent: where any of them shows characters.
@@ -199,23 +242,34 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
     const int count = int(candidates.size());
     std::vector<ZoneReading> zones;
     std::vector<double> readable(count, -INFINITY);
-    std::vector<std::vector<LineReading>> fits;
-    for (const int cells : shapes) {
+    std::vector<std::vector<LineReading>> fits;  // for each length, those of the lines
+    for (const int cells : lengths) {
         fits.emplace_back();
         for (int i = 0; i < count; ++i) {
             fits.back().push_back(fit(candidates[i], cells, pitch));
-            readable[i] = std::max(readable[i], fits.back()[i].score);
+            if (cells != shortLine) {
+                readable[i] = std::max(readable[i], fits.back()[i].score);
+            }
         }
     }
-    for (size_t shape = 0; shape < fits.size(); ++shape) {
-        const int rows = std::min(shapes[shape] == 30 ? 3 : 2, count);
+    const auto fitOf = [&](int cells, int line) -> const LineReading & {
+        return fits[std::find(std::begin(lengths), std::end(lengths), cells) - std::begin(lengths)][line];
+    };
+    for (const std::vector<int> &shape : shapes) {
+        // Where fewer lines were found than the shape has, the others are looked for later.
+        const bool whole = count >= int(shape.size());
+        if (!whole && shape.front() == shortLine) {
+            continue;
+        }
+        const int rows = whole ? int(shape.size()) : count;
         for (int first = 0; first + rows <= count; ++first) {
             ZoneReading zone;
-            zone.cells = shapes[shape];
+            zone.cells = shape.back();
+            const double cells = std::accumulate(shape.begin(), shape.begin() + rows, 0.0);
             for (int i = 0; i < count; ++i) {
                 if (i >= first && i < first + rows) {
-                    zone.lines.push_back(fits[shape][i]);
-                    zone.score += fits[shape][i].score / rows;
+                    zone.lines.push_back(fitOf(shape[i - first], i));
+                    zone.score += zone.lines.back().score * shape[i - first] / cells;
                 } else if (readable[i] > doubtful) {
                     zone.score -= unusedLine;
                 }
@@ -230,8 +284,7 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
 
 /// Adds lines that the detector did not see, at the distance of the others or at a usual one.
 bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &candidates, const ZoneReading &zone) {
-    const int rows = zone.cells == 30 ? 3 : 2;
-    if (int(zone.lines.size()) >= rows) {
+    if (int(zone.lines.size()) >= rowsOf(zone.cells)) {
         return false;
     }
     const LineModel top = zone.lines.front().line, bottom = zone.lines.back().line;
@@ -239,8 +292,9 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
     if (zone.lines.size() > 1) {
         gaps = {(bottom.at(zone.cells / 2.0) - top.at(zone.cells / 2.0)).dot(top.down()) / top.pitch()};
     }
-    double best = doubtful - 0.3;
-    Candidate found;
+    // A glance at each place first; only the likeliest is read.
+    double best = dismissed;
+    LineModel likeliest;
     bool above = false;
     for (const double gap : gaps) {
         for (const bool up : {true, false}) {
@@ -250,22 +304,36 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
             if (middle.x < 0 || middle.y < 0 || middle.x >= gray.cols || middle.y >= gray.rows) {
                 continue;
             }
-            Candidate c = examine(patch, line);
-            settle(patch, c);
-            const double score = fit(c, zone.cells, stripPitchOf({c})).score;
-            // Refining may have slid it onto a line that is there already.
-            const bool known = std::any_of(zone.lines.begin(), zone.lines.end(), [&](const LineReading &other) {
-                const cv::Point2d apart = c.line.at(zone.cells / 2.0) - other.line.at(zone.cells / 2.0);
-                return std::abs(apart.dot(top.down())) < 1.2 * top.pitch();
-            });
-            if (!known && score > best) {
-                best = score;
-                found = std::move(c);
-                above = up;
+            // The first line of Swiss licences is short.
+            for (const bool begin : {false, true}) {
+                if (begin && (!up || zone.lines.size() < 2)) {
+                    continue;
+                }
+                LineModel part = begin ? line : middleOf(line);
+                part.cells = begin ? shortLine : part.cells;
+                const Candidate c = examine(patch, part);
+                const double confidence = c.confidence - misfit(c);
+                if (confidence > best) {
+                    best = confidence;
+                    likeliest = line;
+                    likeliest.cells = begin ? shortLine : line.cells;
+                    above = up;
+                }
             }
         }
     }
-    if (found.columns.count == 0) {
+    if (best <= dismissed) {
+        return false;
+    }
+    Candidate found = examine(patch, likeliest);
+    settle(patch, found);
+    // Refining may have slid it onto a line that is there already.
+    const bool known = std::any_of(zone.lines.begin(), zone.lines.end(), [&](const LineReading &other) {
+        const cv::Point2d apart = found.line.at(zone.cells / 2.0) - other.line.at(zone.cells / 2.0);
+        return std::abs(apart.dot(top.down())) < 1.2 * top.pitch();
+    });
+    const int cells = likeliest.cells == shortLine ? shortLine : zone.cells;
+    if (known || fit(found, cells, stripPitchOf({found})).score < doubtful - 0.3) {
         return false;
     }
     candidates.insert(above ? candidates.begin() : candidates.end(), std::move(found));
@@ -284,34 +352,61 @@ Block turned(const Block &block) {
     return out;
 }
 
-std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Block &block) {
-    const Patch patch = Patch::around(gray, block.lines);
-    if (patch.pixels.empty()) {
-        return {};
-    }
-    std::vector<Candidate> candidates;
-    std::vector<LineModel> lines = block.lines;
-    if (lines.size() > 2) {
-        // Ordinary print is dismissed by its longest line, before time is spent on the others.
-        const auto longest = std::max_element(
-            lines.begin(), lines.end(), [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
-        if (examine(patch, *longest).confidence < dismissed) {
-            return {};
+/// Length of the longest line in cells, as far as it shows characters; endless where it may go on beyond its strip.
+double extentOf(const std::vector<Candidate> &candidates) {
+    double longest = 0;
+    for (const Candidate &c : candidates) {
+        if (c.low < 1 - stripMargin || c.high > c.line.cells - 2 + stripMargin) {
+            return INFINITY;
         }
+        longest = std::max(longest, (c.high - c.low) * std::exp(-c.logPitch));
     }
-    for (const LineModel &line : lines) {
+    return longest;
+}
+
+/// Whether the strips as they were sampled show all of every line, as the reader was trained to see it.
+bool areCovered(const std::vector<Candidate> &candidates) {
+    const LineModel &first = candidates.front().line;
+    double low = INFINITY, high = -INFINITY;
+    for (const Candidate &c : candidates) {
+        if (c.low > c.high || c.weight < 8 || misfit(c) > passable || std::abs(c.logPitch) > passable) {
+            return false;
+        }
+        const double shift = (c.line.origin - first.origin).dot(first.direction);
+        low = std::min(low, shift + c.line.along(c.low));
+        high = std::max(high, shift + c.line.along(c.high));
+    }
+    return std::all_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
+        const double shift = (c.line.origin - first.origin).dot(first.direction);
+        return shift + c.line.along(1 - stripMargin) < low && shift + c.line.along(c.line.cells - 2 + stripMargin) > high;
+    });
+}
+
+std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, const Block &block) {
+    std::vector<Candidate> candidates;
+    for (const LineModel &line : block.lines) {
         candidates.push_back(examine(patch, line));
     }
     if (!selectAlike(candidates)) {
         return {};
     }
-    align(candidates);
-    for (Candidate &c : candidates) {
-        c = examine(patch, c.line);
-        settle(patch, c);
+    if (extentOf(candidates) < shortest) {
+        return {};
     }
-    std::vector<ZoneReading> zones = layouts(candidates);
-    if (zones.empty() || zones.front().score < accepted) {
+    std::vector<ZoneReading> zones;
+    if (areCovered(candidates)) {
+        zones = layouts(candidates);
+    }
+    if (zones.empty() || zones.front().score < clear || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+        align(candidates);
+        for (Candidate &c : candidates) {
+            c = examine(patch, c.line);
+            settle(patch, c);
+        }
+        dropRepeated(candidates);
+        zones = layouts(candidates);
+    }
+    if (zones.empty() || zones.front().score < firm) {
         return zones;
     }
     while (completed(gray, patch, candidates, zones.front())) {
@@ -327,13 +422,23 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Block &block) {
 }  // namespace
 
 std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
-    std::vector<ZoneReading> zones = readUpright(gray, block);
-    if (!zones.empty() && zones.front().score < doubtful && zones.front().score > hopeless) {
-        auto other = readUpright(gray, turned(block));
-        if (!other.empty() && other.front().score > zones.front().score + reversal) {
-            zones = std::move(other);
-        }
+    const Patch patch = Patch::around(gray, block.lines);
+    if (patch.pixels.empty()) {
+        return {};
     }
+    // A glance tells ordinary print from a zone's, and which way it is read where the detector was wrong.
+    const double confidence = examine(patch, middleOf(longestOf(block))).confidence;
+    std::vector<ZoneReading> zones;
+    Block other;
+    double otherConfidence = -10;
+    if (confidence < legible) {
+        other = turned(block);
+        otherConfidence = examine(patch, middleOf(longestOf(other))).confidence;
+    }
+    if (std::max(confidence, otherConfidence) < dismissed) {
+        return {};
+    }
+    zones = readUpright(gray, patch, otherConfidence > confidence ? other : block);
     zones.erase(
         std::remove_if(zones.begin(), zones.end(), [&](const ZoneReading &zone) {
             return zone.score < accepted || zone.score < zones.front().score - 0.7;

@@ -59,12 +59,15 @@ public final class FaceEngine {
     ///   - features: How many of the largest faces get a feature (29 ms each).
     ///   - turn: Degrees by which the content is turned clockwise, where something else in the picture told; the other
     ///     ways up are then left out.
+    ///   - onlyLargest: Whether smaller faces beside the largest may be left out, which halves the search.
+    ///   - document: What is known of the document that the picture shows, if it shows one.
     public func faces(
-        in image: DecodedImage, features: Int, turn: Double? = nil
+        in image: DecodedImage, features: Int, turn: Double? = nil, onlyLargest: Bool = false,
+        on document: DocumentSide? = nil
     ) throws(InspectError) -> [FaceFacts] {
         // Turned back to the nearest quarter.
         let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
-        let found = try self.detect(image, knownTurns: quarters ?? -1)
+        let found = try self.detect(image, knownTurns: quarters ?? -1, onlyLargest: onlyLargest, on: document)
         if let descriptor = self.descriptor {
             var facts = found.map { FaceFacts($0, feature: nil) }
             for index in facts.indices.prefix(max(0, features)) {
@@ -119,12 +122,39 @@ public final class FaceEngine {
         return FaceFeature(values: numbers[...], modelSHA256: self.modelSHA256)
     }
 
-    private func detect(_ image: DecodedImage, knownTurns: Int) throws(InspectError) -> [cv_face] {
+    /// Where a document's faces are looked for, and how thoroughly.
+    public struct DocumentSide {
+        var outline: OutlineFacts?
+        var bearsPortrait: Bool
+
+        /// - Parameters:
+        ///   - outline: The outline, if one was found.
+        ///   - bearsPortrait: Whether the side may bear the portrait. Backs are looked at once, at the size that portraits have.
+        public init(outline: OutlineFacts?, bearsPortrait: Bool) {
+            self.outline = outline
+            self.bearsPortrait = bearsPortrait
+        }
+    }
+
+    private func detect(
+        _ image: DecodedImage, knownTurns: Int, onlyLargest: Bool, on document: DocumentSide?
+    ) throws(InspectError) -> [cv_face] {
         var faces = [cv_face](repeating: cv_face(), count: Self.capacity)
         var count = 0
         try callVision { error in
-            cv_face_detect(
-                self.pointer, image.pointer, Int32(knownTurns), &faces, faces.count, &count, &error)
+            let turns = Int32(knownTurns)
+            guard let document else {
+                return cv_face_detect(
+                    self.pointer, image.pointer, turns, onlyLargest, &faces, faces.count, &count, &error)
+            }
+            let thorough = document.bearsPortrait
+            guard let outline = document.outline else {
+                return cv_face_detect_on_document(
+                    self.pointer, image.pointer, nil, turns, thorough, &faces, faces.count, &count, &error)
+            }
+            var native = cv_outline(outline)
+            return cv_face_detect_on_document(
+                self.pointer, image.pointer, &native, turns, thorough, &faces, faces.count, &count, &error)
         }
         return Array(faces.prefix(count))
     }

@@ -3,7 +3,7 @@ public import InspectCore
 
 /// Finds and reads the machine-readable zone of a document, wherever and however turned it is in the picture.
 ///
-/// Blocks the calling thread for some tenths of a second.
+/// Blocks the calling thread for some 50 to 150 ms of computing.
 public struct MRZReader: Sendable {
     private let decoder = MRZDecoder()
 
@@ -11,27 +11,41 @@ public struct MRZReader: Sendable {
 
     /// Reads the zone that `image` shows.
     ///
-    /// - Returns: `nil` when there is none, or none that is legible.
+    /// - Parameter outline: The document's outline, if one was found: the zone is looked for inside it first.
+    /// - Returns: No reading when there is no zone, or none that is legible; `isIllegible` tells which.
     /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
-    public func read(_ image: DecodedImage) throws(InspectError) -> MRZReading? {
+    public func read(
+        _ image: DecodedImage, outline: OutlineFacts? = nil
+    ) throws(InspectError) -> (reading: MRZReading?, isIllegible: Bool) {
         // About 20 KB each, so not on the stack of a thread that may have little of it.
         let zones = UnsafeMutableBufferPointer<cv_mrz_zone>.allocate(capacity: CV_MRZ_MAX_ZONES)
         defer { zones.deallocate() }
         zones.initialize(repeating: cv_mrz_zone())
-        guard let base = zones.baseAddress else { return nil }
+        guard let base = zones.baseAddress else { return (nil, false) }
         var count: Int32 = 0
         try callVision { error in
-            cv_mrz_read(image.pointer, base, Int32(zones.count), &count, &error)
+            guard let outline else {
+                return cv_mrz_read(image.pointer, nil, base, Int32(zones.count), &count, &error)
+            }
+            var native = cv_outline(outline)
+            return cv_mrz_read(image.pointer, &native, base, Int32(zones.count), &count, &error)
         }
         let found = zones.prefix(Int(count))
-        guard let decoding = self.decoder.decode(found.map { MRZLattice($0) }) else { return nil }
+        let decoding: MRZDecoding
+        switch self.decoder.outcome(found.map { MRZLattice($0) }) {
+        case .zone(let zone): decoding = zone
+        case .illegible: return (nil, true)
+        case .none: return (nil, false)
+        }
         let zone = zones[decoding.lattice]
-        return MRZReading(
+        var reading = MRZReading(
             lines: decoding.lines, confidences: decoding.confidences,
             quad: Quad(zone.quad),
             pitch: zone.pitch, corrections: decoding.corrections, edgeWidths: zone.usedLines.map { $0.sharpness },
             turn: zone.turn,
             centres: zone.usedLines.map { Segment(start: Point($0.start), end: Point($0.end)) })
+        reading.posteriors = decoding.posteriors
+        return (reading, false)
     }
 }
 
@@ -47,7 +61,7 @@ extension MRZLattice {
             withUnsafeBytes(of: line.posterior) { bytes in
                 let all = bytes.bindMemory(to: Float.self)
                 let classes = CV_MRZ_CLASSES
-                return (0..<Int(zone.cell_count)).map { cell in
+                return (0..<Int(line.cell_count)).map { cell in
                     Array(all[cell * classes..<(cell + 1) * classes])
                 }
             }

@@ -6,12 +6,14 @@ import JobQueue
 extension Command {
     static let bench = Command(
         name: "bench",
-        summary: "measures the product's own path and prints JSON lines: queue, callbacks, liveness",
-        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE] | liveness [--runs N]",
+        summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness",
+        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE] | analysis --partner P --front F --face F"
+            + " | liveness [--runs N]",
         options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered [20000]"),
             .value("hung", "MODE", "callbacks: what one partner that hangs (tcp, tls, dns, drip) costs the others"),
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
+        ] + AnalysisBench.options + Configuration.analyzerOptions + Configuration.trustOptions
+            + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
             switch arguments.operands.first {
@@ -28,8 +30,9 @@ extension Command {
                 } else {
                     Output.line(ResultEnvelope.json(try await benchmark.run()))
                 }
+            case "analysis": try await AnalysisBench.run(arguments, configuration)
             case "liveness": try LivenessBench.run(arguments)
-            default: throw UsageError("bench measures queue, callbacks or liveness")
+            default: throw UsageError("bench measures queue, callbacks, analysis or liveness")
             }
         }
     )

@@ -104,6 +104,7 @@ extension Command {
                 return format
             }
             var runner = InspectionRunner(pool: pool)
+            runner.calibration = try Configuration(arguments).faces.calibration()
             runner.isGated = request.gate ?? !arguments.has("no-gate")
             runner.withFeatures = arguments.has("features")
             runner.withPreviews = arguments.has("report")

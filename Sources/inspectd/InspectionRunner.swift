@@ -142,6 +142,7 @@ struct InspectionRunner: Sendable {
         let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
         var document = decider.decide(withFeatures: self.withFeatures)
         timings["cpu"] = facts.cpuMs
+        timings.merge(facts.stepsMs) { $1 }
         timings["decide"] = start.duration(to: .now).milliseconds
         document.engine.versions["inspectd"] = Version.current
         document.engine.timingsMs = timings

@@ -49,13 +49,13 @@ struct CallbackEventsTests {
             """, [.int(number)])
         for stage in stages {
             _ = try await connection.query(
-                "SELECT insp.store_steps(ARRAY[$1], ARRAY[$1], ARRAY[$2::smallint], ARRAY['{}'])",
+                "SELECT insp.store_steps(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::smallint], ARRAY['{}'])",
                 [.int(number), .int(Int64(stage))])
         }
         let output = #"{"decision":{"type":"PASSED"},"capabilities":{"extraction":[{"data":{"lastName":"CANARY"}}]}}"#
         let function = review ? "hold_for_review" : "settle"
         _ = try await connection.query(
-            "SELECT insp.\(function)(ARRAY[$1], ARRAY[$1], ARRAY[$2], '{}', '{}', '{}', '{}')",
+            "SELECT insp.\(function)(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::text], '{}', '{}', '{}', '{}')",
             [.int(number), .text(output)])
         return id
     }

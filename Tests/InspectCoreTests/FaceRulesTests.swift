@@ -95,6 +95,11 @@ struct SimilarityRulesTests {
                 == (.warning, "NOT_POSSIBLE", .portraitTooSmall))
         #expect(
             try self.outcome(portrait: [Sample.face()], selfie: [small]) == (.warning, "NOT_POSSIBLE", .faceTooSmall))
+        for edit in [{ $0.dynamicRange = 3 }, { $0.sharpness = 1 }] as [(inout FaceQuality) -> Void] {
+            #expect(
+                try self.outcome(portrait: [Sample.face(edit)], selfie: [Sample.face()])
+                    == (.warning, "NOT_POSSIBLE", .portraitTooPoor))
+        }
     }
 
     @Test func aForeignFeatureIsAnErrorNotADecision() {

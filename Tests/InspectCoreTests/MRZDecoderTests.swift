@@ -71,6 +71,43 @@ struct MRZDecoderTests {
         #expect(document.checks[.documentNumber] == false && document.checks[.composite] == false)
     }
 
+    /// A digit holds for one in ten wrong texts: it may decide over one character of its field, not over two.
+    @Test func aCheckDigitDecidesOverOneCharacterOfItsField() throws {
+        var lines = Self.passport
+        lines[1] = lines[1].replacingOccurrences("L898902C3", "L8989O2G3")
+        let doubts: [(line: Int, cell: Int, other: Character, share: Float)] = [(1, 5, "0", 0.2), (1, 7, "C", 0.2)]
+        let decoding = try #require(MRZDecoder().decode([self.lattice(lines, doubts: doubts)]))
+        #expect(decoding.lines == lines)
+    }
+
+    @Test func aStateThatExistsIsPreferredWhereTheReaderHesitates() throws {
+        var lines = Self.passport
+        lines[0] = lines[0].replacingOccurrences("P<UTO", "P<UYO")
+        lines[1] = lines[1].replacingOccurrences("36UTO", "36UTC")
+        let doubts: [(line: Int, cell: Int, other: Character, share: Float)] = [(0, 3, "T", 0.1), (1, 12, "O", 0.1)]
+        #expect(MRZDecoder().decode([self.lattice(lines, doubts: doubts)])?.lines == Self.passport)
+        // What is clearly seen stays, although no such state exists.
+        #expect(MRZDecoder().decode([self.lattice(lines)])?.lines == lines)
+    }
+
+    @Test(arguments: [3, 6])
+    func aZoneOfWhichAPartIsHiddenIsIllegible(hidden: Int) throws {
+        var lattice = self.lattice(Self.passport)
+        for cell in 13..<13 + hidden { lattice.lines[1][cell] = [Float](repeating: 1.0 / 37, count: 37) }
+        guard case .illegible = MRZDecoder().outcome([lattice]) else {
+            Issue.record("a zone was made up")
+            return
+        }
+    }
+
+    @Test func otherPrintThatBeginsLikeAVisaIsNoZone() {
+        let lines = ["VOO3O5525QACRSCBOFUR<CWDRHTDLOFVB<<<", "ENGBNTHDQZXDW0WERRYBLOZWW0V0XMCUBQYQ"]
+        guard case .none = MRZDecoder().outcome([self.lattice(lines)]) else {
+            Issue.record("print was taken for a zone")
+            return
+        }
+    }
+
     @Test func aDoubtThatNoCheckDigitCoversIsLeftToTheReader() throws {
         let doubts: [(line: Int, cell: Int, other: Character, share: Float)] = [(0, 15, "M", 0.45)]
         let decoding = try #require(MRZDecoder().decode([self.lattice(Self.passport, doubts: doubts)]))

@@ -230,6 +230,9 @@ def write(folder, figures, facts, arguments, peers, no_jobs):
     if gone:
         lines += ["## What is missing", "", *gone, ""]
     lines += ["## Method", "", METHOD, "## Caveats", "", caveats(facts), ""]
-    (folder / "RESULTS.md").write_text("\n".join(lines))
+    # Faces are compared by a script of their own.
+    path = folder / "RESULTS.md"
+    faces = path.read_text().partition("\n## Faces\n") if path.exists() else ("", "", "")
+    path.write_text("\n".join(lines).rstrip("\n") + "\n" + faces[1] + faces[2])
     plot(folder / "results.png", figures, [name for name in systems if name not in no_jobs], summary)
     return summary

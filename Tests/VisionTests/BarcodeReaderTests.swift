@@ -34,6 +34,14 @@ import Testing
         #expect(try self.read(dim).map(\.text) == [SymbolPicture.text])
     }
 
+    @Test(arguments: SquareSymbol.all)
+    func aSquareSymbolIsHandedOnAsItIs(symbol: SquareSymbol) throws {
+        let barcode = try #require(try self.read(symbol.draw()).first)
+        #expect(barcode.format == symbol.format)
+        #expect(barcode.text == SquareSymbol.text)
+        #expect(barcode.bytesHex == "49442034373131")
+    }
+
     @Test func aPictureWithoutASymbolGivesNone() throws {
         #expect(try self.read(TestPicture(width: 400, height: 300)).isEmpty)
         #expect(try self.read(DocumentPicture.photo()).isEmpty)

@@ -70,6 +70,41 @@ struct FaceEngineTests {
         #expect(try FaceMatch.compare(#require(portrait.feature), upright).match)
     }
 
+    @Test func findsTheLargestFaceAloneInLessTime() async throws {
+        let together = try await FaceFixtures.derived("together.png")
+        let all = try self.engine.faces(in: together, features: 1)
+        let largest = try #require(try self.engine.faces(in: together, features: 1, onlyLargest: true).first)
+        // Found at another size of the picture, but the points come from the same pixels.
+        #expect(try #require(largest.feature).distance(to: #require(all[0].feature)) < 0.15)
+        // Where nothing large is, the search goes on.
+        let portrait = try self.engine.faces(
+            in: await FaceFixtures.derived("portrait.png"), features: 0, onlyLargest: true)
+        #expect(portrait.count == 1)
+    }
+
+    /// Debian's copy; the product uses it only where an operator names it.
+    private static let contour = "/usr/share/dlib/shape_predictor_68_face_landmarks.dat"
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: contour), "libdlib-data is not installed"))
+    func sixtyEightPointsTellEyesMouthAndPose() async throws {
+        let engine = try FaceEngine(models: await FaceFixtures.models, contour: Self.contour)
+        let image = try await FaceFixtures.photograph("obama.jpg")
+        let face = try #require(try engine.faces(in: image, features: 0).first)
+        let contour = try #require(face.quality.contour)
+        // He looks into the camera with open eyes.
+        #expect(abs(contour.yaw) < 15 && abs(contour.relativePitch) < 15)
+        #expect(contour.eyeOpening > 0.03 && contour.eyeOpening < 0.12)
+        #expect((1.2...2.2).contains(contour.length / face.quality.interEyeDistance))
+        let assessment = try #require(FaceAssessment(faces: [face], image: image.facts))
+        #expect(assessment.appearance.pose == .frontal && assessment.appearance.eyes == .open)
+        // Turned with the picture, the face stays as it is.
+        let turned = try #require(
+            try engine.faces(in: await FaceFixtures.derived("down.png"), features: 0).first?.quality.contour)
+        #expect(abs(turned.yaw - contour.yaw) < 5 && abs(turned.eyeOpening - contour.eyeOpening) < 0.02)
+        // Without the model nothing is made up.
+        #expect(try self.engine.faces(in: image, features: 0).first?.quality.contour == nil)
+    }
+
     @Test func findsAFaceThatFillsItsPicture() async throws {
         let upright = try #require(try self.only(await FaceFixtures.photograph("obama.jpg")).feature)
         let tight = try self.only(await FaceFixtures.derived("tight.png"))

@@ -9,7 +9,7 @@ import Testing
 struct MRZReaderTests {
     private func read(_ name: String) async throws -> MRZReading? {
         let bytes = try await TestInputs.specimen(name)
-        return try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)) }
+        return try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).reading }
     }
 
     private func truth(_ name: String) async throws -> [String] {
@@ -37,7 +37,7 @@ struct MRZReaderTests {
     func theZoneIsReadHoweverItIsTurned(name: String, withoutEXIF: Bool, turn: Double) async throws {
         var bytes = try await TestInputs.specimen(name)
         if withoutEXIF { bytes = Self.withoutEXIF(bytes) }
-        let reading = try #require(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)) })
+        let reading = try #require(try bytes.withUnsafeBytes { try MRZReader().read(DecodedImage.decode($0)).reading })
         #expect(reading.lines == (try await self.truth(name)))
         #expect(abs(abs(reading.turn) - turn) < 15)
     }
@@ -73,6 +73,20 @@ struct MRZReaderTests {
     @Test(arguments: ["cut_off.jpg", "glare.jpg"])
     func aZoneOfWhichAPartIsMissingIsNotMadeUp(name: String) async throws {
         #expect(try await self.read(name) == nil)
+    }
+
+    /// Straightened by its outline, the zone is the same as without, and lies at the same place of the picture.
+    @Test(arguments: ["passport.jpg", "id_back.jpg", "passport_upside_down.jpg"])
+    func theOutlineHelpsAndMovesNothing(name: String) async throws {
+        let image = try await TestInputs.specimen(name).withUnsafeBytes { try DecodedImage.decode($0) }
+        let outline = try #require(try DocumentAnalyzer.outline(image))
+        let within = try #require(try MRZReader().read(image, outline: outline).reading)
+        let without = try #require(try MRZReader().read(image).reading)
+        #expect(within.lines == without.lines)
+        let apart = hypot(
+            within.quad.topLeft.x - without.quad.topLeft.x, within.quad.topLeft.y - without.quad.topLeft.y)
+        #expect(apart < without.pitch)
+        #expect(abs(within.turn - without.turn) < 2)
     }
 
     @Test func readingIsRepeatable() async throws {

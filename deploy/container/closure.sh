@@ -16,17 +16,22 @@ install -m 755 "$program" "$root/usr/local/bin/inspectd"
 # Each library under the name that the loader looks for. A program of another build may bring libraries beside itself.
 missing=$(ldd "$program" | sed -n 's/^\s*\(\S*\) => not found.*/\1/p')
 [ -z "$missing" ] || { echo "closure: not found: $missing" >&2; exit 1; }
+# Debian keeps /lib and /lib64 as links into /usr.
+for link in lib lib64; do
+    if [ -L "/$link" ]; then mkdir -p "$root/usr/$link" && ln -sfn "usr/$link" "$root/$link"; fi
+done
 ldd "$program" | sed -nE 's/^\s*(\S+ => )?(\/\S+) .*/\2/p' | sort -u | while read -r library; do
     case $library in
     # The toolchain's runtime, if it was not linked statically: where the program's own path leads.
-    */usr/lib/swift/linux/*) target=/usr/local/lib/${library##*/} ;;
-    *) target=$library ;;
+    */usr/lib/swift/linux/*) install -D -m 755 "$library" "$root/usr/local/lib/${library##*/}" ;;
+    *)
+        # Under its own name, with the links that lead there: which BLAS it is can be told by its path alone.
+        real=$(readlink -f "$library")
+        install -D -m 755 "$real" "$root$real"
+        mkdir -p "$root$(dirname "$library")"
+        [ "$root$library" -ef "$root$real" ] || ln -sfn "$real" "$root$library"
+        ;;
     esac
-    install -D -m 755 "$library" "$root$target"
-done
-# Debian keeps /lib and /lib64 as links into /usr; the loader's name is in the program.
-for link in lib lib64; do
-    if [ -L "/$link" ] && [ ! -e "$root/$link" ]; then mkdir -p "$root/usr/$link" && ln -s "usr/$link" "$root/$link"; fi
 done
 # The loader's own order of folders.
 printf '%s\n' /usr/local/lib "/usr/lib/$(gcc -print-multiarch)" "/lib/$(gcc -print-multiarch)" >"$root/etc/ld.so.conf"

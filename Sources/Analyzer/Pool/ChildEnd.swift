@@ -1,15 +1,33 @@
-internal import Dispatch
+internal import CSystem
 internal import Synchronization
 
 /// The promise of how an analyzer ended.
+///
+/// A pipe that is closed when the end is known: waiting for it goes by the kernel's monotonic clock, while libdispatch's semaphores
+/// go by the clock on the wall, and a clock set back by an hour made a worker wait for an hour.
 final class ChildEnd: Sendable {
-    private let end = Mutex<ProcessEnd?>(nil)
-    private let resolved = DispatchSemaphore(value: 0)
+    private struct State: ~Copyable {
+        var end: ProcessEnd?
+        var open: FileDescriptor?
+    }
+
+    private let state: Mutex<State>
+    private let reader: FileDescriptor
+
+    init() throws(SystemError) {
+        var near: CInt = -1
+        var far: CInt = -1
+        try SystemError.check("pipe", csys_pipe_nonblocking(&near, &far))
+        self.reader = FileDescriptor(owning: near)
+        self.state = Mutex(State(end: nil, open: FileDescriptor(owning: far)))
+    }
 
     /// - Parameter end: `nil` if the parent died, so that nobody knows.
     func resolve(_ end: ProcessEnd?) {
-        self.end.withLock { $0 = end }
-        self.resolved.signal()
+        self.state.withLock { state in
+            state.end = end
+            state.open = nil
+        }
     }
 
     enum Outcome {
@@ -19,9 +37,16 @@ final class ChildEnd: Sendable {
 
     /// Blocks until the end is known, or the time is up.
     func wait(_ time: Duration) -> Outcome {
-        let deadline = DispatchTime(uptimeNanoseconds: DispatchTime.now().uptimeNanoseconds + time.nanoseconds)
-        guard self.resolved.wait(timeout: deadline) == .success else { return .running }
-        self.resolved.signal()  // for whoever asks again
-        return .ended(self.end.withLock { $0 })
+        let deadline = csys_now() + time.nanoseconds
+        var left: UInt64
+        repeat {
+            let now = csys_now()
+            left = now < deadline ? (deadline - now + 999_999) / 1_000_000 : 0
+            // Signals interrupt it.
+            if csys_wait_input(self.reader.raw, -1, CInt(clamping: left)) > 0 {
+                return .ended(self.state.withLock { $0.end })
+            }
+        } while left > 0
+        return .running
     }
 }

@@ -132,7 +132,7 @@ final class WarmParent: Sendable {
     func fork(
         _ limits: ChildLimits, socket: CInt, memory: CInt, errors: CInt
     ) throws(SystemError) -> (child: UInt64, end: ChildEnd) {
-        let end = ChildEnd()
+        let end = try ChildEnd()
         let child = self.state.withLock { state in
             defer { state.nextChild += 1 }
             if state.isAlive { state.running[state.nextChild] = end } else { end.resolve(nil) }

@@ -1,4 +1,4 @@
-// Barcodes of documents: PDF417.
+// Barcodes of documents: PDF417, and the square ones as they are.
 #pragma once
 #include "cvision_document.h"
 
@@ -6,7 +6,15 @@
 extern "C" {
 #endif
 
+typedef enum __attribute__((enum_extensibility(closed))) {
+    CV_BARCODE_PDF417 CV_SWIFT_NAME("pdf417") = 1,
+    CV_BARCODE_QR CV_SWIFT_NAME("qr") = 2,
+    CV_BARCODE_DATA_MATRIX CV_SWIFT_NAME("dataMatrix") = 3,
+    CV_BARCODE_AZTEC CV_SWIFT_NAME("aztec") = 4
+} cv_barcode_format;
+
 typedef struct {
+    cv_barcode_format format;
     const uint8_t *bytes;  ///< as encoded, exactly; may contain NUL
     size_t length;
     const char *text;  ///< the same as UTF-8; may contain NUL
@@ -17,10 +25,8 @@ typedef struct {
 /// What was read; owns the bytes and texts. Freed by cv_barcodes_free.
 typedef struct cv_barcodes cv_barcodes;
 
-/// Reads all PDF417 symbols in `image`.
-///
-/// Where the picture as it is gives none, the regions that look like a symbol are straightened, enlarged and cleaned
-/// for up to `extra_milliseconds` more. `outline` may be null.
+/// Reads the symbols in `image`: where a region looks like one, that region, straightened, enlarged and cleaned for up to
+/// `extra_milliseconds` of processor time; else the picture as it is, quickly. `outline` may be null.
 cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, uint32_t extra_milliseconds,
                           cv_barcodes **barcodes, cv_error *error);
 size_t cv_barcodes_count(const cv_barcodes *barcodes);

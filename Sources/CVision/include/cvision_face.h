@@ -1,6 +1,6 @@
 // Faces: where they are, how fit they are to be compared, and the 128 numbers that a comparison needs.
 #pragma once
-#include "cvision_image.h"
+#include "cvision_document.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,9 +59,16 @@ const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
 
 /// Finds faces, largest first. `count` is how many were found, which may exceed `capacity`; only `capacity` are written.
 /// `known_turns` are the clockwise quarter turns (0–3) that bring the picture upright where something else in it told, −1
-/// where nothing did: then all four ways up are tried, which costs most where there is no face at all.
-cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, cv_face *faces,
-                         size_t capacity, size_t *count, cv_error *error);
+/// where nothing did: then all four ways up are tried, which costs most where there is no face at all. With `only_largest` the
+/// search ends where the largest face is sure, and smaller ones beside it may be missing.
+cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
+                         cv_face *faces, size_t capacity, size_t *count, cv_error *error);
+
+/// The same for the picture of a document, in which faces have known sizes: looks inside `outline`, which may be null.
+/// `thorough` looks for small faces and other ways up, too; without it one look of 20 ms is all.
+cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_outline *outline,
+                                     int32_t known_turns, bool thorough, cv_face *faces, size_t capacity,
+                                     size_t *count, cv_error *error);
 
 /// Descriptors of `count` faces of `image`, CV_FACE_FEATURE_LENGTH numbers each: the mean over the aligned face and its
 /// mirror image, computed in one pass of the network.

@@ -1,6 +1,6 @@
 // The machine-readable zone: found anywhere in a picture, in any orientation, and read into lattices.
 #pragma once
-#include "cvision_image.h"
+#include "cvision_document.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,6 +15,7 @@ enum {
 
 /// One line of a zone, laid out in cells of equal pitch.
 typedef struct {
+    int32_t cell_count;  ///< 9, 30, 36 or 44
     float posterior[CV_MRZ_MAX_CELLS][CV_MRZ_CLASSES];  ///< for every cell, probabilities that add up to 1
     double pitch;      ///< pixels of the picture per cell
     double sharpness;  ///< width of the strokes' edges (10–90 %) over the pitch; above about 0.35 print is too blurred
@@ -24,7 +25,6 @@ typedef struct {
 /// One reading of a zone. A picture whose layout is uncertain yields several, the likelier first.
 typedef struct {
     int32_t line_count;
-    int32_t cell_count;  ///< 30, 36 or 44, the same for every line
     cv_mrz_line lines[CV_MRZ_MAX_LINES];
     cv_point quad[4];  ///< top left, top right, bottom right, bottom left of the zone as it is read
     double turn;       ///< degrees by which the content is turned clockwise against the reader, -180 to 180
@@ -34,10 +34,11 @@ typedef struct {
 
 /// Finds and reads machine-readable zones; `*count` is 0 when the picture shows none.
 ///
-/// Deterministic and single-threaded. Needs no file: the networks are part of the program.
+/// Looks inside `outline` first, which may be null. Deterministic and single-threaded. Needs no file: the networks are part
+/// of the program.
 cv_status cv_mrz_read(
-    const cv_image *_Nonnull image, cv_mrz_zone *_Nonnull zones, int32_t capacity, int32_t *_Nonnull count,
-    cv_error *_Nullable error);
+    const cv_image *_Nonnull image, const cv_outline *_Nullable outline, cv_mrz_zone *_Nonnull zones, int32_t capacity,
+    int32_t *_Nonnull count, cv_error *_Nullable error);
 
 #ifdef __cplusplus
 }

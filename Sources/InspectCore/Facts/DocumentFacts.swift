@@ -18,7 +18,7 @@ public struct OutlineFacts: Codable, Sendable, Hashable {
 
 /// One barcode as read.
 public struct BarcodeFacts: Codable, Sendable, Hashable {
-    /// `PDF417`.
+    /// `PDF417`, `QR_CODE`, `DATA_MATRIX` or `AZTEC`.
     public var format: String
     /// The text, with U+0000 replaced by U+FFFD (PostgreSQL's jsonb cannot hold it); `bytesHex` is exact.
     public var text: String
@@ -44,6 +44,11 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
     public var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with features.
     public var faces: [FaceFacts]
+    /// Whether there is a machine-readable zone of which a part cannot be read, under glare for example; `nil` in facts that
+    /// were stored before this was kept.
+    public var hasIllegibleZone: Bool?
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not taken.
+    public var stepsMs: [String: Double]?
     /// The print; `nil` where it was not read.
     public var visualZone: VisualZoneFacts?
 
@@ -68,6 +73,9 @@ public struct MRZReading: Codable, Sendable, Hashable {
     /// For every character of every line, the posterior (0–1) of the character chosen.
     public var confidences: [[Double]]
     public var quad: Quad
+    /// The same after what its position may hold was taken into account (a letter in a name stands against no digit); `nil`
+    /// in facts that were stored before this was kept.
+    public var posteriors: [[Double]]?
     /// Pixels per character cell in the picture; below 7 the print is too small to trust (`reference`).
     public var pitch: Double
     /// How many characters are not what the reader alone would have chosen: alphabets and check digits decided where it

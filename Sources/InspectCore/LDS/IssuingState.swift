@@ -32,6 +32,19 @@ public enum IssuingState {
             return (pair[0], pair[1])
         })
 
+    /// Codes of Doc 9303-3 §5 that have no two letters: organisations, refugees and stateless persons, codes that are no
+    /// longer issued (ANT, NTZ), and INP, which Interpol's older documents bear. D is Germany's.
+    private static let withoutLetters: Set<Substring> = [
+        "XBA", "XIM", "XCC", "XCE", "XCO", "XEC", "XES", "XMP", "XOM", "XPO", "XDC", "XXA", "XXB", "XXC", "XXX", "XCT",
+        "ANT", "NTZ", "IAO", "INP",
+    ]
+
+    /// Whether `code`, without fillers, is one that zones bear as issuing state or nationality.
+    public static func isKnown(_ code: some StringProtocol) -> Bool {
+        let code = Substring(code)
+        return self.codes[code] != nil || self.withoutLetters.contains(code)
+    }
+
     /// Whether a zone's issuing state is the country of a certificate (Doc 9303-12 §7.1.1: countryName, two letters).
     ///
     /// - Returns: `nil` for a state that has no two letters here.

@@ -9,6 +9,18 @@ public struct MRZDate: Sendable, Hashable {
 
     enum Kind { case birth, expiry }
 
+    /// Whether six characters may be a date: digits that name a month and a day of it, or unknown parts (Doc 9303-3 §4.8).
+    static func isPlausible(_ bytes: some Collection<UInt8>) -> Bool {
+        let text = Array(bytes)
+        guard text.count == 6 else { return false }
+        func part(_ start: Int) -> Int? {
+            guard MRZText.isDigit(text[start]), MRZText.isDigit(text[start + 1]) else { return nil }
+            return Int(text[start] - 0x30) * 10 + Int(text[start + 1] - 0x30)
+        }
+        let month = part(2), day = part(4)
+        return (month.map { (1...12).contains($0) } ?? true) && (day.map { (1...31).contains($0) } ?? true)
+    }
+
     /// Doc 9303 gives no rule for the century. A birth lies in the latest century that is not after `today`; an expiry
     /// in this one, except that years from 70 on are those of archived documents.
     init(_ bytes: some Collection<UInt8>, kind: Kind, today: CalendarDate) {

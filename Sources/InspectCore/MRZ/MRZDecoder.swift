@@ -18,6 +18,10 @@ public struct MRZDecoder: Sendable {
     /// Log-odds of a document code that the format does not have, once for its character and once for the layout: a code
     /// tells formats apart, so it must not be read into a part of another one.
     private static let foreignCode: Double = -3
+    /// Log-odds of a state or nationality that Doc 9303-3 §5 does not list: about 1 in 50 of what is printed.
+    private static let unknownState: Double = -3.9
+    /// Log-odds of six digits that are no date: specimens exist, about 1 in 50.
+    private static let impossibleDate: Double = -3.9
     /// Log-odds of a single letter among the fillers after a name.
     private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
@@ -26,12 +30,41 @@ public struct MRZDecoder: Sendable {
     /// pictures stay above −0.1, strongly blurred or glared ones below −0.24 (measured).
     private static let illegible: Double = -0.2
 
+    /// Probability of a cell's likeliest character below which the cell shows none: legible cells, however faint, stay above
+    /// 0.5, those under glare or a finger fall to 0.05 to 0.3 (measured).
+    private static let veiled: Float = 0.3
+    /// The same for cells in a row.
+    private static let veiledInRow: Float = 0.5
+    /// Cells, together or in a row, from which a part of the zone is hidden. Fewer are left to the check digits.
+    private static let mostVeiled = 3
+
+    /// What was made of a picture's lattices.
+    public enum Outcome: Sendable {
+        case zone(MRZDecoding)
+        /// A zone, of which a part cannot be read: nothing is made up in its place.
+        case illegible
+        case none
+    }
+
     /// The likeliest zone that one of `lattices` can be read as, or `nil` when none is legible.
     public func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
+        if case .zone(let decoding) = self.outcome(lattices) { decoding } else { nil }
+    }
+
+    /// The likeliest zone that one of `lattices` can be read as, or whether there is one that is not legible.
+    public func outcome(_ lattices: [MRZLattice]) -> Outcome {
         var best: (score: Double, decoding: MRZDecoding)?
+        var illegible = false
         for (index, lattice) in lattices.enumerated() {
             for format in MRZFormat.allCases where format.lineLengths == lattice.lines.map(\.count) {
-                guard let candidate = self.candidate(lattice, format: format) else { continue }
+                let candidate: Candidate
+                switch self.candidate(lattice, format: format) {
+                case .text(let text): candidate = text
+                case .illegible:
+                    illegible = true
+                    continue
+                case .none: continue
+                }
                 let cells = Double(format.lineLengths.reduce(0, +))
                 // Layouts of different size compare per cell; the rules' odds count once.
                 let score = candidate.score / cells + lattice.layoutScore
@@ -40,12 +73,21 @@ public struct MRZDecoder: Sendable {
                 }
             }
         }
-        return best?.decoding
+        if let best { return .zone(best.decoding) }
+        return illegible ? .illegible : .none
+    }
+
+    private enum Reading {
+        case text(Candidate)
+        case illegible
+        case none
     }
 
     private struct Candidate {
         var text: [[UInt8]]
         var score: Double
+        /// For each cell and character the probability given the cell's alphabet.
+        var posteriors: [[[Double]]] = []
     }
 
     private struct Choice {
@@ -56,8 +98,21 @@ public struct MRZDecoder: Sendable {
         var cost: Double
     }
 
-    /// The likeliest text of one format, or `nil` if it is illegible.
-    private func candidate(_ lattice: MRZLattice, format: MRZFormat) -> Candidate? {
+    /// Whether a part of the zone is hidden.
+    private func isVeiled(_ lattice: MRZLattice) -> Bool {
+        lattice.lines.contains { line in
+            let tops = line.map { $0.max() ?? 0 }
+            var row = 0
+            for top in tops {
+                row = top < Self.veiledInRow ? row + 1 : 0
+                if row >= Self.mostVeiled { return true }
+            }
+            return tops.count { $0 < Self.veiled } >= Self.mostVeiled
+        }
+    }
+
+    /// The likeliest text of one format.
+    private func candidate(_ lattice: MRZLattice, format: MRZFormat) -> Reading {
         let layout = MRZLayout(format)
         var alphabets = format.lineLengths.map { [MRZAlphabet](repeating: .any, count: $0) }
         for (span, alphabet) in layout.alphabets {
@@ -65,11 +120,12 @@ public struct MRZDecoder: Sendable {
         }
         var text = format.lineLengths.map { [UInt8](repeating: MRZText.filler, count: $0) }
         var choices: [Choice] = []
+        var posteriors = format.lineLengths.map { [[Double]](repeating: [], count: $0) }
         var seen = 0.0
         var clarity = 0.0
         for (line, cells) in lattice.lines.enumerated() {
             for (cell, probabilities) in cells.enumerated() {
-                guard probabilities.count == MRZText.alphabet.count, let top = probabilities.max() else { return nil }
+                guard probabilities.count == MRZText.alphabet.count, let top = probabilities.max() else { return .none }
                 let alphabet = alphabets[line][cell]
                 let penalty = alphabet.isCode ? Self.foreignCode : Self.foreignCharacter
                 let weighed = zip(MRZText.alphabet, probabilities).compactMap { byte, probability in
@@ -81,6 +137,11 @@ public struct MRZDecoder: Sendable {
                                 + (alphabet.allows(byte) ? 0 : penalty)
                         )
                 }.sorted { $0.log > $1.log }
+                let weights = zip(MRZText.alphabet, probabilities).map { byte, probability in
+                    Double(probability) * (alphabet.allows(byte) ? 1 : exp(penalty))
+                }
+                let sum = weights.reduce(0, +)
+                posteriors[line][cell] = weights.map { $0 / max(sum, 1e-12) }
                 text[line][cell] = weighed[0].byte
                 seen += weighed[0].log
                 clarity += log(Double(max(top, 1e-6)))
@@ -89,14 +150,48 @@ public struct MRZDecoder: Sendable {
                 }
             }
         }
-        guard clarity / Double(format.lineLengths.reduce(0, +)) > Self.illegible else { return nil }
-        self.dropStrayLetters(&text, in: layout.name, lattice: lattice)
         let fits = self.codeFits(text, layout: layout, format: format)
+        let isClear = clarity / Double(format.lineLengths.reduce(0, +)) > Self.illegible && !self.isVeiled(lattice)
+        guard isClear else {
+            let state = MRZText.words(text[layout.state.line][layout.state.range])
+            return fits && IssuingState.isKnown(state) ? .illegible : .none
+        }
+        self.dropStrayLetters(&text, in: layout.name, lattice: lattice)
         let score = seen + (fits ? 0 : Self.foreignCode)
-        let best = self.repaired(Candidate(text: text, score: score), choices: choices, layout: layout)
+        var plain = Candidate(text: text, score: score, posteriors: posteriors)
+        for span in [layout.state, layout.nationality].compactMap({ $0 }) {
+            self.settleState(&plain, span: span, choices: choices)
+        }
+        let best = self.repaired(plain, choices: choices, layout: layout)
         // Neither the code of this format nor its check digits: other text, or a zone of which a part is missing.
         let checks = MRZChecks.evaluate(best.text, layout: layout)
-        return fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) ? best : nil
+        guard fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) else { return .none }
+        // Other print that begins like a zone: a state that does not exist, and digits that prove nothing.
+        let state = MRZText.words(best.text[layout.state.line][layout.state.range])
+        let failed = checks.values.count { !$0 }
+        return IssuingState.isKnown(state) || checks.isEmpty || failed * 2 <= checks.count ? .text(best) : .none
+    }
+
+    /// Prefers a code that states bear to one that nobody does, where the reader hesitates over one or two of its letters.
+    private func settleState(_ candidate: inout Candidate, span: MRZSpan, choices: [Choice]) {
+        func isKnown(_ text: [[UInt8]]) -> Bool {
+            IssuingState.isKnown(MRZText.words(text[span.line][span.range]))
+        }
+        guard !isKnown(candidate.text) else { return }
+        let near = choices.filter { $0.line == span.line && span.range.contains($0.cell) }
+        var best: (cost: Double, text: [[UInt8]])?
+        for (index, first) in near.enumerated() {
+            for second in [nil] + near[(index + 1)...].map(Optional.some) {
+                guard second?.cell != first.cell else { continue }
+                var text = candidate.text
+                text[first.line][first.cell] = first.byte
+                if let second { text[second.line][second.cell] = second.byte }
+                let cost = first.cost + (second?.cost ?? 0)
+                if cost > best?.cost ?? Self.unknownState, isKnown(text) { best = (cost, text) }
+            }
+        }
+        candidate.score += best?.cost ?? Self.unknownState
+        if let best { candidate.text = best.text }
     }
 
     /// `<<K<<` after the end of a name is a filler that was smeared, if the reader can see one there at all.
@@ -117,37 +212,51 @@ public struct MRZDecoder: Sendable {
         text[span.line] = line
     }
 
-    /// Tries the doubtful characters, up to three at once, against the check digits.
+    /// Tries the doubtful characters against the check digits: one of each field, two at most, since a digit holds for one in
+    /// ten wrong texts.
     private func repaired(_ plain: Candidate, choices: [Choice], layout: MRZLayout) -> Candidate {
         let checked = layout.checks.flatMap { $0.covered + [$0.digit] }
         let doubtful = choices.filter { choice in
             choice.cost > Self.failedCheck + Self.failedComposite
                 && checked.contains { $0.line == choice.line && $0.range.contains(choice.cell) }
         }.sorted { $0.cost > $1.cost }.prefix(24)
+        let fields = layout.checks.filter { $0.key != .composite }.map { $0.covered + [$0.digit] }
+        func field(_ choice: Choice) -> Int? {
+            fields.firstIndex { $0.contains { $0.line == choice.line && $0.range.contains(choice.cell) } }
+        }
         let base = plain.score
         var best = plain
         best.score += self.checkScore(plain.text, layout: layout)
         var text = plain.text
-        func attempt(_ start: Int, _ cost: Double, _ depth: Int) {
+        func attempt(_ start: Int, _ cost: Double, _ other: Choice?) {
             for index in start..<doubtful.count {
                 let choice = doubtful[index]
+                if let other, field(other) == field(choice) { continue }
                 // Even a zone without any failure could not pay for this.
                 guard base + cost + choice.cost > best.score else { break }
                 let before = text[choice.line][choice.cell]
                 guard before == plain.text[choice.line][choice.cell] else { continue }
                 text[choice.line][choice.cell] = choice.byte
                 let score = base + cost + choice.cost + self.checkScore(text, layout: layout)
-                if score > best.score { best = Candidate(text: text, score: score) }
-                if depth < 3 { attempt(index + 1, cost + choice.cost, depth + 1) }
+                if score > best.score { best = Candidate(text: text, score: score, posteriors: plain.posteriors) }
+                if other == nil { attempt(index + 1, cost + choice.cost, choice) }
                 text[choice.line][choice.cell] = before
             }
         }
-        attempt(0, 0, 1)
+        attempt(0, 0, nil)
         return best
     }
 
     private func checkScore(_ text: [[UInt8]], layout: MRZLayout) -> Double {
         let results = MRZChecks.evaluate(text, layout: layout)
+        let impossible = [layout.birth, layout.expiry].compactMap { $0 }.filter { span in
+            !MRZDate.isPlausible(text[span.line][span.range])
+        }
+        let dates = Double(impossible.count) * Self.impossibleDate
+        return dates + self.checkScore(results)
+    }
+
+    private func checkScore(_ results: [MRZCheckKey: Bool]) -> Double {
         let failed = results.filter { !$0.value && $0.key != .composite }.count
         guard results[.composite] == false else { return Double(failed) * Self.failedCheck }
         return Double(failed) * Self.failedCheck + (failed == 0 ? Self.failedCheck : Self.failedComposite)
@@ -172,16 +281,19 @@ public struct MRZDecoder: Sendable {
     ) -> MRZDecoding {
         var corrections = 0
         var confidences: [[Double]] = []
+        var posteriors: [[Double]] = []
         for (line, cells) in lattice.lines.enumerated() {
             confidences.append([])
+            posteriors.append([])
             for (cell, probabilities) in cells.enumerated() {
                 let chosen = MRZText.alphabet.firstIndex(of: candidate.text[line][cell]) ?? 0
                 confidences[line].append(Double(probabilities[chosen]))
+                posteriors[line].append(candidate.posteriors[line][cell][chosen])
                 corrections += probabilities[chosen] < (probabilities.max() ?? 0) ? 1 : 0
             }
         }
         return MRZDecoding(
             format: format, lines: candidate.text.map { MRZText.string($0) }, confidences: confidences,
-            corrections: corrections, lattice: index)
+            posteriors: posteriors, corrections: corrections, lattice: index)
     }
 }

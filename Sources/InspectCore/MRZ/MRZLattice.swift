@@ -17,6 +17,8 @@ public struct MRZDecoding: Sendable, Hashable {
     public var lines: [String]
     /// For every character the reader's probability for it.
     public var confidences: [[Double]]
+    /// The same, given what the character's position may hold.
+    public var posteriors: [[Double]]
     /// Characters that are not what the reader alone would have chosen.
     public var corrections: Int
     /// Which of the lattices given was chosen.

@@ -80,6 +80,8 @@ struct MRZLayout {
         case .swissLicence: self = .swissLicence
         }
         let first = MRZSpan(self.code.line, self.code.range.prefix(1))
+        // The second character is a letter or a filler (Doc 9303-4 §4.2.2 note c and its like); French licences have a digit.
+        if format != .frenchLicence { self.alphabets.append((self.code, .letters)) }
         switch format {
         case .td1, .td2, .frenchID: self.alphabets.append((first, .cardCode))
         case .td3: self.alphabets.append((first, .passportCode))

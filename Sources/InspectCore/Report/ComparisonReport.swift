@@ -38,7 +38,10 @@ public struct ComparisonReport: Sendable {
             picture.faces = person.faces
             return picture
         }
-        let faces = names.flatMap { ReportTables.faces($0, self.facts.pictures[$0]?.faces ?? [], isJudged: true) }
+        let faces = names.flatMap {
+            ReportTables.faces(
+                $0, self.facts.pictures[$0]?.faces ?? [], image: self.facts.pictures[$0]?.image, isJudged: true)
+        }
         return ReportPage.html(
             title: "Comparison: \(title)",
             body: [

@@ -225,7 +225,9 @@ public struct InspectionReport: Sendable {
         let tables =
             self.sides.flatMap { ReportTables.faces($0.part, $0.facts.faces, isJudged: false) }
             + self.chipPortrait.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: false) }
-            + self.persons.flatMap { ReportTables.faces($0.part, $0.picture.faces, isJudged: true) }
+            + self.persons.flatMap {
+                ReportTables.faces($0.part, $0.picture.faces, image: $0.picture.image, isJudged: true)
+            }
         return tables.isEmpty ? [] : [ReportPage.section("Faces", tables)]
     }
 }

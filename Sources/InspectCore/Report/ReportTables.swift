@@ -24,7 +24,34 @@ enum ReportTables {
         ReportPage.table(columns, rows.map { "<tr><td>\($0.0)</td><td class='number'>\($0.1)</td></tr>\n" })
     }
 
-    static func faces(_ part: String, _ faces: [FaceFacts], isJudged: Bool) -> [Markup] {
+    /// Quality by ISO/IEC 29794-5 as bars, and what keeps the picture from being a full frontal one.
+    static func assessment(_ assessment: FaceAssessment) -> [Markup] {
+        let iso =
+            switch assessment.isoConform {
+            case .pass: "a full frontal image"
+            case .fail: "no full frontal image: \(assessment.isoReasons.joined(separator: ", "))"
+            case .inconclusive:
+                "nothing speaks against a full frontal image; not assessed: \(assessment.isoReasons.joined(separator: ", "))"
+            }
+        return [
+            ReportPage.table(
+                ["quality (ISO/IEC 29794-5)", "native", "score", "", "note"],
+                assessment.measures.map { measure in
+                    let bar: Markup =
+                        measure.score.map { "<progress max='100' value='\(Markup.number(Double($0)))'></progress>" }
+                        ?? ""
+                    return """
+                        <tr><td>\(self.spaced(measure.name))</td>\
+                        <td class='number'>\(measure.native.map { Markup.number($0) } ?? "—")</td>\
+                        <td class='number'>\(measure.score.map { Markup.number(Double($0)) } ?? "—")</td><td>\(bar)</td>\
+                        <td class='soft'>\(measure.note ?? "")</td></tr>
+
+                        """
+                }), "<p>ISO/IEC 19794-5: \(iso)</p>\n",
+        ]
+    }
+
+    static func faces(_ part: String, _ faces: [FaceFacts], image: ImageFacts? = nil, isJudged: Bool) -> [Markup] {
         faces.enumerated().flatMap { index, face -> [Markup] in
             let head = [
                 Measurement("detectionScore", face.detectionScore),
@@ -36,6 +63,8 @@ enum ReportTables {
                 "<h3>\(part), face \(index + 1)</h3>\n",
                 self.measurements(head + FaceConformity.measurements(face.quality, isJudged: judged)),
             ]
+                + (index == 0
+                    ? image.flatMap { FaceAssessment(faces: faces, image: $0) }.map(self.assessment) ?? [] : [])
         }
     }
 

@@ -47,6 +47,9 @@ public struct ExtractionData: Codable, Sendable {
         /// Check digit to whether it holds, as printed.
         public var checks: [String: Bool]
         public var part: String
+        /// Fields that are not certain: a character was hard to read, or a check digit that covers it fails. The values given
+        /// are the likeliest. Every other field that the zone has is certain.
+        public var uncertain: [String] = []
 
         public init(format: String, lines: [String], checks: [String: Bool], part: String) {
             self.format = format

@@ -124,13 +124,20 @@ public struct InspectionDecider {
 
     private func faceRecords(withFeatures: Bool) -> [FaceRecord] {
         let documents = self.documentParts.flatMap { kind in
-            (self.side(kind)?.faces ?? []).map { (kind.rawValue, $0) }
+            (self.side(kind)?.faces ?? []).map {
+                FaceRecord(part: kind.rawValue, face: $0, withFeature: withFeatures)
+            }
         }
-        let chip = (self.chipPortrait?.faces ?? []).map { (PartKind.dg2.rawValue, $0) }
-        let pictures = (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }.flatMap { name, picture in
-            picture.faces.map { (name, $0) }
+        var pictures = (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }
+        if let portrait = self.chipPortrait { pictures.insert((PartKind.dg2.rawValue, portrait), at: 0) }
+        let persons = pictures.flatMap { name, picture in
+            picture.faces.enumerated().map { index, face in
+                FaceRecord(
+                    part: name, face: face, withFeature: withFeatures,
+                    assessment: index == 0 ? FaceAssessment(faces: picture.faces, image: picture.image) : nil)
+            }
         }
-        return (documents + chip + pictures).map { FaceRecord(part: $0, face: $1, withFeature: withFeatures) }
+        return documents + persons
     }
 
     /// Models that had a part in the result, and the processor time of all stages.

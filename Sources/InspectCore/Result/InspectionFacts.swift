@@ -25,6 +25,16 @@ public struct InspectionFacts: Sendable {
             + (self.liveness?.cpuMs ?? 0)
     }
 
+    /// Processor time by step of looking at documents, over both sides: `cpu.decode`, `cpu.outline`, `cpu.mrz`, ….
+    public var stepsMs: [String: Double] {
+        var steps: [String: Double] = [:]
+        for side in (self.documents?.sides ?? [:]).values {
+            for (name, time) in side.stepsMs ?? [:] { steps["cpu.\(name)", default: 0] += time }
+        }
+        if let acquisition { steps["cpu.decode"] = acquisition.cpuMs }
+        return steps
+    }
+
     /// Takes in what a stage stored.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` if the bytes are not that stage's output.

@@ -201,13 +201,16 @@ public struct FaceRecord: Codable, Sendable {
     public var box: Box
     public var landmarks: [Point]
     public var quality: FaceQuality
+    /// Of the first face of a person's picture.
+    public var assessment: FaceAssessment?
     public var feature: FaceFeature?
 
-    public init(part: String, face: FaceFacts, withFeature: Bool) {
+    public init(part: String, face: FaceFacts, withFeature: Bool, assessment: FaceAssessment? = nil) {
         self.part = part
         self.box = face.box
         self.landmarks = face.landmarks
         self.quality = face.quality
+        self.assessment = assessment
         self.feature = withFeature ? face.feature : nil
     }
 }

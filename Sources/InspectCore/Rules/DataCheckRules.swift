@@ -7,12 +7,12 @@ public struct DataCheckRules {
     public init(extraction: ExtractionRules, today: CalendarDate) {
         var checks: [DataCheckData.Check] = []
         let zones = extraction.zones.map(\.value) + [extraction.chipZone].compactMap { $0 }
-        checks.append(Self.checkDigits(zones))
+        checks.append(Self.checkDigits(extraction))
         checks.append(Self.calendar(zones))
         checks.append(Self.sources(extraction))
         checks.append(Self.plausibility(zones, extraction, today: today))
         checks.append(Self.expiry(zones, extraction.cards.map(\.value), today: today))
-        checks.append(Self.print(extraction))
+        checks.append(Self.printAgrees(extraction))
         if let chip = extraction.chip {
             checks.append(Self.authenticity(chip))
             checks.append(Self.agreement(extraction))
@@ -38,16 +38,37 @@ public struct DataCheckRules {
             }
     }
 
-    private static func checkDigits(_ zones: [MRZDocument]) -> DataCheckData.Check {
+    /// Probability of a character below which a check digit that fails over it proves nothing against the print.
+    private static let legible = 0.5
+
+    private static func checkDigits(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "mrzCheckDigits"
-        let checked = zones.filter { !$0.checks.isEmpty }
+        let zones =
+            extraction.zones.map { ($0.value, extraction.confidences[$0.part] ?? []) }
+            + [extraction.chipZone].compactMap { $0 }.map { ($0, []) }
+        let checked = zones.filter { !$0.0.checks.isEmpty }
         guard !checked.isEmpty else {
             return DataCheckData.Check(
                 name: name, outcome: .inconclusive, reason: "no machine-readable zone with check digits was read")
         }
-        let failing = checked.flatMap { $0.checks.filter { !$0.value }.keys }.sorted().map(\.rawValue)
+        var failing: Set<MRZCheckKey> = []
+        var doubtful: Set<MRZCheckKey> = []
+        for (zone, confidences) in checked {
+            for check in MRZLayout(zone.format).checks where zone.checks[check.key] == false {
+                let least = (check.covered + [check.digit]).flatMap { span -> ArraySlice<Double> in
+                    guard confidences.indices.contains(span.line) else { return [] }
+                    return confidences[span.line].dropFirst(span.range.lowerBound).prefix(span.range.count)
+                }.min()
+                if let least, least < Self.legible { doubtful.insert(check.key) } else { failing.insert(check.key) }
+            }
+        }
+        func list(_ keys: Set<MRZCheckKey>) -> String { keys.sorted().map(\.rawValue).joined(separator: ", ") }
         guard failing.isEmpty else {
-            return DataCheckData.Check(name: name, outcome: .fail, reason: failing.joined(separator: ", "))
+            return DataCheckData.Check(name: name, outcome: .fail, reason: list(failing.union(doubtful)))
+        }
+        guard doubtful.isEmpty else {
+            return DataCheckData.Check(
+                name: name, outcome: .inconclusive, reason: "hardly legible: \(list(doubtful))")
         }
         return DataCheckData.Check(name: name, outcome: .pass)
     }

@@ -43,7 +43,9 @@ public struct ExtractionRules {
         }
 
         self.confidences = Dictionary(
-            uniqueKeysWithValues: sides.compactMap { side in side.facts.mrz.map { (side.part, $0.confidences) } })
+            uniqueKeysWithValues: sides.compactMap { side in
+                side.facts.mrz.map { (side.part, $0.posteriors ?? $0.confidences) }
+            })
         let chipFacts = facts.documents?.chip
         let chipZone = chipFacts?.mrzLines.flatMap { MRZDocument(lines: $0, today: today) }
         let chip = chipFacts.map { ChipRules($0.authentication, zone: chipZone) }
@@ -64,6 +66,10 @@ public struct ExtractionRules {
             data.mrz = ExtractionData.MRZRecord(
                 format: zone.value.format.rawValue, lines: zone.value.lines, checks: zone.value.checksByName,
                 part: zone.part)
+            data.mrz?.uncertain =
+                facts.documents?.sides[zone.part]?.mrz.map {
+                    MRZCertainty(zone.value, reading: $0).uncertain.map(\.rawValue)
+                } ?? []
         }
         // The barcode that holds a card's data is worth more than a stock label beside it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
@@ -77,9 +83,11 @@ public struct ExtractionRules {
         if let print { print.fill(&data, isOnlySource: !hasMachineReadable) }
         if !hasMachineReadable && data.extractionMethod == "NONE" {
             data.reason =
-                barcodes.isEmpty
-                ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
-                : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
+                sides.contains { $0.facts.hasIllegibleZone == true }
+                ? "MRZ_NOT_LEGIBLE: a part of the machine-readable zone cannot be read"
+                : barcodes.isEmpty
+                    ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
+                    : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
         }
         self.data = data
     }

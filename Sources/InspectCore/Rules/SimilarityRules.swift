@@ -6,6 +6,7 @@ public enum SimilarityRules {
     public enum Obstacle: String, Codable, Sendable {
         case noPortrait = "NO_FACE_ON_DOCUMENT"
         case portraitTooSmall = "PORTRAIT_TOO_SMALL"
+        case portraitTooPoor = "PORTRAIT_TOO_POOR"
         case noFace = "NO_FACE_PRESENT"
         case severalPeople = "MULTIPLE_PEOPLE"
         case faceTooSmall = "FACE_TOO_SMALL"
@@ -39,6 +40,9 @@ public enum SimilarityRules {
         guard Limits.comparableEyeDistance.allows(document.quality.interEyeDistance) else {
             return .notPossible(.portraitTooSmall)
         }
+        guard Limits.portraitDynamicRange.allows(document.quality.dynamicRange),
+            Limits.portraitSharpness.allows(document.quality.sharpness)
+        else { return .notPossible(.portraitTooPoor) }
         let match = try FaceMatch.compare(theirs, mine, threshold: threshold, calibration: calibration)
         let decision =
             match.match
@@ -50,7 +54,14 @@ public enum SimilarityRules {
     public static func measurements(portrait: [FaceFacts], selfie: [FaceFacts]) -> [Measurement] {
         [("portraitEyeDistance", portrait.first), ("faceEyeDistance", selfie.first)].map { name, face in
             Measurement(name, face?.quality.interEyeDistance, Limits.comparableEyeDistance, note: "no face was found")
-        }
+        } + [
+            Measurement(
+                "portraitDynamicRange", portrait.first?.quality.dynamicRange, Limits.portraitDynamicRange,
+                note: "no face was found"),
+            Measurement(
+                "portraitSharpness", portrait.first?.quality.sharpness, Limits.portraitSharpness,
+                note: "no face was found"),
+        ]
     }
 }
 

@@ -1,0 +1,56 @@
+/// Pose, eyes, mouth and smile of a face in words. `nil`: not assessed, since the words need the 68-point model, except for
+/// a head that is plainly turned, which five points show.
+public struct FaceAppearance: Codable, Sendable, Hashable {
+    public enum Pose: String, Codable, Sendable {
+        case frontal, turned, profile, up, down
+    }
+    public enum Opening: String, Codable, Sendable {
+        case open, closed
+    }
+
+    public var pose: Pose?
+    public var eyes: Opening?
+    public var mouth: Opening?
+    public var smile: Bool?
+
+    /// Gap of the lids over eyes to chin from which eyes are open: shut ones read 0.017 to 0.030.
+    static let openEye = 0.035
+    /// The same for somebody who smiles broadly, which narrows the eyes: 0.024 where they are open.
+    static let openEyeOfSmile = 0.02
+    /// Gap of the inner lips over eyes to chin from which a mouth is open: closed lips reach 0.075, teeth show from 0.08 on.
+    static let openMouth = 0.082
+    /// Corners of the mouth over the eyes' distance from which somebody smiles: neutral 0.75 to 0.90, smiles 1.08 to 1.24.
+    static let smile = 1.0
+    /// Degrees of yaw, and offset of the nose over the eyes' distance, from which a head is turned, or is a profile.
+    static let turned = (yaw: 24.0, offset: 0.16)
+    static let profile = (yaw: 35.0, offset: 0.25)
+    /// Degrees of pitch beyond which a head looks up or down.
+    static let tilted = 13.0
+
+    init(_ quality: FaceQuality) {
+        let offset = abs(quality.yawOffset)
+        guard let contour = quality.contour else {
+            self.pose = offset >= Self.profile.offset ? .profile : offset >= Self.turned.offset ? .turned : nil
+            return
+        }
+        let yaw = abs(contour.yaw)
+        self.pose =
+            offset >= Self.profile.offset || yaw >= Self.profile.yaw
+            ? .profile
+            : contour.relativePitch <= -Self.tilted
+                ? .up
+                : contour.relativePitch >= Self.tilted ? .down : yaw >= Self.turned.yaw ? .turned : .frontal
+        let isSmile = contour.smileWidth >= Self.smile
+        self.smile = isSmile
+        self.mouth = contour.mouthOpening >= Self.openMouth ? .open : .closed
+        self.eyes = contour.eyeOpening >= (isSmile ? Self.openEyeOfSmile : Self.openEye) ? .open : .closed
+    }
+}
+
+extension FaceContour {
+    /// Pitch of the model head where people look straight into the camera: the median of 93 press photographs.
+    static let frontalPitch = 0.0
+
+    /// Degrees of pitch from looking straight into the camera; positive is down.
+    public var relativePitch: Double { self.pitch - Self.frontalPitch }
+}

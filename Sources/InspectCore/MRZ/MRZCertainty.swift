@@ -1,0 +1,72 @@
+/// Which fields of a zone are certain: read so clearly, and proven by check digits where the format has them, that a wrong
+/// value is not to be expected.
+///
+/// A value that is not certain is still what was most likely printed, and says so.
+public struct MRZCertainty: Sendable {
+    /// Probability of the least certain character from which a field is certain that its check digits prove. Two digits
+    /// hold by chance once in a hundred times, so the reader must also prefer each character to all others.
+    private static let proven = 0.5
+    /// The same for a field that no check digit covers: names, states, sex.
+    private static let unproven = 0.97
+
+    /// The fields under their names in the result document.
+    public enum Field: String, Sendable, CaseIterable {
+        case documentNumber, dateOfBirth, expiryDate, personalNumber, lastName, firstName, issuingCountry, nationality
+        case gender, type
+    }
+
+    /// In the order of the enumeration.
+    public let uncertain: [Field]
+
+    /// - Parameter reading: What the reader saw of `zone`.
+    public init(_ zone: MRZDocument, reading: MRZReading) {
+        let layout = MRZLayout(zone.format)
+        let posteriors = reading.posteriors ?? reading.confidences
+        func least(_ spans: [MRZSpan]) -> Double {
+            spans.flatMap { span -> [Double] in
+                guard posteriors.indices.contains(span.line), span.range.upperBound <= posteriors[span.line].count
+                else {
+                    return [0]
+                }
+                return Array(posteriors[span.line][span.range])
+            }.min() ?? 0
+        }
+        let composite = zone.checks[.composite] ?? true
+        /// Certain by `key`, together with the characters that it covers and itself.
+        func isProven(_ key: MRZCheckKey) -> Bool {
+            guard let check = layout.checks.first(where: { $0.key == key }) else { return false }
+            return zone.checks[key] == true && composite && least(check.covered + [check.digit]) >= Self.proven
+        }
+        func isClear(_ span: MRZSpan?) -> Bool { span.map { least([$0]) >= Self.unproven } ?? true }
+
+        // A long number's rest lies in the optional data, and its digit proves both.
+        let long = MRZLongNumber(zone.lines.map { Array($0.utf8) }, format: zone.format)
+        let number =
+            long.map { $0.holds && composite && least([layout.number, layout.optional[0]]) >= Self.proven }
+            ?? (layout.checks.contains { $0.key == .documentNumber }
+                ? isProven(.documentNumber) : isClear(layout.number))
+        func date(_ key: MRZCheckKey, _ span: MRZSpan?, _ date: MRZDate?) -> Bool {
+            guard let span else { return true }
+            let digits = layout.checks.contains { $0.key == key } ? isProven(key) : isClear(span)
+            // French licences prove the date of expiry by the composite digit alone.
+            return digits && date?.isImpossible == false
+        }
+        let isFrench = zone.format == .frenchID
+        let names = isFrench ? [layout.name, MRZSpan(1, 13..<27)] : [layout.name]
+        let state = isClear(layout.state) && IssuingState.isKnown(zone.issuingState)
+        let certain: [Field: Bool] = [
+            .documentNumber: number,
+            .dateOfBirth: date(.birthDate, layout.birth, zone.birthDate),
+            .expiryDate: date(.expiryDate, layout.expiry, zone.expiryDate),
+            .personalNumber: zone.format != .td3 || isProven(.personalNumber),
+            .lastName: names.allSatisfy { isClear($0) },
+            .firstName: names.allSatisfy { isClear($0) },
+            .issuingCountry: state,
+            .nationality: layout.nationality == nil
+                || (isClear(layout.nationality) && IssuingState.isKnown(zone.nationality)),
+            .gender: isClear(layout.sex),
+            .type: isClear(layout.code),
+        ]
+        self.uncertain = Field.allCases.filter { certain[$0] == false }
+    }
+}

@@ -1,0 +1,65 @@
+import Testing
+
+@testable import InspectCore
+
+struct MRZCertaintyTests {
+    private static let passport = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159ZE184226B<<<<<10",
+    ]
+
+    /// What is not certain of `lines` where every character was read with 0.99 but for `doubts`.
+    private func uncertain(
+        _ lines: [String], _ doubts: [(line: Int, cell: Int, probability: Double)] = []
+    ) throws -> [MRZCertainty.Field] {
+        var posteriors = lines.map { [Double](repeating: 0.99, count: $0.utf8.count) }
+        for doubt in doubts { posteriors[doubt.line][doubt.cell] = doubt.probability }
+        let corner = Point(x: 0, y: 0)
+        let quad = Quad(topLeft: corner, topRight: corner, bottomRight: corner, bottomLeft: corner)
+        let reading = MRZReading(lines: lines, confidences: posteriors, quad: quad, pitch: 20, corrections: 0)
+        let zone = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
+        return MRZCertainty(zone, reading: reading).uncertain
+    }
+
+    @Test func whatIsClearAndProvenIsCertain() throws {
+        #expect(try self.uncertain(Self.passport) == [])
+        // Check digits prove what is hard to read, but not what could as well be something else.
+        #expect(try self.uncertain(Self.passport, [(1, 3, 0.6)]) == [])
+        #expect(try self.uncertain(Self.passport, [(1, 3, 0.4)]) == [.documentNumber])
+    }
+
+    @Test func whatNoDigitCoversMustBeClear() throws {
+        #expect(try self.uncertain(Self.passport, [(0, 8, 0.9)]) == [.lastName, .firstName])
+        #expect(try self.uncertain(Self.passport, [(0, 1, 0.9), (1, 20, 0.9)]) == [.gender, .type])
+        #expect(try self.uncertain(Self.passport, [(1, 11, 0.9)]) == [.nationality])
+    }
+
+    @Test func aFieldWhoseDigitFailsIsNotCertain() throws {
+        var lines = Self.passport
+        lines[1] = "L898902C37UTO7408122F1204159ZE184226B<<<<<10"
+        // The composite digit fails with it, so nothing that it covers is proven.
+        #expect(
+            try self.uncertain(lines) == [.documentNumber, .dateOfBirth, .expiryDate, .personalNumber])
+    }
+
+    @Test func aStateThatDoesNotExistIsNotCertain() throws {
+        var lines = Self.passport
+        lines[0] = "P<QQQERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"
+        #expect(try self.uncertain(lines) == [.issuingCountry])
+    }
+
+    @Test(arguments: ["D", "UTO", "RKS", "UNO", "XXB", "XOM", "GBD", "IAO", "FRA"])
+    func statesOfDoc9303Exist(code: String) { #expect(IssuingState.isKnown(code)) }
+
+    /// Both readings of a long number's digit (Doc 9303 leaves the filler out, older Belgian cards count it).
+    @Test(arguments: [
+        ["I<BEL000590240<6013<<<<<<<<<<<", "8512017F1906234BEL<<<<<<<<<<<0", "ROGGE<<VICTORIA<ANNA<<<<<<<<<<"]
+    ])
+    func aLongNumberIsAsCertainAsItsDigit(lines: [String]) throws {
+        let zone = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
+        let uncertain = try self.uncertain(lines)
+        #expect(
+            uncertain.contains(.documentNumber)
+                == !(zone.checks[.documentNumber] == true && zone.checks[.composite] == true))
+        #expect(try self.uncertain(lines, [(0, 16, 0.3)]).contains(.documentNumber))
+    }
+}

@@ -16,6 +16,8 @@ import tempfile
 
 from PIL import Image, ImageOps
 
+import score_liveness
+
 OFIQ_NAMES = {
     "BackgroundUniformity": "backgroundUniformity", "IlluminationUniformity": "illuminationUniformity",
     "LuminanceMean": "luminanceMean", "LuminanceVariance": "luminanceVariance",
@@ -304,6 +306,11 @@ def main():
         score_appearance(options, card, folder, entries)
         score_ofiq(options, card, folder)
         score_speed(options, card, folder, entries, scratch)
+    rows, figures, mistakes = score_liveness.score(options.inspectd, options.data)
+    for what, right, total in rows:
+        card.line(what, f"{right:4} / {total}")
+    card.figures["liveness"] = figures
+    card.mistakes += mistakes
     card.close()
     if options.mistakes:
         for kind, name, why in card.mistakes:

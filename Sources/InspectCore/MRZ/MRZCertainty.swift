@@ -37,7 +37,9 @@ public struct MRZCertainty: Sendable {
             guard let check = layout.checks.first(where: { $0.key == key }) else { return false }
             return zone.checks[key] == true && composite && least(check.covered + [check.digit]) >= Self.proven
         }
-        func isClear(_ span: MRZSpan?) -> Bool { span.map { least([$0]) >= Self.unproven } ?? true }
+        // A digit that fails says that something is wrong with the print, so nothing unproven is certain then.
+        let isSound = zone.checksHold
+        func isClear(_ span: MRZSpan?) -> Bool { span.map { isSound && least([$0]) >= Self.unproven } ?? true }
 
         // A long number's rest lies in the optional data, and its digit proves both.
         let long = MRZLongNumber(zone.lines.map { Array($0.utf8) }, format: zone.format)

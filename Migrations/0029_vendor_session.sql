@@ -69,7 +69,7 @@ $$;
 COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, jsonb) IS
     'Notes what came of a session that was sent, and stores the answer as the result of the job''s liveness stage';
 
--- They go when the job itself goes, with its partition's range; until then they are what an auditor asks for.
+-- An auditor asks for them as long as for what operators did.
 CREATE FUNCTION insp.session_purge() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN

@@ -16,6 +16,8 @@ import tempfile
 
 from PIL import Image, ImageOps
 
+import score_liveness
+
 OFIQ_NAMES = {
     "BackgroundUniformity": "backgroundUniformity", "IlluminationUniformity": "illuminationUniformity",
     "LuminanceMean": "luminanceMean", "LuminanceVariance": "luminanceVariance",
@@ -27,11 +29,11 @@ OFIQ_NAMES = {
     "HeadPoseYaw": "headPoseYaw", "HeadPosePitch": "headPosePitch", "HeadPoseRoll": "headPoseRoll"}
 
 
-def batch(program, command, requests, *options):
-    """Answers of one batch in one analyzer, and the CPU seconds of the program with its analyzer."""
+def batch(program, command, requests, *options, slots=1):
+    """Answers of one batch, and the CPU seconds of the program with its analyzers."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [program, command, "--batch", "-", "--slots", "1", *options], stdout=subprocess.PIPE, check=True,
+        [program, command, "--batch", "-", "--slots", str(slots), *options], stdout=subprocess.PIPE, check=True,
         input="".join(json.dumps(request) + "\n" for request in requests).encode())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -113,7 +115,7 @@ def score_pairs(options, card, folder):
         pairs = [p for p in csv.DictReader(file) if p["same"] in ("0", "1")]
     pairs = [p for p in pairs if all(os.path.exists(os.path.join(folder, p[k])) for k in ("file_a", "file_b"))]
     requests = [{"a": os.path.join(folder, p["file_a"]), "b": os.path.join(folder, p["file_b"])} for p in pairs]
-    answers, _ = batch(options.inspectd, "compare", requests)
+    answers, _ = batch(options.inspectd, "compare", requests, slots=2)
     groups = {"plain": [], "expression series": []}
     for pair, answer in zip(pairs, answers):
         hard = pair["same"] == "1" and all("human_emotions" in pair[k] for k in ("file_a", "file_b"))
@@ -147,7 +149,7 @@ def faces_of(answer):
 def inspected(options, files):
     extra = ["--face-contour", options.contour] if options.contour else []
     requests = [{"id": file, "face": file, "workflow": "liveness", "gate": False} for file in files]
-    return batch(options.inspectd, "inspect", requests, *extra)[0]
+    return batch(options.inspectd, "inspect", requests, *extra, slots=2)[0]
 
 
 def score_detection(options, card, folder, entries, scratch):
@@ -304,6 +306,11 @@ def main():
         score_appearance(options, card, folder, entries)
         score_ofiq(options, card, folder)
         score_speed(options, card, folder, entries, scratch)
+    rows, figures, mistakes = score_liveness.score(options.inspectd, options.data)
+    for what, right, total in rows:
+        card.line(what, f"{right:4} / {total}")
+    card.figures["liveness"] = figures
+    card.mistakes += mistakes
     card.close()
     if options.mistakes:
         for kind, name, why in card.mistakes:

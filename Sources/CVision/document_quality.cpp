@@ -230,11 +230,9 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->glare_share = glare_share(low, strokes);
 
         // Outside: everything but the document and a rim around it.
-        const double small_scale = std::min(1.0, 512.0 / std::max(full.width, full.height));
-        cv::Mat small, small_gray;
-        cv::resize(source, small,
-                   {std::max(1, cvRound(full.width * small_scale)), std::max(1, cvRound(full.height * small_scale))}, 0,
-                   0, cv::INTER_AREA);
+        const cv::Mat &small = image->small();
+        const double small_scale = static_cast<double>(small.cols) / full.width;
+        cv::Mat small_gray;
         cv::cvtColor(small, small_gray, cv::COLOR_BGR2GRAY);
         quality->midtone_share = static_cast<double>(cv::countNonZero((small_gray > 40) & (small_gray < 215))) /
                                  static_cast<double>(small_gray.total());

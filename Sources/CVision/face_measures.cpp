@@ -31,21 +31,34 @@ double median(std::vector<double> values) {
 }
 
 /// Height of the dark between the lids over the eye's width, median of the middle third of the columns. Dark is what lies
-/// below midway between skin (85th percentile around the eye) and pupil or lashes (3rd).
-double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right) {
+/// below midway between the skin around the eye (85th percentile) and the darkest that this eye has shown, over the skin:
+/// of a closed eye alone one cannot tell how dark its pupil is. Brows lie higher than a fifth of the eye's width.
+double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, double &darkest) {
     constexpr int columns = 64, rows = 48;
     constexpr double height = 0.9;  // of the patch over the eye's width
+    constexpr double brow = -0.22;
     const cv::Point2d across = right - left, down(-across.y, across.x);
     cv::Mat eye = patch(gray, left - 0.5 * height * down, across, height * down, {columns, rows});
     cv::GaussianBlur(eye, eye, {}, 1.6);
-    const double limit = (percentile(eye, 0.85) + percentile(eye, 0.03)) / 2;
-    std::vector<double> dark;
+    const double skin = std::max(percentile(eye, 0.85), 1.0);
+    const double dark = percentile(eye(cv::Rect(columns / 4, rows / 4, columns / 2, rows / 2 + 4)).clone(), 0.04) / skin;
+    // Forgotten by a hundredth each frame, for the light may change.
+    darkest = darkest > 0 ? std::min(dark, std::min(darkest * 1.01, 0.9)) : dark;
+    const double limit = skin * (1 + darkest) / 2;
+    std::vector<double> heights;
     for (int x = columns / 3; x < columns - columns / 3; ++x) {
-        int count = 0;
-        for (int y = 0; y < rows; ++y) count += eye.at<unsigned char>(y, x) < limit;
-        dark.push_back(height * count / rows);
+        int longest = 0, from = -1;
+        for (int y = 0; y <= rows; ++y) {
+            const bool is_dark = y < rows && eye.at<unsigned char>(y, x) < limit;
+            if (is_dark && from < 0) from = y;
+            if (is_dark || from < 0) continue;
+            const double middle = height * ((from + y - 1) / 2.0 / (rows - 1) - 0.5);
+            if (middle > brow) longest = std::max(longest, y - from);
+            from = -1;
+        }
+        heights.push_back(height * longest / rows);
     }
-    return median(dark);
+    return median(heights);
 }
 
 /// Mouth below the base of the nose: how dark its middle is, and how long the line between the lips.
@@ -166,10 +179,11 @@ FaceFrame::FaceFrame(const Landmarks &points) {
     down = {-right.y, right.x};
 }
 
-void measure_motion(const cv::Mat &gray, const Landmarks &points, cv_face_frame &frame) {
+void measure_motion(const cv::Mat &gray, const Landmarks &points, EyeMemory &eyes, cv_face_frame &frame) {
     const FaceFrame face(points);
     frame.eye_distance = face.eye_distance;
-    frame.eye_opening = (eye_opening(gray, points[0], points[1]) + eye_opening(gray, points[3], points[2])) / 2;
+    frame.eye_opening = (eye_opening(gray, points[0], points[1], eyes.left) +
+                         eye_opening(gray, points[3], points[2], eyes.right)) / 2;
     const cv::Point2d nose = points[4] - face.origin;
     const double square = face.eye_distance * face.eye_distance;
     frame.nose_drop = nose.dot(face.down) / square;

@@ -13,8 +13,13 @@ struct FaceFrame {
     cv::Point2d at(double x, double y) const { return origin + x * right + y * down; }
 };
 
+/// The darkest that each eye has shown over the skin around it; 0 before the first frame.
+struct EyeMemory {
+    double left = 0, right = 0;
+};
+
 /// Fills the measures of eyes, mouth and pose.
-void measure_motion(const cv::Mat &gray, const Landmarks &points, cv_face_frame &frame);
+void measure_motion(const cv::Mat &gray, const Landmarks &points, EyeMemory &eyes, cv_face_frame &frame);
 
 /// Fills the light of skin and background.
 void measure_light(const cv::Mat &bgr, const Landmarks &points, cv_face_frame &frame);

@@ -14,6 +14,7 @@ struct cv_face_tracker {
     int missed = 0;      // frames since then
     cv::Mat gray;        // of the last frame
     cv::Mat thumbnail;
+    cvision::EyeMemory eyes;
     cv::Mat face;        // aligned, of the last frame; empty where it had none
 };
 
@@ -114,7 +115,7 @@ cv_status cv_face_track(cv_face_engine *engine, cv_face_tracker *tracker, const 
         frame->width = box.width;
         frame->height = box.height;
         for (size_t i = 0; i < points.size(); ++i) frame->landmarks[i] = {points[i].x, points[i].y};
-        cvision::measure_motion(image->gray, points, *frame);
+        cvision::measure_motion(image->gray, points, tracker->eyes, *frame);
         cvision::measure_light(image->bgr, points, *frame);
         tracker->face = cvision::aligned_face(image->gray, points);
         frame->has_change = !before.empty();

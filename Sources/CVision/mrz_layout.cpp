@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "mrz_candidates.hpp"
+
 namespace cvision::mrz {
 namespace {
 
@@ -12,195 +14,16 @@ constexpr int lengths[] = {30, 36, 44, shortLine};
 /// Cells of each line: Doc 9303-5; -6 and -7; -4 and -7; French and Swiss licences.
 const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {shortLine, 30, 30}};
 constexpr double accepted = -0.8;       // score below which a layout is no zone
-constexpr double doubtful = -0.5;       // score below which the zone is also read upside down
-constexpr double unreadable = -0.4;     // confidence of a line that is none
+constexpr double doubtful = -0.5;       // score from which a line counts as readable
 constexpr double dismissed = -0.7;      // confidence of a glance below which the block is not read
 constexpr double legible = -0.3;        // confidence of a glance from which the other direction is not tried
 constexpr double firm = -0.4;           // score from which a line that the detector missed is looked for
 constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
-constexpr int glanceCells = 12;         // cells in the middle of a line that tell print of a zone from other print
-constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
-constexpr double passable = 0.2;        // misfit, and error of the pitch, with which a clear line is still read as well
 constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
 constexpr double unusedLine = 0.35;     // what a layout pays for each readable line that it leaves out
 
 /// Lines of a zone whose lines have `cells` characters.
 int rowsOf(int cells) { return cells == 30 ? 3 : 2; }
-
-struct Candidate {
-    LineModel line;
-    Columns columns;
-    double logPitch = 0, weight = 0;  // of the strip, and how many columns see characters
-    double low = 0, high = 0;         // extent of the characters in cell coordinates
-    double confidence = -10;          // mean log-probability of the best character where there is one
-};
-
-/// How much a column's geometry counts: the highest chance of a character within half a cell.
-std::vector<double> presence(const Columns &columns) {
-    std::vector<double> out(columns.count);
-    for (int x = 0; x < columns.count; ++x) {
-        for (int d = -2; d <= 2; ++d) {
-            const int at = std::clamp(x + d, 0, columns.count - 1);
-            out[x] = std::max(out[x], 1.0 - std::exp(columns.blank(at)));
-        }
-        out[x] = out[x] > 0.3 ? out[x] : 0;
-    }
-    return out;
-}
-
-/// Reads along `line` and measures what was seen.
-Candidate examine(const Patch &patch, const LineModel &line) {
-    Candidate c{line, readStrip(patch, line, line.cells)};
-    const auto weights = presence(c.columns);
-    std::vector<double> sums(weights.size() + 1, 0);
-    c.low = INFINITY;
-    c.high = -INFINITY;
-    for (int x = 0; x < c.columns.count; ++x) {
-        sums[x + 1] = sums[x] + weights[x];
-        c.weight += weights[x];
-        c.logPitch += weights[x] * c.columns.pitch[x];
-    }
-    for (int x = 0; x < c.columns.count; ++x) {
-        // An end is where two cells' worth of columns are mostly filled, so that specks beside the line do not count.
-        const int ahead = std::min(x + 8, c.columns.count), behind = std::max(x - 7, 0);
-        const double cell = cellAt(Columns::position(x));
-        if (weights[x] > 0.5 && sums[ahead] - sums[x] > 5) {
-            c.low = std::min(c.low, cell);
-        }
-        if (weights[x] > 0.5 && sums[x + 1] - sums[behind] > 5) {
-            c.high = std::max(c.high, cell);
-        }
-    }
-    c.logPitch = c.weight > 0 ? c.logPitch / c.weight : 0;
-    double best = 0, count = 0;
-    for (int x = 0; x < c.columns.count; ++x) {
-        const float *logs = c.columns.at(x);
-        if (logs[classes] < std::log(0.5f)) {
-            const double inked = 1 - std::exp(logs[classes]);
-            best += *std::max_element(logs, logs + classes) - std::log(inked);
-            count += 1;
-        }
-    }
-    if (count > 8) {
-        c.confidence = best / count;
-    }
-    return c;
-}
-
-/// The middle of `line`, for a glance at it.
-LineModel middleOf(LineModel line) {
-    if (line.cells > glanceCells) {
-        const double first = (line.cells - glanceCells) / 2;
-        const Parabola &all = line.along;
-        line.along = {all(first), all.b + 2 * all.c * first, all.c};
-        line.cells = glanceCells;
-    }
-    return line;
-}
-
-const LineModel &longestOf(const Block &block) {
-    return *std::max_element(block.lines.begin(), block.lines.end(), [](const LineModel &a, const LineModel &b) {
-        return a.cells < b.cells;
-    });
-}
-
-/// The line moved, scaled and bent to where the reader saw it.
-LineModel refined(const Candidate &c) {
-    LineModel line = c.line;
-    const auto weights = presence(c.columns);
-    if (c.weight < 8) {
-        return line;
-    }
-    std::vector<double> s, n;
-    double height = 0;
-    for (int x = 0; x < c.columns.count; ++x) {
-        s.push_back(line.along(cellAt(Columns::position(x))));
-        n.push_back(line.across(s.back()) + c.columns.rise[x] * line.height / stripLetter);
-        height += weights[x] * c.columns.height[x];
-    }
-    line.across = fitParabola(s, n, weights, c.weight > 60);
-    line.height *= std::exp(std::clamp(height / c.weight, -0.6, 0.6));
-    return line;
-}
-
-/// How far the reader saw the line beside the strip's middle, and how much larger or smaller than the strip expects.
-double misfit(const Candidate &c) {
-    const auto weights = presence(c.columns);
-    double rise = 0, height = 0, total = 1e-9;
-    for (int x = 0; x < c.columns.count; ++x) {
-        rise += weights[x] * std::abs(c.columns.rise[x]);
-        height += weights[x] * c.columns.height[x];
-        total += weights[x];
-    }
-    return rise / total / stripLetter + std::abs(height / total);
-}
-
-/// Follows the line until the strip fits it; what was found of a line is often short and its slope wrong.
-void settle(const Patch &patch, Candidate &c) {
-    for (int pass = 0; pass < 3 && c.weight >= 8 && misfit(c) > tolerated; ++pass) {
-        c = examine(patch, refined(c));
-    }
-}
-
-/// Leaves only the lines that are printed like the most convincing one: other text nearby has another pitch, and the
-/// reader hesitates over it. False when not even that one reads.
-bool selectAlike(std::vector<Candidate> &candidates) {
-    const auto conviction = [](const Candidate &c) { return c.weight * std::exp(3 * c.confidence); };
-    const auto logPitch = [](const Candidate &c) { return std::log(c.line.pitch()) + c.logPitch; };
-    const Candidate &best = *std::max_element(
-        candidates.begin(), candidates.end(),
-        [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
-    const double pitch = logPitch(best), confidence = best.confidence;
-    candidates.erase(
-        std::remove_if(
-            candidates.begin(), candidates.end(),
-            [&](const Candidate &c) {
-                return std::abs(logPitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
-            }),
-        candidates.end());
-    return confidence > unreadable;
-}
-
-/// Leaves out lines that were followed onto one that is there already, the less convincing of the two.
-void dropRepeated(std::vector<Candidate> &candidates) {
-    for (size_t i = 0; i + 1 < candidates.size();) {
-        const LineModel &a = candidates[i].line, &b = candidates[i + 1].line;
-        const cv::Point2d middle = b.at(b.cells / 2) - a.origin;
-        const double s = middle.dot(a.direction), apart = middle.dot(a.down()) - a.across(s);
-        if (apart > 0.8 * a.pitch()) {
-            ++i;
-        } else {
-            const bool first = candidates[i].confidence < candidates[i + 1].confidence;
-            candidates.erase(candidates.begin() + i + (first ? 0 : 1));
-        }
-    }
-}
-
-/// Gives all lines the same extent: where any of them shows characters.
-void align(std::vector<Candidate> &candidates) {
-    double low = INFINITY, high = -INFINITY, logPitch = 0, weight = 0;
-    const LineModel &first = candidates.front().line;
-    for (const Candidate &c : candidates) {
-        if (c.low > c.high) {
-            continue;
-        }
-        const double shift = (c.line.origin - first.origin).dot(first.direction);
-        low = std::min(low, shift + c.line.along(c.low));
-        high = std::max(high, shift + c.line.along(c.high));
-        logPitch += c.weight * (c.logPitch + std::log(c.line.pitch()));
-        weight += c.weight;
-    }
-    if (weight <= 0) {
-        return;
-    }
-    const double pitch = std::exp(logPitch / weight);
-    for (Candidate &c : candidates) {
-        const double shift = (c.line.origin - first.origin).dot(first.direction);
-        c.line = refined(c);
-        c.line.along = {low - shift + 0.3 * pitch, pitch, 0};
-        c.line.cells = std::clamp((high - low) / pitch + 0.4, 10.0, 60.0);
-    }
-}
 
 LineReading fit(const Candidate &c, int cells, double pitch) {
     LineReading reading;
@@ -234,6 +57,12 @@ double stripPitchOf(const std::vector<Candidate> &candidates) {
         weight += c.weight;
     }
     return stripPitch * std::exp(std::clamp(logPitch / weight, -0.4, 0.4));
+}
+
+const LineModel &longestOf(const Block &block) {
+    return *std::max_element(block.lines.begin(), block.lines.end(), [](const LineModel &a, const LineModel &b) {
+        return a.cells < b.cells;
+    });
 }
 
 /// Every layout of consecutive lines, best first.
@@ -350,36 +179,6 @@ Block turned(const Block &block) {
     }
     std::reverse(out.lines.begin(), out.lines.end());
     return out;
-}
-
-/// Length of the longest line in cells, as far as it shows characters; endless where it may go on beyond its strip.
-double extentOf(const std::vector<Candidate> &candidates) {
-    double longest = 0;
-    for (const Candidate &c : candidates) {
-        if (c.low < 1 - stripMargin || c.high > c.line.cells - 2 + stripMargin) {
-            return INFINITY;
-        }
-        longest = std::max(longest, (c.high - c.low) * std::exp(-c.logPitch));
-    }
-    return longest;
-}
-
-/// Whether the strips as they were sampled show all of every line, as the reader was trained to see it.
-bool areCovered(const std::vector<Candidate> &candidates) {
-    const LineModel &first = candidates.front().line;
-    double low = INFINITY, high = -INFINITY;
-    for (const Candidate &c : candidates) {
-        if (c.low > c.high || c.weight < 8 || misfit(c) > passable || std::abs(c.logPitch) > passable) {
-            return false;
-        }
-        const double shift = (c.line.origin - first.origin).dot(first.direction);
-        low = std::min(low, shift + c.line.along(c.low));
-        high = std::max(high, shift + c.line.along(c.high));
-    }
-    return std::all_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
-        const double shift = (c.line.origin - first.origin).dot(first.direction);
-        return shift + c.line.along(1 - stripMargin) < low && shift + c.line.along(c.line.cells - 2 + stripMargin) > high;
-    });
 }
 
 std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, const Block &block) {

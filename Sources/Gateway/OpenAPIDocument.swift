@@ -235,6 +235,9 @@ enum OpenAPIDocument {
                   "runAt": { "type": "string", "format": "date-time" },
                   "expiresAt": { "type": "string", "format": "date-time" },
                   "review": { "enum": ["never", "rejected", "warning", "always"] },
+                  "faceId": { "type": "string", "minLength": 1, "maxLength": 100, "description": "The face that is enrolled or authenticated, by the partner's own name for it." },
+                  "threshold": { "type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Similarity from which faces match." },
+                  "enrollmentMode": { "enum": ["add", "replace"] },
                   "consent": {
                     "type": "object",
                     "properties": { "obtained": { "enum": ["yes", "no", "na", true, false] }, "obtainedAt": { "type": "string", "format": "date-time" } }

@@ -11,7 +11,8 @@ struct Command: Sendable {
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
-        .inspect, .compare, .enqueue, .face, .status, .worker, .gateway, .top, .migrate, .doctor, .bench, .verify,
+        .inspect, .compare, .parse, .enqueue, .face, .status, .worker, .gateway, .top, .migrate, .doctor, .bench,
+        .verify,
     ]
 
     /// The text of `inspectd NAME --help`.

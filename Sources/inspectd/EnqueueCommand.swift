@@ -13,6 +13,8 @@ extension Command {
             .value("back", "FILE", "back of a two-sided document"),
             .value("face", "FILE", "picture of the person"),
             .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
+            .value("challenge", "FILE", "the challenge that the frames answer: JSON with token and frameTimes"),
+            .value("session", "FILE", "a liveness vendor's session, opaque"),
             .value("dg1", "FILE", "chip data group 1"),
             .value("dg2", "FILE", "chip data group 2"),
             .value("sod", "FILE", "chip document security object"),
@@ -60,6 +62,7 @@ extension Command {
     private static func parts(_ arguments: Arguments) throws -> [PartKind: [Data]] {
         let single: [(PartKind, String)] = [
             (.front, "front"), (.back, "back"), (.face, "face"), (.dg1, "dg1"), (.dg2, "dg2"), (.sod, "sod"),
+            (.sessionBlob, "session"),
         ]
         var parts: [PartKind: [Data]] = [:]
         for (kind, option) in single {
@@ -91,6 +94,12 @@ extension Command {
             payload["threshold"] = value
         }
         if arguments.has("replace") { payload["enrollmentMode"] = "replace" }
+        if let path = arguments["challenge"] {
+            guard let bytes = FileManager.default.contents(atPath: path),
+                let challenge = try JSONSerialization.jsonObject(with: bytes) as? [String: Any]
+            else { throw InspectError(.challengeInvalid, "the file holds no challenge") }
+            payload["challenge"] = challenge.filter { ["token", "frameTimes"].contains($0.key) }
+        }
         if !arguments.all("country").isEmpty { payload["countries"] = arguments.all("country") }
         if !arguments.all("type").isEmpty { payload["documentTypes"] = arguments.all("type") }
         return try JSONSerialization.data(withJSONObject: payload)

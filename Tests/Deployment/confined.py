@@ -69,6 +69,8 @@ def enter(root, binds):
     check(LIBC.unshare(CLONE_NEWNS), "unshare")
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     mount(root, root, None, MS_BIND)
+    # First, for what is lent may lie there.
+    mount("tmpfs", f"{root}/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=16m")
     for folder in binds:
         target = Path(root) / str(folder).lstrip("/")
         target.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,6 @@ def enter(root, binds):
     for name in ("null", "zero", "full", "random", "urandom"):
         Path(f"{root}/dev/{name}").touch()
         mount(f"/dev/{name}", f"{root}/dev/{name}", None, MS_BIND)
-    mount("tmpfs", f"{root}/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=16m")
     mount("none", root, None, MS_REMOUNT | MS_BIND | MS_RDONLY)
     os.chroot(root)
     os.chdir("/")

@@ -230,9 +230,10 @@ def write(folder, figures, facts, arguments, peers, no_jobs):
     if gone:
         lines += ["## What is missing", "", *gone, ""]
     lines += ["## Method", "", METHOD, "## Caveats", "", caveats(facts), ""]
-    # Faces are compared by a script of their own.
+    # Documents and faces are compared by scripts of their own, in this order.
     path = folder / "RESULTS.md"
-    faces = path.read_text().partition("\n## Faces\n") if path.exists() else ("", "", "")
-    path.write_text("\n".join(lines).rstrip("\n") + "\n" + faces[1] + faces[2])
+    before = path.read_text() if path.exists() else ""
+    kept = min((at for at in (before.find("\n## Documents\n"), before.find("\n## Faces\n")) if at >= 0), default=len(before))
+    path.write_text("\n".join(lines).rstrip("\n") + "\n" + before[kept:])
     plot(folder / "results.png", figures, [name for name in systems if name not in no_jobs], summary)
     return summary

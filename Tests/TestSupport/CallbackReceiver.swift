@@ -157,7 +157,7 @@ public final class CallbackReceiver: Sendable {
     }
 
     /// `posix_spawn`, because Foundation's `Process` waits in a run loop, of which a pool thread of Swift has none.
-    private static func spawn(_ path: String, _ arguments: [String], isQuiet: Bool = false) throws -> pid_t {
+    public static func spawn(_ path: String, _ arguments: [String], isQuiet: Bool = false) throws -> pid_t {
         var pid: pid_t = 0
         let words = ([path] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }

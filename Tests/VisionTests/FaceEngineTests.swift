@@ -91,7 +91,7 @@ struct FaceEngineTests {
         let image = try await FaceFixtures.photograph("obama.jpg")
         let face = try #require(try engine.faces(in: image, features: 0).first)
         let contour = try #require(face.quality.contour)
-        // He looks into the camera with open eyes, and smiles with his teeth showing.
+        // He looks into the camera with open eyes.
         #expect(abs(contour.yaw) < 15 && abs(contour.relativePitch) < 15)
         #expect(contour.eyeOpening > 0.03 && contour.eyeOpening < 0.12)
         #expect((1.2...2.2).contains(contour.length / face.quality.interEyeDistance))

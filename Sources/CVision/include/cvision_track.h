@@ -24,7 +24,7 @@ typedef struct {
     double x, y, width, height;             ///< the detector's box in pixels
     cv_point landmarks[CV_FACE_LANDMARKS];  ///< as in cv_face
     double eye_distance;     ///< pixels between the eye centres
-    double eye_opening;      ///< height of the dark between the lids over the eye's width, mean of both
+    double eye_opening;      ///< height of the dark between the lids over the eye's width, mean of both; 0 when closed
     double mouth_opening;    ///< share of the mouth's middle columns as dark as a mouth's inside
     double mouth_width;      ///< length of the dark line between the lips
     double yaw;              ///< degrees, positive towards the right of the picture

@@ -77,6 +77,11 @@ extension FaceSDKEvent {
     /// Why a picture came to nothing.
     private static func failure(_ liveness: CapabilityRecord<LivenessData>?) -> Outcome {
         guard let liveness else { return .unusable }
+        switch liveness.data?.resultCode {
+        case Outcome.tooBright.row.code: return .tooBright
+        case Outcome.timeout.row.code: return .timeout
+        default: break
+        }
         if liveness.data?.reason?.contains(FaceConformity.Fault.tooBright.rawValue) == true { return .tooBright }
         switch liveness.decision.details.label {
         case "NO_FACE_PRESENT", "MULTIPLE_PEOPLE", "FACE_NOT_FULLY_VISIBLE", "BAD_QUALITY": return .unusable

@@ -21,8 +21,8 @@ public struct CaptureFacts: Codable, Sendable, Hashable {
     public struct Face: Codable, Sendable, Hashable {
         public var box: Box
         public var landmarks: [Point]
-        /// Height of what is darker than midway between the skin around an eye and its pupil, over the eye's width; mean of
-        /// both eyes. About 0.3 to 0.6 open and 0.15 to 0.25 closed, where lashes remain: compare with the same person only.
+        /// Height of the dark between the lids over the eye's width, mean of both eyes: about 0.25 to 0.6 open, near 0 closed.
+        /// Dark is judged by the darkest that the same eyes have shown before.
         public var eyeOpening: Double
         /// Share of the mouth's middle columns that is as dark as the inside of a mouth.
         public var mouthOpening: Double

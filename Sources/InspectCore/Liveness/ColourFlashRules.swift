@@ -29,10 +29,15 @@ public enum ColourFlashRules {
         }
         let noise = Self.noise(rest.map(\.signal))
 
-        let best = Self.lags.compactMap { lag in
+        let responses = Self.lags.compactMap { lag in
             Response(challenge, samples, lag: lag).map { (lag: lag, response: $0) }
-        }.max { $0.response.correlation < $1.response.correlation }
-        guard let best else { return verdict(.inconclusive, .tooFewFrames) }
+        }
+        guard let most = responses.map(\.response.correlation).max(),
+            // A colour's settled part looks the same from a little earlier: the latest lag that fits as well is the true one.
+            let best = responses.last(where: {
+                $0.response.correlation >= Self.asWell * most || $0.response.correlation == most
+            })
+        else { return verdict(.inconclusive, .tooFewFrames) }
         let strength = best.response.strength
         let gains = Gains(challenge, samples, lag: best.lag)
         var scores = [
@@ -82,8 +87,13 @@ public enum ColourFlashRules {
     static let latestMs = 500.0
     /// Later answers are looked for, so that they are recognised as late.
     static let lags = stride(from: 0.0, through: 900, by: 33).map { $0 }
+    /// Share of the best correlation that another lag must reach to fit as well.
+    static let asWell = 0.97
     /// How far the response must stand out of the noise.
     static let sigmas = 3.0
+
+    /// What a frame's skin shows beyond its background, in logarithms of light.
+    static func signal(of face: CaptureFacts.Face) -> Opponent { Sample(time: 0, face: face).signal }
 
     /// Standard deviation of the signal at rest, of all three components together.
     private static func noise(_ signals: [Opponent]) -> Double {

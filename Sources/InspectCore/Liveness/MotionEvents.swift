@@ -62,11 +62,13 @@ struct MotionTrack {
 
     private var blinks: [MotionEvent] {
         BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
-            // Lids follow the head: what dips while it moves is no blink.
-            let during = zip(self.times, self.faces).filter { $0.0 >= blink.startMs && $0.0 <= blink.endMs }
-            let isStill = during.compactMap(\.1).allSatisfy {
-                abs(self.turn($0)) < Limits.stepTurn && abs(self.drop($0)) < Limits.nodDrop
-            }
+            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift the points a little, so it is the
+            // eyes' place that counts and not the nose's.
+            let during = zip(self.times, self.faces).filter { $0.0 >= blink.startMs && $0.0 <= blink.endMs }.compactMap(
+                \.1)
+            let heights = during.map(\.eyeCentre.y)
+            let sunk = ((heights.max() ?? 0) - (heights.min() ?? 0)) / self.rest.eyeDistance
+            let isStill = sunk < Limits.nodSink && during.allSatisfy { abs(self.turn($0)) < Limits.stepTurn }
             return isStill
                 ? MotionEvent(
                     step: .blink, startMs: blink.startMs, endMs: blink.endMs,

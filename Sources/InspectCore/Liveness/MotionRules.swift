@@ -8,13 +8,15 @@ public enum MotionRules {
         let first = challenge.frameTimes.first ?? 0
         let last = challenge.frameTimes.last ?? 0
         let rate = last > first ? 1000 * Double(challenge.frameTimes.count - 1) / (last - first) : 0
-        let scores = ["framesPerSecond": rate]
+        var scores = ["framesPerSecond": rate]
+        let all = track.events
+        for event in all { scores["seen \(event.step.rawValue)", default: 0] += 1 }
         guard Limits.frameRate.allows(rate) else {
             return LivenessVerdict(outcome: .inconclusive, reason: .tooFewFrames, steps: nothing, scores: scores)
         }
         var steps: [LivenessVerdict.Step] = []
         var cursor = challenge.stepsBeginMs
-        var events = track.events[...]
+        var events = all[...]
         for step in challenge.steps {
             let deadline = cursor + challenge.stepTimeoutMs
             var found: MotionEvent?

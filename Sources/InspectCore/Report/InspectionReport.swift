@@ -149,7 +149,9 @@ public struct InspectionReport: Sendable {
         // Pictures that no stage looked at after an earlier one rejected the job.
         let others = (self.facts.acquisition?.images ?? [:]).sorted { $0.key < $1.key }
         for (part, image) in others where !pictures.contains(where: { $0.part == part }) {
-            pictures.append(ReportPicture(part: part, image: image, preview: self.previews[part]))
+            var picture = ReportPicture(part: part, image: image, preview: self.previews[part])
+            if part == PartKind.frames.rawValue { picture.track = self.track(in: image) }
+            pictures.append(picture)
         }
         return pictures
     }
@@ -191,9 +193,32 @@ public struct InspectionReport: Sendable {
             if let passive = self.facts.liveness?.passive {
                 content.append(ReportTables.measurements(LivenessRules.measurements(passive)))
             }
+            if let steps = data.steps, !steps.isEmpty { content.append(ReportCurves.table(steps)) }
+            if let capture = self.facts.liveness?.capture, let challenge = self.facts.request.challenge,
+                let curves = ReportCurves(capture: capture, challenge: challenge, steps: data.steps ?? [])
+            {
+                content.append(curves.markup)
+            }
+            if !data.scores.isEmpty {
+                content.append(
+                    ReportTables.pairs(
+                        ["score", "value"],
+                        data.scores.sorted { $0.key < $1.key }.map {
+                            (ReportTables.spaced($0.key), Markup.number($0.value))
+                        }))
+            }
             sections.append(ReportPage.section("Liveness: \(data.assurance)", content))
         }
         return sections
+    }
+
+    /// Where the face was on the frames, in the coordinates of the first.
+    private func track(in image: ImageFacts) -> [Box] {
+        guard let capture = self.facts.liveness?.capture, capture.width > 0 else { return [] }
+        let scale = Double(image.width) / Double(capture.width)
+        return capture.frames.compactMap(\.face?.box).map {
+            Box(x: $0.x * scale, y: $0.y * scale, width: $0.width * scale, height: $0.height * scale)
+        }
     }
 
     private var faceMeasurements: [Markup] {

@@ -7,6 +7,8 @@ struct ReportPicture {
     var mrz: MRZReading?
     var barcodes: [BarcodeFacts] = []
     var faces: [FaceFacts] = []
+    /// Where a face was on this frame and those that follow.
+    var track: [Box] = []
 
     init(part: String, image: ImageFacts, preview: Preview?) {
         self.part = part
@@ -62,6 +64,13 @@ struct ReportPicture {
             shapes += Self.cells(mrz)
         }
         shapes += self.barcodes.map { Self.polygon($0.quad, "barcode", $0.format) }
+        shapes += self.track.map { box in
+            """
+            <rect class='face' x='\(Self.px(box.x))' y='\(Self.px(box.y))' width='\(Self.px(max(0, box.width)))' \
+            height='\(Self.px(max(0, box.height)))' stroke='#ff9d2e' stroke-opacity='0.3'/>
+
+            """
+        }
         for (index, face) in self.faces.enumerated() {
             let box = face.box
             shapes.append(

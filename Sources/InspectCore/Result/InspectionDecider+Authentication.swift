@@ -36,9 +36,15 @@ extension InspectionDecider {
         return self.selfie?.faces.first?.feature
     }
 
+    /// Whether a proof of liveness that was asked for was not given: then nothing is compared and nothing kept.
+    private var lacksProofOfLife: Bool {
+        (self.facts.request.challenge != nil || self.hasVendorSession)
+            && self.livenessRecord(isOpen: true).1.type != .passed
+    }
+
     func authentication(isOpen: Bool) -> (CapabilityRecord<AuthenticationData>, CapabilityDecision) {
         let parts = [PartKind.face.rawValue]
-        guard isOpen, let selfie = self.selfie, let enrolled = self.facts.enrolled else {
+        guard isOpen, !self.lacksProofOfLife, let selfie = self.selfie, let enrolled = self.facts.enrolled else {
             let decision = CapabilityDecision.preconditionNotFulfilled
             return (CapabilityRecord(parts: parts, decision: Decision(decision), data: nil), decision)
         }
@@ -58,8 +64,9 @@ extension InspectionDecider {
         let mode = enrolled.isToBeReplaced ? "replace" : "add"
         let faces = self.selfie?.faces ?? []
         let liveness = self.livenessRecord(isOpen: true).1
-        let obstacles = AuthenticationRules.obstacles(
+        var obstacles = AuthenticationRules.obstacles(
             faces, to: enrolled, liveness: liveness, calibration: self.facts.calibration)
+        if obstacles.isEmpty, self.lacksProofOfLife { obstacles = [liveness.label] }
         guard isOpen, obstacles.isEmpty, let feature = faces.first?.feature else {
             let decision = CapabilityDecision(type: .rejected, label: "NOT_ENROLLED")
             let data = EnrollmentData(mode: mode, reasons: obstacles)

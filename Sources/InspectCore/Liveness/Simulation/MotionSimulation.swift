@@ -86,7 +86,7 @@ private struct Act {
             self.strength = random.uniform(20...38)
             self.end = start + random.uniform(1000...1900)
         case .nod:
-            self.strength = random.uniform(0.05...0.09)
+            self.strength = random.uniform(0.035...0.08)
             self.end = start + random.uniform(700...1400)
         }
     }
@@ -156,7 +156,7 @@ private struct SimulatedFace {
             case .shake: yaw += act.strength * act.swing(at: time)
             case .nod:
                 drop += level * act.strength
-                sink += 4.5 * level * act.strength
+                sink += 6 * level * act.strength
                 // Lids follow the look.
                 eyes *= 1 - 0.25 * level
                 shrink *= 1 + 0.05 * level

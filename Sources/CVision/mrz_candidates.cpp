@@ -1,0 +1,197 @@
+#include "mrz_candidates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cvision::mrz {
+namespace {
+
+constexpr double unreadable = -0.4;     // confidence of a line that is none
+constexpr int glanceCells = 12;         // cells in the middle of a line that tell print of a zone from other print
+constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
+constexpr double passable = 0.2;        // misfit, and error of the pitch, with which a clear line is still read as well
+
+/// How much a column's geometry counts: the highest chance of a character within half a cell.
+std::vector<double> presence(const Columns &columns) {
+    std::vector<double> out(columns.count);
+    for (int x = 0; x < columns.count; ++x) {
+        for (int d = -2; d <= 2; ++d) {
+            const int at = std::clamp(x + d, 0, columns.count - 1);
+            out[x] = std::max(out[x], 1.0 - std::exp(columns.blank(at)));
+        }
+        out[x] = out[x] > 0.3 ? out[x] : 0;
+    }
+    return out;
+}
+
+/// The line moved, scaled and bent to where the reader saw it.
+LineModel refined(const Candidate &c) {
+    LineModel line = c.line;
+    const auto weights = presence(c.columns);
+    if (c.weight < 8) {
+        return line;
+    }
+    std::vector<double> s, n;
+    double height = 0;
+    for (int x = 0; x < c.columns.count; ++x) {
+        s.push_back(line.along(cellAt(Columns::position(x))));
+        n.push_back(line.across(s.back()) + c.columns.rise[x] * line.height / stripLetter);
+        height += weights[x] * c.columns.height[x];
+    }
+    line.across = fitParabola(s, n, weights, c.weight > 60);
+    line.height *= std::exp(std::clamp(height / c.weight, -0.6, 0.6));
+    return line;
+}
+
+}  // namespace
+
+Candidate examine(const Patch &patch, const LineModel &line) {
+    Candidate c{line, readStrip(patch, line, line.cells)};
+    const auto weights = presence(c.columns);
+    std::vector<double> sums(weights.size() + 1, 0);
+    c.low = INFINITY;
+    c.high = -INFINITY;
+    for (int x = 0; x < c.columns.count; ++x) {
+        sums[x + 1] = sums[x] + weights[x];
+        c.weight += weights[x];
+        c.logPitch += weights[x] * c.columns.pitch[x];
+    }
+    for (int x = 0; x < c.columns.count; ++x) {
+        // An end is where two cells' worth of columns are mostly filled, so that specks beside the line do not count.
+        const int ahead = std::min(x + 8, c.columns.count), behind = std::max(x - 7, 0);
+        const double cell = cellAt(Columns::position(x));
+        if (weights[x] > 0.5 && sums[ahead] - sums[x] > 5) {
+            c.low = std::min(c.low, cell);
+        }
+        if (weights[x] > 0.5 && sums[x + 1] - sums[behind] > 5) {
+            c.high = std::max(c.high, cell);
+        }
+    }
+    c.logPitch = c.weight > 0 ? c.logPitch / c.weight : 0;
+    double best = 0, count = 0;
+    for (int x = 0; x < c.columns.count; ++x) {
+        const float *logs = c.columns.at(x);
+        if (logs[classes] < std::log(0.5f)) {
+            const double inked = 1 - std::exp(logs[classes]);
+            best += *std::max_element(logs, logs + classes) - std::log(inked);
+            count += 1;
+        }
+    }
+    if (count > 8) {
+        c.confidence = best / count;
+    }
+    return c;
+}
+
+LineModel middleOf(LineModel line) {
+    if (line.cells > glanceCells) {
+        const double first = (line.cells - glanceCells) / 2;
+        const Parabola &all = line.along;
+        line.along = {all(first), all.b + 2 * all.c * first, all.c};
+        line.cells = glanceCells;
+    }
+    return line;
+}
+
+double misfit(const Candidate &c) {
+    const auto weights = presence(c.columns);
+    double rise = 0, height = 0, total = 1e-9;
+    for (int x = 0; x < c.columns.count; ++x) {
+        rise += weights[x] * std::abs(c.columns.rise[x]);
+        height += weights[x] * c.columns.height[x];
+        total += weights[x];
+    }
+    return rise / total / stripLetter + std::abs(height / total);
+}
+
+void settle(const Patch &patch, Candidate &c) {
+    for (int pass = 0; pass < 3 && c.weight >= 8 && misfit(c) > tolerated; ++pass) {
+        c = examine(patch, refined(c));
+    }
+}
+
+bool selectAlike(std::vector<Candidate> &candidates) {
+    const auto conviction = [](const Candidate &c) { return c.weight * std::exp(3 * c.confidence); };
+    const auto logPitch = [](const Candidate &c) { return std::log(c.line.pitch()) + c.logPitch; };
+    const Candidate &best = *std::max_element(
+        candidates.begin(), candidates.end(),
+        [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
+    const double pitch = logPitch(best), confidence = best.confidence;
+    candidates.erase(
+        std::remove_if(
+            candidates.begin(), candidates.end(),
+            [&](const Candidate &c) {
+                return std::abs(logPitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
+            }),
+        candidates.end());
+    return confidence > unreadable;
+}
+
+void dropRepeated(std::vector<Candidate> &candidates) {
+    for (size_t i = 0; i + 1 < candidates.size();) {
+        const LineModel &a = candidates[i].line, &b = candidates[i + 1].line;
+        const cv::Point2d middle = b.at(b.cells / 2) - a.origin;
+        const double s = middle.dot(a.direction), apart = middle.dot(a.down()) - a.across(s);
+        if (apart > 0.8 * a.pitch()) {
+            ++i;
+        } else {
+            const bool first = candidates[i].confidence < candidates[i + 1].confidence;
+            candidates.erase(candidates.begin() + i + (first ? 0 : 1));
+        }
+    }
+}
+
+void align(std::vector<Candidate> &candidates) {
+    double low = INFINITY, high = -INFINITY, logPitch = 0, weight = 0;
+    const LineModel &first = candidates.front().line;
+    for (const Candidate &c : candidates) {
+        if (c.low > c.high) {
+            continue;
+        }
+        const double shift = (c.line.origin - first.origin).dot(first.direction);
+        low = std::min(low, shift + c.line.along(c.low));
+        high = std::max(high, shift + c.line.along(c.high));
+        logPitch += c.weight * (c.logPitch + std::log(c.line.pitch()));
+        weight += c.weight;
+    }
+    if (weight <= 0) {
+        return;
+    }
+    const double pitch = std::exp(logPitch / weight);
+    for (Candidate &c : candidates) {
+        const double shift = (c.line.origin - first.origin).dot(first.direction);
+        c.line = refined(c);
+        c.line.along = {low - shift + 0.3 * pitch, pitch, 0};
+        c.line.cells = std::clamp((high - low) / pitch + 0.4, 10.0, 60.0);
+    }
+}
+
+double extentOf(const std::vector<Candidate> &candidates) {
+    double longest = 0;
+    for (const Candidate &c : candidates) {
+        if (c.low < 1 - stripMargin || c.high > c.line.cells - 2 + stripMargin) {
+            return INFINITY;
+        }
+        longest = std::max(longest, (c.high - c.low) * std::exp(-c.logPitch));
+    }
+    return longest;
+}
+
+bool areCovered(const std::vector<Candidate> &candidates) {
+    const LineModel &first = candidates.front().line;
+    double low = INFINITY, high = -INFINITY;
+    for (const Candidate &c : candidates) {
+        if (c.low > c.high || c.weight < 8 || misfit(c) > passable || std::abs(c.logPitch) > passable) {
+            return false;
+        }
+        const double shift = (c.line.origin - first.origin).dot(first.direction);
+        low = std::min(low, shift + c.line.along(c.low));
+        high = std::max(high, shift + c.line.along(c.high));
+    }
+    return std::all_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
+        const double shift = (c.line.origin - first.origin).dot(first.direction);
+        return shift + c.line.along(1 - stripMargin) < low && shift + c.line.along(c.line.cells - 2 + stripMargin) > high;
+    });
+}
+
+}  // namespace cvision::mrz

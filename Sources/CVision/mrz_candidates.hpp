@@ -1,0 +1,45 @@
+// Lines that may belong to a zone, as the reader sees them, and how they are followed.
+#pragma once
+#include <vector>
+
+#include "mrz_strip.hpp"
+
+namespace cvision::mrz {
+
+struct Candidate {
+    LineModel line;
+    Columns columns;
+    double logPitch = 0, weight = 0;  // of the strip, and how many columns see characters
+    double low = 0, high = 0;         // extent of the characters in cell coordinates
+    double confidence = -10;          // mean log-probability of the best character where there is one
+};
+
+/// Reads along `line` and measures what was seen.
+Candidate examine(const Patch &patch, const LineModel &line);
+
+/// The middle of `line`, for a glance at it.
+LineModel middleOf(LineModel line);
+
+/// How far the reader saw the line beside the strip's middle, and how much larger or smaller than the strip expects.
+double misfit(const Candidate &c);
+
+/// Follows the line until the strip fits it; what was found of a line is often short and its slope wrong.
+void settle(const Patch &patch, Candidate &c);
+
+/// Leaves only the lines that are printed like the most convincing one: other text nearby has another pitch, and the
+/// reader hesitates over it. False when not even that one reads.
+bool selectAlike(std::vector<Candidate> &candidates);
+
+/// Leaves out lines that were followed onto one that is there already, the less convincing of the two.
+void dropRepeated(std::vector<Candidate> &candidates);
+
+/// Gives all lines the same extent: where any of them shows characters.
+void align(std::vector<Candidate> &candidates);
+
+/// Length of the longest line in cells, as far as it shows characters; endless where it may go on beyond its strip.
+double extentOf(const std::vector<Candidate> &candidates);
+
+/// Whether the strips as they were sampled show all of every line, as the reader was trained to see it.
+bool areCovered(const std::vector<Candidate> &candidates);
+
+}  // namespace cvision::mrz

@@ -1,0 +1,89 @@
+import Foundation
+import InspectCore
+
+extension Command {
+    static let parse = Command(
+        name: "parse",
+        summary: "takes apart the text of machine-readable zones and of AAMVA barcodes",
+        synopsis: "LINE...\n       inspectd parse --batch LIST.jsonl",
+        options: [
+            .value(
+                "batch", "FILE",
+                #"lines of {"mrz": [LINE, ...]} or {"barcode": TEXT} (- for standard input); an answer a line, in order"#
+            )
+        ] + Configuration.commonOptions,
+        run: { arguments in
+            let today = CalendarDate(Date())
+            guard let list = arguments["batch"] else {
+                guard !arguments.operands.isEmpty else {
+                    throw UsageError("parse needs the lines of a zone, or --batch")
+                }
+                guard let answer = ParsedText(mrz: arguments.operands, today: today) else {
+                    throw InspectError(.payloadInvalid, "the lines have the shape of no known zone")
+                }
+                return Output.line(ResultEnvelope.json(answer))
+            }
+            try await Batch.run(list, slots: 1) { line in
+                guard let text = try? JSONDecoder().decode(Text.self, from: line) else {
+                    return ResultEnvelope.json(ParsedText())
+                }
+                let parsed =
+                    text.mrz.flatMap { ParsedText(mrz: $0, today: today) }
+                    ?? text.barcode.flatMap { ParsedText(barcode: $0) }
+                return ResultEnvelope.json(parsed ?? ParsedText())
+            }
+        }
+    )
+
+    private struct Text: Decodable {
+        var mrz: [String]?
+        var barcode: String?
+    }
+}
+
+/// What a text says, field by field as printed; without a format where it is neither a zone nor a card.
+private struct ParsedText: Encodable {
+    var format: String?
+    var fields: [String: String] = [:]
+    /// Check digit to whether it holds.
+    var checks: [String: Bool] = [:]
+    /// AAMVA elements.
+    var elements: [String: String] = [:]
+
+    init() {}
+
+    init?(mrz lines: [String], today: CalendarDate) {
+        guard let zone = MRZDocument(lines: lines, today: today) else { return nil }
+        self.format = zone.format.rawValue
+        self.checks = zone.checksByName
+        self.fields = [
+            "documentCode": zone.documentCode, "issuingState": zone.issuingState, "documentNumber": zone.documentNumber,
+            "surname": zone.surname, "givenNames": zone.givenNames, "nationality": zone.nationality, "sex": zone.sex,
+        ]
+        self.fields["birthDate"] = zone.birthDate?.text
+        self.fields["birthDay"] = zone.birthDate?.date?.iso8601
+        self.fields["expiryDate"] = zone.expiryDate?.text
+        self.fields["expiryDay"] = zone.expiryDate?.date?.iso8601
+        self.fields["personalNumber"] = zone.personalNumber
+        for (index, data) in zone.optionalData.enumerated() { self.fields["optionalData\(index + 1)"] = data }
+    }
+
+    init?(barcode text: String) {
+        guard let card = AAMVACard(text) else { return nil }
+        self.format = "AAMVA"
+        self.elements = card.elements.fields
+        self.fields["issuer"] = card.elements.issuer
+        self.fields["version"] = String(card.elements.version)
+        self.fields["surname"] = card.surname
+        self.fields["firstName"] = card.firstName
+        self.fields["middleNames"] = card.middleNames
+        self.fields["documentNumber"] = card.documentNumber
+        self.fields["birthDay"] = card.birthDate?.iso8601
+        self.fields["issueDay"] = card.issueDate?.iso8601
+        self.fields["expiryDay"] = card.expiryDate?.iso8601
+        self.fields["street"] = card.street
+        self.fields["city"] = card.city
+        self.fields["jurisdiction"] = card.jurisdiction
+        self.fields["sex"] = card.sex?.rawValue
+    }
+}

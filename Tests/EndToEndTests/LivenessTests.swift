@@ -1,0 +1,146 @@
+import Foundation
+import Glibc
+import InspectCore
+import TestSupport
+import Testing
+
+/// Challenges and vendor sessions through a real queue and real analyzers.
+@Suite struct LivenessTests {
+    /// Renders the frames that a subject answers a challenge with, from a portrait.
+    private func render(_ challenge: Data, subject: String) async throws -> (frames: [Data], challenge: [String: Any]) {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("capture-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let portrait = try await TestInputs.folder.appending(path: "faces/obama2.jpg")
+        let (status, output, _) = try await Program.run(["inspect", "--face", portrait.path, "--workflow", "liveness"])
+        #expect(status == 0)
+        let points = try #require(try members(output).at("faces.0.landmarks") as? [[String: Double]])
+        let numbers = points.map { point -> String in "\(point["x"] ?? 0),\(point["y"] ?? 0)" }.joined(separator: ",")
+        let file = folder.appendingPathComponent("issued.json")
+        try challenge.write(to: file)
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("captures.py")
+        let pid = try CallbackReceiver.spawn(
+            "/usr/bin/python3",
+            [
+                script.path, "--face", portrait.path, "--points", numbers, "--challenge", file.path, "--out",
+                folder.appendingPathComponent("frames").path, "--subject", subject,
+            ])
+        var ended: Int32 = 0
+        while waitpid(pid, &ended, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(ended == 0)
+        let frames = folder.appendingPathComponent("frames")
+        let names = try FileManager.default.contentsOfDirectory(atPath: frames.path).sorted()
+        return (
+            try names.map { try Data(contentsOf: frames.appendingPathComponent($0)) },
+            try members(Data(contentsOf: folder.appendingPathComponent("frames.json")))
+        )
+    }
+
+    private func answer(
+        _ service: Service, _ challenge: [String: Any], _ frames: [Data], workflow: String = "liveness",
+        front: Data? = nil,
+        face: Data? = nil
+    ) async throws -> String {
+        let payload: [String: Any] = [
+            "partner": "bank", "workflow": workflow,
+            "challenge": [
+                "token": try #require(challenge["token"]), "frameTimes": try #require(challenge["frameTimes"]),
+            ],
+        ]
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: payload), as: UTF8.self)
+        return try await service.connection.query(
+            "SELECT insp.enqueue($1, frames => $2, front => $3, face => $4)",
+            [.text(text), .bytesArray(frames), .optional(front), .optional(face)])[0].string(0)
+    }
+
+    private func issue(_ service: Service, _ arguments: String) async throws -> Data {
+        try await service.connection.query(
+            "SELECT insp.challenge_issue('bank', \(arguments), lifetime => '5 minutes')")[0].data(0)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A face that follows the colours is alive; one that follows others, and a print, are not`() async throws {
+        let service = try await Service.start()
+        let worker = try service.worker(["--slots", "1"])
+        defer { worker.send(SIGKILL) }
+        var labels: [String: String] = [:]
+        for subject in ["live", "wrongSequence", "plane", "late"] {
+            let (frames, challenge) = try await self.render(self.issue(service, "'colour_flash'"), subject: subject)
+            let result = try await service.result(of: self.answer(service, challenge, frames))
+            labels[subject] = result.at("capabilities.liveness.0.decision.details.label") as? String
+            #expect(result.at("capabilities.liveness.0.data.assurance") as? String == "challenge")
+            #expect((result.at("capabilities.liveness.0.data.steps") as? [Any])?.count == 7)
+            guard subject == "live" else {
+                #expect(result.at("decision.type") as? String != "PASSED")
+                continue
+            }
+            #expect(result.at("decision.type") as? String == "PASSED")
+            #expect(result.at("capabilities.liveness.0.data.method") as? String == "colour_flash")
+            #expect(result.at("capabilities.liveness.0.data.resultCode") as? Int == 1)
+        }
+        #expect(labels["live"] == "OK" && labels["wrongSequence"] == "CHALLENGE_FAILED", "\(labels)")
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `Motions in their order pass, and a whole identity with them`() async throws {
+        let service = try await Service.start()
+        let worker = try service.worker(["--slots", "1"])
+        defer { worker.send(SIGKILL) }
+        let asked = "'motion', steps => 2, motions => ARRAY['BLINK', 'SHAKE', 'NOD']"
+        let (frames, challenge) = try await self.render(self.issue(service, asked), subject: "live")
+        let result = try await service.result(
+            of: self.answer(
+                service, challenge, frames, workflow: "id_identity", front: TestInputs.specimen("passport.jpg"),
+                face: TestInputs.face("obama2.jpg")))
+        #expect(result.at("capabilities.liveness.0.data.method") as? String == "motion")
+        #expect(
+            result.at("capabilities.liveness.0.decision.details.label") as? String == "OK",
+            "\(String(describing: result.at("capabilities.liveness.0.data")))")
+        let (others, another) = try await self.render(self.issue(service, asked), subject: "wrongSequence")
+        let wrong = try await service.result(of: self.answer(service, another, others))
+        #expect(wrong.at("decision.type") as? String != "PASSED")
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A vendor's session is asked about once, its answer goes back, and nothing of it into the log`() async throws {
+        let service = try await Service.start()
+        let vendor = try StubVendor()
+        let worker = try Program(
+            ["worker", "--slots", "1", "--log-level", "debug"],
+            environment: service.environment.merging([
+                "INSPECTD_VENDOR_URL": vendor.url, "INSPECTD_VENDOR_KEY": StubVendor.deviceKey,
+                "INSPECTD_VENDOR_PINS": vendor.pin, "INSPECTD_VENDOR_CA": vendor.certificate.path,
+                "INSPECTD_VENDOR_PRIVATE": "yes", "INSPECTD_VENDOR_TIMEOUT": "5",
+            ]) { $1 })
+        defer { worker.send(SIGKILL) }
+        func session(_ blob: String) async throws -> (result: [String: Any], answer: [String: Any]) {
+            let id = try await service.connection.query(
+                "SELECT insp.enqueue($1, session_blob => $2)",
+                [.text(#"{"partner":"bank","workflow":"liveness"}"#), .bytes(Data(blob.utf8))])[0].string(0)
+            let result = try await service.result(of: id)
+            let row = try await service.connection.query("SELECT insp.session_result($1)", [.text(id)])[0]
+            return (result, try members(row.data(0)))
+        }
+        let live = try await session("live-7391")
+        #expect(live.result.at("decision.type") as? String == "PASSED")
+        #expect(live.result.at("capabilities.liveness.0.data.assurance") as? String == "certified-vendor")
+        #expect(live.answer["sessionResponseBlob"] as? String == "answer-to-live-7391")
+        #expect(live.answer["livenessPassed"] as? Bool == true && live.answer["reason"] as? String == "OK")
+        let spoof = try await session("spoof-7391")
+        #expect(spoof.result.at("decision.type") as? String == "REJECTED")
+        #expect(spoof.answer["livenessPassed"] as? Bool == false)
+        let text = try await session("text-7391")
+        #expect(text.result.at("error.code") as? String == "VENDOR_RESPONSE_INVALID")
+        #expect(text.answer["success"] as? Bool == false && text.answer["livenessPassed"] as? Bool == false)
+        let old = try await session(#"{"faceScan":"AAAA","auditTrailImage":"7391"}"#)
+        #expect(old.result.at("error.code") as? String == "SESSION_SHAPE_REFUSED")
+        #expect(vendor.received == ["live-7391", "spoof-7391", "text-7391"])
+        let accesses = try await service.connection.query(
+            "SELECT string_agg(outcome, ' ' ORDER BY id) FROM insp.session_access")[0].string(0)
+        #expect(accesses == "answered answered invalid")
+        worker.send(SIGTERM)
+        #expect(try await worker.wait() == 0)
+        #expect(!worker.standardError.contains("7391") && !worker.standardError.contains(StubVendor.deviceKey))
+    }
+}

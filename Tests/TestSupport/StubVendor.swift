@@ -1,0 +1,59 @@
+public import Foundation
+
+/// A liveness vendor's server: `Tests/vendor-server.py` as a child process, over TLS. Ends with this object.
+public final class StubVendor: Sendable {
+    public static let deviceKey = "device-key-of-the-test"
+
+    /// `https://localhost:PORT`.
+    public let url: String
+    /// The server's public key as libcurl takes it.
+    public let pin: String
+    /// PEM of the certificate that a client must trust.
+    public let certificate: URL
+    private let folder: URL
+    private let process: pid_t
+
+    public init() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vendor-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = { (name: String) in folder.appendingPathComponent(name) }
+        try CallbackReceiver.makeCertificate(name: "localhost", file: file("certificate.pem"), key: file("key.pem"))
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("vendor-server.py")
+        self.process = try CallbackReceiver.spawn(
+            "/usr/bin/python3",
+            [
+                script.path, "--certificate", file("certificate.pem").path, "--key", file("key.pem").path,
+                "--device-key",
+                Self.deviceKey, "--port-file", file("port").path, "--log", file("log").path,
+            ])
+        self.folder = folder
+        self.certificate = file("certificate.pem")
+        let deadline = Date(timeIntervalSinceNow: 60)
+        var words: [Substring] = []
+        while words.count < 2, Date() < deadline, waitpid(self.process, nil, WNOHANG) == 0 {
+            words = ((try? String(contentsOf: file("port"), encoding: .utf8)) ?? "").split(
+                whereSeparator: \.isWhitespace)[...]
+                .map { $0 }
+            if words.count < 2 { Thread.sleep(forTimeInterval: 0.02) }
+        }
+        guard words.count == 2 else {
+            kill(self.process, SIGKILL)
+            throw CallbackReceiver.Failure(description: "the vendor's server did not start")
+        }
+        self.url = "https://localhost:\(words[0])"
+        self.pin = String(words[1])
+    }
+
+    deinit {
+        kill(self.process, SIGKILL)
+        waitpid(self.process, nil, 0)
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+
+    /// The blobs that arrived, in order.
+    public var received: [String] {
+        let log = (try? String(contentsOf: self.folder.appendingPathComponent("log"), encoding: .utf8)) ?? ""
+        return log.split(separator: "\n").map(String.init)
+    }
+}

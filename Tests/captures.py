@@ -1,0 +1,193 @@
+"""Renders the frames of a liveness capture from one portrait: a face before a screen that shows colours, or one that moves.
+
+Light is rendered in linear light (albedo times ambient and screen, which falls off from the nose over the cheeks to the background),
+then exposure, white balance, noise, the sRGB curve and JPEG. Motions are warps of the portrait: the nose moves before the eyes as
+a head's does, lids come down, the mouth widens or opens. Not modelled: hair that hides, glasses, compression of video, lenses.
+
+Needs Debian's python3-numpy and python3-pil. The portrait's five points are those that `inspectd inspect --face` reports.
+"""
+
+import argparse
+import json
+import math
+import os
+
+import numpy as np
+from PIL import Image
+
+LIGHT = {"RED": (1, 0, 0), "GREEN": (0, 1, 0), "BLUE": (0, 0, 1), "CYAN": (0, 1, 1), "MAGENTA": (1, 0, 1), "YELLOW": (1, 1, 0)}
+COLOURS, STEPS = list(LIGHT), ["MOUTH_OPEN", "SMILE", "BLINK", "SHAKE", "NOD"]
+WIDTH, HEIGHT, IED = 640, 480, 84.0
+
+
+def linear(v):
+    v = v / 255.0
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+
+
+def encoded(v):
+    v = np.clip(v, 0, 1)
+    return 255 * np.where(v <= 0.0031308, v * 12.92, 1.055 * v ** (1 / 2.4) - 0.055)
+
+
+def sampled(picture, x, y):
+    """Bilinear, the border repeated."""
+    h, w = picture.shape[:2]
+    x, y = np.clip(x, 0, w - 1.001), np.clip(y, 0, h - 1.001)
+    i, j = x.astype(int), y.astype(int)
+    a, b = (x - i)[..., None], (y - j)[..., None]
+    return ((1 - b) * ((1 - a) * picture[j, i] + a * picture[j, i + 1])
+            + b * ((1 - a) * picture[j + 1, i] + a * picture[j + 1, i + 1]))
+
+
+class Scene:
+    """The portrait with the eyes level, IED pixels apart and in the upper middle of the frame."""
+
+    def __init__(self, portrait, points, random):
+        eyes = (points[0] + points[1]) / 2, (points[2] + points[3]) / 2
+        middle, along = (eyes[0] + eyes[1]) / 2, eyes[1] - eyes[0]
+        across = along / IED
+        down = np.array([-across[1], across[0]])
+        self.y, self.x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
+        u, v = self.x - WIDTH / 2, self.y - 0.45 * HEIGHT
+        self.albedo = linear(sampled(portrait, middle[0] + u * across[0] + v * down[0], middle[1] + u * across[1] + v * down[1]))
+        self.u, self.v = u / IED, v / IED
+        nose = (points[4] - middle) @ down / (down @ down) / IED
+        self.nose = np.exp(-((self.u / 0.28) ** 2 + ((self.v - 0.85 * nose) / 0.4) ** 2))
+        self.nose_y = nose
+        # The head fades into what is behind it.
+        self.head = 1 / (1 + np.exp(12 * (np.hypot(self.u / 1.25, (self.v - 0.35) / 1.8) - 1)))
+        self.random = random
+
+    def moved(self, motion):
+        """The albedo after motions: yaw and nod in radians, the others 0 to 1."""
+        u, v = self.u.copy(), self.v.copy()
+        picture = self.albedo
+        if motion["yaw"] or motion["nod"]:
+            bump = 0.42 * self.nose + 0.15 * self.head
+            u -= np.sin(motion["yaw"]) * bump
+            v -= np.sin(motion["nod"]) * (bump + 1.5 * self.head)
+        u, v = u - motion["sway"][0] * self.head, v - motion["sway"][1] * self.head
+        if motion["smile"]:
+            window = np.exp(-((self.v - self.nose_y - 0.35) / 0.25) ** 2 - (self.u / 0.8) ** 4)
+            u = u / (1 + 0.35 * motion["smile"] * window)
+        out = sampled(picture, u * IED + WIDTH / 2, v * IED + 0.45 * HEIGHT)
+        if motion["blink"]:
+            for side in (-0.5, 0.5):
+                lid = motion["blink"] * np.exp(-((u - side) / 0.33) ** 6 - (v / 0.17) ** 6)[..., None]
+                skin = sampled(picture, u * IED + WIDTH / 2, (v + 0.34) * IED + 0.45 * HEIGHT)
+                out = (1 - lid) * out + lid * skin
+                lashes = motion["blink"] * np.exp(-((u - side) / 0.24) ** 6 - ((v - 0.05) / 0.022) ** 2)[..., None]
+                out = out * (1 - 0.7 * lashes)
+        if motion["open"]:
+            depth = 0.05 + 0.2 * motion["open"]
+            hole = motion["open"] * np.exp(-(u / 0.28) ** 6 - ((v - self.nose_y - 0.4) / depth) ** 6)[..., None]
+            out = out * (1 - 0.97 * hole)
+        return out
+
+
+def shown(colours, ms, time):
+    index = math.floor(time / ms)
+    return np.array(LIGHT[colours[index]] if 0 <= index < len(colours) else (0.2, 0.2, 0.2), float)
+
+
+def exposed(colours, ms, time):
+    """The screen's mean light over an exposure of 30 ms."""
+    return np.mean([shown(colours, ms, time + d) for d in (-30, -20, -10, 0)], axis=0)
+
+
+def motions(steps, begin, random):
+    """(name, start, duration, strength) of each motion, one after the other."""
+    acts, time = [], begin
+    for step in steps:
+        time += random.uniform(450, 900)
+        duration = {"BLINK": 300, "SMILE": 1200, "MOUTH_OPEN": 1100, "SHAKE": 1500, "NOD": 1100}[step]
+        acts.append((step, time, duration, random.uniform(0.9, 1.1)))
+        time += duration + random.uniform(300, 500)
+    return acts, time
+
+
+def state(acts, time, sway):
+    motion = {"yaw": 0.0, "nod": 0.0, "smile": 0.0, "blink": 0.0, "open": 0.0, "sway": sway}
+    for step, start, duration, strength in acts:
+        phase = (time - start) / duration
+        if not 0 < phase < 1:
+            continue
+        level = min(1, 1.7 * math.sin(math.pi * phase))
+        if step == "SHAKE":
+            motion["yaw"] = math.radians(30 * strength) * max(-1, min(1, 1.3 * math.sin(2 * math.pi * phase)))
+        elif step == "NOD":
+            motion["nod"] = math.radians(16 * strength) * level
+        else:
+            motion[{"SMILE": "smile", "BLINK": "blink", "MOUTH_OPEN": "open"}[step]] = level
+    return motion
+
+
+def another(kinds, sequence, random):
+    while True:
+        drawn = []
+        while len(drawn) < len(sequence):
+            kind = kinds[random.integers(len(kinds))]
+            if not drawn or kind != drawn[-1]:
+                drawn.append(kind)
+        if drawn != sequence:
+            return drawn
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--face", required=True, help="a portrait")
+    parser.add_argument("--points", required=True, help="its five points, x,y,x,y,…")
+    parser.add_argument("--challenge", required=True, help="JSON of insp.challenge_issue")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--subject", default="live", choices=["live", "wrongSequence", "late", "plane", "still"])
+    parser.add_argument("--fps", type=float, default=15)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    random = np.random.default_rng(options.seed)
+    challenge = json.load(open(options.challenge))
+    colours, ms, steps = challenge.get("colours", []), challenge.get("colourMs", 400), challenge.get("steps", [])
+    points = np.array([float(v) for v in options.points.split(",")]).reshape(5, 2)
+    portrait = np.asarray(Image.open(options.face).convert("RGB")).astype(float)
+    scene = Scene(portrait, points, random)
+
+    answered, made, lag = list(colours), list(steps), random.uniform(60, 220)
+    if options.subject == "wrongSequence":
+        answered, made = another(COLOURS, colours, random) if colours else [], another(STEPS, steps, random) if steps else []
+    begin = len(colours) * ms
+    if options.subject == "late":
+        lag, begin = 800, begin + challenge.get("stepTimeoutMs", 7000)
+    acts, end = motions(made, begin, random)
+    end = max(end, len(colours) * ms + 450)
+    if options.subject in ("plane", "still"):
+        acts = []
+
+    gain = np.ones((HEIGHT, WIDTH)) if options.subject == "plane" else scene.head * (0.85 + 0.5 * scene.nose) + 0.06
+    ambient, strength = np.array([1.05, 1, 0.95]), random.uniform(0.25, 0.5)
+    balance = None
+    os.makedirs(options.out, exist_ok=True)
+    times, time, index = [], -600.0, 0
+    still = None
+    while time < end:
+        sway = (0.012 * math.sin(time / 900), 0.01 * math.sin(time / 700))
+        if options.subject == "plane":
+            sway = (0, 0)
+        if options.subject != "still" or still is None:
+            albedo = scene.moved(state(acts, time, sway))
+            light = ambient + (strength * gain[..., None] * exposed(answered, ms, time - lag) if colours else 0)
+            radiance = albedo * light
+            mean = radiance.mean(axis=(0, 1))
+            wanted = 0.22 / mean.mean() * (0.75 + 0.25 * mean.mean() / mean)
+            balance = wanted if balance is None else balance + 0.06 * (wanted - balance)
+            picture = encoded(radiance * balance) + random.normal(0, 1.5, radiance.shape)
+            still = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
+        still.save(os.path.join(options.out, f"{index:03}.jpg"), quality=88)
+        times.append(round(time, 1))
+        time += 1000 / options.fps + random.uniform(-3, 3)
+        index += 1
+    challenge["frameTimes"] = times
+    with open(options.out.rstrip("/") + ".json", "w") as file:
+        json.dump(challenge, file)
+
+
+main()

@@ -52,8 +52,8 @@ enum VisualZoneStage {
                 .filter { $0.outcome == .contradicts }.compactMap(\.line).filter { $0 < indices.count }
             for line in Set(doubtful) {
                 let again = try reader.read(page, line: indices[line], again: true)
-                facts.lines[line].isConfirmed =
-                    again.text == facts.lines[line].text && again.confidence >= Limits.confirmedPrint
+                facts.lines[line].isConfirmed = facts.lines[line].saysTheSame(
+                    as: again, confidence: Limits.confirmedPrint)
             }
         }
         facts.cpuMs = ProcessorClock.now - start

@@ -24,6 +24,15 @@ public struct VisualLine: Codable, Sendable, Hashable {
 
     /// The least certain character's confidence; 0 for a line without any.
     public var confidence: Double { self.confidences.min() ?? 0 }
+
+    /// Whether a second look at the line saw the same letters and digits, none of them with less than `confidence`.
+    public func saysTheSame(as other: VisualLine, confidence: Double) -> Bool {
+        func marks(_ line: VisualLine) -> [(Character, Double)] {
+            zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }
+        }
+        let seen = marks(other)
+        return seen.map(\.0) == marks(self).map(\.0) && seen.allSatisfy { $0.1 >= confidence }
+    }
 }
 
 /// What was read of a document's print beside its machine-readable zone.

@@ -44,8 +44,30 @@ enum VisualLabel {
     ]
 
     private static let fields: [[String]: VisualField] = Dictionary(
-        Self.names.flatMap { field, names in names.map { (VisualText.words($0), field) } }
+        Self.names.flatMap { field, names in names.map { (VisualText.words($0).map(Self.folded), field) } }
     ) { first, _ in first }
+
+    /// Small print runs together: `rn` and `m` look the same.
+    private static func folded(_ word: String) -> String { word.replacing("RN", with: "M") }
+
+    /// The field of a name, of whose longer words one letter may have been misread.
+    private static func known(_ words: [String]) -> VisualField? {
+        let words = words.map(Self.folded)
+        if let field = self.fields[words] { return field }
+        let near = self.fields.filter { name, _ in
+            name.count == words.count
+                && zip(name, words).allSatisfy { $0 == $1 || ($0.count >= 6 && Self.isNear(Array($0), Array($1))) }
+        }
+        return Set(near.values).count == 1 ? near.values.first : nil
+    }
+
+    /// Whether one letter more, less or another makes the one word the other.
+    private static func isNear(_ left: [Character], _ right: [Character]) -> Bool {
+        guard abs(left.count - right.count) <= 1 else { return false }
+        let start = zip(left, right).prefix { $0 == $1 }.count
+        let end = zip(left.reversed(), right.reversed()).prefix { $0 == $1 }.count
+        return start + end >= max(left.count, right.count) - 1
+    }
 
     /// Names that say too little alone.
     private static let ambiguous: Set<String> = ["NAME", "NOM", "NAAM", "NOMBRE", "NOMI"]
@@ -65,7 +87,7 @@ enum VisualLabel {
             }
             guard !words.isEmpty else { continue }
             if named.isEmpty { first = words.joined(separator: " ") }
-            named.append(self.fields[words])
+            named.append(self.known(words))
         }
         guard let field = named.first ?? nil, named.allSatisfy({ $0 == nil || $0 == field }) else { return nil }
         return self.ambiguous.contains(first) && named.count(where: { $0 == field }) < 2 ? nil : field

@@ -28,7 +28,7 @@ done
 
 begin hosts
 # A namespace and a pair of interfaces: the very things that the test is made of.
-if ! { ip netns add "probe$$" && ip -n "probe$$" link add a type veth peer name b; } 2>"$scratch/probe.log"; then
+if ! { ip netns add "probe$$" && ip -n "probe$$" link add name probe0 type veth peer name probe1; } 2>"$scratch/probe.log"; then
     ip netns delete "probe$$" 2>/dev/null || true
     echo "hosts: network namespaces are not permitted here ($(tail -n 1 "$scratch/probe.log")); nothing was tried" >&2
     exit 3

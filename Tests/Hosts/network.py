@@ -18,12 +18,12 @@ class Network:
         self.hosts = {name: (f"insp{os.getpid()}{name}", f"{NETWORK}.{number}") for name, number in hosts.items()}
         try:
             run("ip", "netns", "add", self.switch)
-            run("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
+            run("ip", "-n", self.switch, "link", "add", "name", "bridge", "type", "bridge")
             run("ip", "-n", self.switch, "link", "set", "bridge", "up")
             for name, (space, address) in self.hosts.items():
                 run("ip", "netns", "add", space)
                 run("ip", "-n", space, "link", "set", "lo", "up")
-                run("ip", "-n", self.switch, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", space)
+                run("ip", "-n", self.switch, "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", space)
                 run("ip", "-n", self.switch, "link", "set", name, "master", "bridge", "up")
                 run("ip", "-n", space, "address", "add", f"{address}/24", "dev", "eth0")
                 run("ip", "-n", space, "link", "set", "eth0", "up")

@@ -42,4 +42,6 @@ printf 'inspectd:x:65532:65532::/nonexistent:/nonexistent\n' >"$root/etc/passwd"
 printf 'inspectd:x:65532:\n' >"$root/etc/group"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 cp -r "$models" "$root/usr/local/share/inspectd/models"
+# Where the analyzer looks for the text model of tesseract-ocr-eng.
+install -D -m 644 -t "$root/usr/share/tesseract-ocr/5/tessdata" /usr/share/tesseract-ocr/5/tessdata/eng.traineddata
 cp -r "$here/../../Migrations" "$root/usr/local/share/inspectd/Migrations"

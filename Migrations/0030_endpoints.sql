@@ -290,16 +290,17 @@ BEGIN
     ), due AS MATERIALIZED (
         SELECT p.id, p.start, p.is_open, head.due_at
         FROM place p CROSS JOIN LATERAL (
-            SELECT least((
+            -- An aggregate, so that neither look is made twice.
+            SELECT min(x.due_at) AS due_at FROM ((
                 SELECT c.due_at FROM insp.callback c
                 WHERE c.endpoint_id = p.id AND least(c.attempts, 1) = 0 AND c.state = 'pending' AND c.due_at >= p.start
                     AND c.due_at <= moment AND (c.lease_until IS NULL OR c.lease_until <= moment)
                 ORDER BY c.due_at, c.id LIMIT 1
-            ), (
+            ) UNION ALL (
                 SELECT c.due_at FROM insp.callback c
                 WHERE c.endpoint_id = p.id AND least(c.attempts, 1) = 1 AND c.state = 'pending' AND c.due_at >= p.start
                     AND c.due_at <= moment AND (c.lease_until IS NULL OR c.lease_until <= moment)
-                ORDER BY c.due_at, c.id LIMIT 1)) AS due_at) AS head
+                ORDER BY c.due_at, c.id LIMIT 1)) AS x) AS head
         WHERE head.due_at IS NOT NULL
         -- By lot: those whose places are all taken must not stand before the others for ever.
         ORDER BY random()

@@ -27,8 +27,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable) VALUES
     ('PATH_UNKNOWN', 'IN115', 'nothing is at this path', false),
     ('METHOD_NOT_ALLOWED', 'IN116', 'the path does not take this method', false),
     ('MEDIA_TYPE_UNSUPPORTED', 'IN117', 'the body is not application/json', false),
-    ('GATEWAY_OVERLOADED', 'IN118', 'the gateway has no room for the request', true),
-    ('RAW_BIOMETRICS_REFUSED', 'IN119', 'raw face scans are not accepted; send the session request blob of SDK 10', false);
+    ('GATEWAY_OVERLOADED', 'IN118', 'the gateway has no room for the request', true);
 
 -- An offset such as +21:32 has the right form and is none: that is the request's fault, not the server's.
 CREATE OR REPLACE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamptz

@@ -117,16 +117,32 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     confined worker worker --slots 2 --drain 2>"$scratch/confined.log" || { tail -n 20 "$scratch/confined.log" >&2; exit 1; }
     [ "$(sql -c "SELECT (insp.job_result(public_id) #>> '{capabilities,extraction,0,data,mrz,format}') || status FROM insp.job")" = TD3128 ] ||
         { sql -c "SELECT insp.job_result(public_id) FROM insp.job" >&2; exit 1; }
-    confined gateway gateway --listen 0 2>"$scratch/gateway.log" &
-    gateway=$!
-    remember "$gateway"
+    # With TLS, and with the rights of its own role alone.
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=gateway \
+        -addext subjectAltName=IP:127.0.0.1 -out "$image/data/gateway.pem" -keyout "$image/data/gateway.key" 2>/dev/null
+    chmod o+r "$image/data/gateway.key"
+    sql -c "CREATE ROLE gateway LOGIN IN ROLE insp_gateway" >/dev/null
+    user=$(sql -F : -c "SELECT key_id, secret FROM insp.create_credential('bank')")
+    INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} confined gateway gateway --listen 0 \
+        --certificate /data/gateway.pem --key /data/gateway.key 2>"$scratch/gateway.log" &
+    remember $!
     port=
     for _ in $(seq 200); do
         port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/gateway.log")
         [ -z "$port" ] || break
         sleep 0.1
     done
-    curl -sf "http://127.0.0.1:$port/openapi.json" | grep -q '"openapi"'
+    call() { curl -s --cacert "$image/data/gateway.pem" -u "$user" "$@"; }
+    call "https://127.0.0.1:$port/openapi.json" | grep -q '"openapi"'
+    printf '{"encodedFrontImage": "%s"}' "$(base64 -w 0 "$image/data/passport.jpg")" >"$scratch/job.json"
+    id=$(call -H 'Content-Type: application/json' --data-binary "@$scratch/job.json" \
+        "https://127.0.0.1:$port/inspectionjob/create" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
+    [ -n "$id" ] || { cat "$scratch/gateway.log" >&2; exit 1; }
+    confined worker worker --slots 2 --drain 2>"$scratch/confined.log" || { tail -n 20 "$scratch/confined.log" >&2; exit 1; }
+    call "https://127.0.0.1:$port/inspectionjob/$id?wait=20" | grep -q '"status": 128'
+    # An old version of TLS is refused, and so is no TLS at all.
+    ! call --tls-max 1.1 "https://127.0.0.1:$port/openapi.json" >/dev/null
+    ! curl -sf "http://127.0.0.1:$port/openapi.json" >/dev/null
 else
     skipped+=("the units' restrictions: needs root, python3-seccomp and mount namespaces")
 fi

@@ -127,5 +127,11 @@ fi
 if [ -z "$filter" ]; then
     check "every kind of fault once" Tests/faults.sh --short --bin .build/tests/debug
     check "dispatchers killed" Tests/callbacks.sh --seconds 6 --bin .build/tests/debug
+    if ip netns add "probe$$" 2>/dev/null; then
+        ip netns delete "probe$$"
+        check "hosts whose links are cut" Tests/hosts.sh --short --bin .build/tests/debug
+    else
+        say "not run: Tests/hosts.sh, for network namespaces are not permitted here"
+    fi
 fi
 summary

@@ -28,6 +28,8 @@ packages=(
     fonts-dejavu-core fonts-dejavu-extra fonts-ocr-b python3 python3-numpy python3-pil python3-pip zint
     # The fault suite: a pooler, a clock that jumps, a client of another make.
     libfaketime pgbouncer python3-psycopg2
+    # Encrypts parts as clients do.
+    python3-jwcrypto
     # The deployment's checks: promtool, a seccomp filter like a unit's, networks of their own.
     iproute2 prometheus python3-seccomp python3-venv systemd
     # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.

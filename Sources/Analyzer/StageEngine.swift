@@ -62,7 +62,7 @@ public final class StageEngine: AnalyzerEngine {
         case .document:
             var facts = DocumentStageFacts(sides: [:])
             for part in parts where [PartKind.front, .back].contains(PartKind(rawValue: part.kind)) {
-                facts.sides[part.kind] = try self.document(self.image(part))
+                facts.sides[part.kind] = try self.document(self.image(part), isCompared: Self.hasFace(parts))
             }
             if request.elementsEqual(Self.withPrint) { try self.readPrint(parts, &facts) }
             facts.chip = ChipStage.facts(parts, anchors: self.anchors, faces: self.faces)
@@ -146,7 +146,12 @@ public final class StageEngine: AnalyzerEngine {
         self.found.removeAll()
     }
 
-    private func document(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
+    /// Whether the job brings a face that the document's portrait is compared with: only then is the portrait described.
+    private static func hasFace(_ parts: [PartView]) -> Bool {
+        parts.contains { ![PartKind.front, .back, .dg1, .sod].contains(PartKind(rawValue: $0.kind)) }
+    }
+
+    private func document(_ image: DecodedImage, isCompared: Bool = true) throws(InspectError) -> DocumentFacts {
         var clock = StepClock()
         let outline = try clock.step("outline") { () throws(InspectError) in try DocumentAnalyzer.outline(image) }
         let (zone, isIllegible) = try clock.step("mrz") { () throws(InspectError) in
@@ -163,7 +168,7 @@ public final class StageEngine: AnalyzerEngine {
         let isBack = !barcodes.isEmpty || zone?.lines.count == 3
         let faces = try clock.step("faces") { () throws(InspectError) in
             try self.faces.faces(
-                in: image, features: 1, turn: turn,
+                in: image, features: isCompared ? 1 : 0, turn: turn,
                 on: FaceEngine.DocumentSide(outline: outline, bearsPortrait: !isBack))
         }
         var facts = DocumentFacts(

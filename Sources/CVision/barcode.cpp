@@ -30,9 +30,9 @@ namespace {
 /// ZXing scans line by line; beyond this side a symbol's modules are far wider than it needs.
 constexpr int widest_scan = 2200;
 /// Longer side of the picture in which regions are looked for.
-constexpr double region_side = 640;
+constexpr int region_side = 640;
 /// Longer side of the whole picture's scan where no region looks like a symbol.
-constexpr double quick_side = 1000;
+constexpr int quick_side = 1000;
 
 /// How much the gradients of a region agree on one axis (0 to 1): 0.41 and more in PDF417, 0.28 and less in print.
 constexpr double least_coherence = 0.3;
@@ -138,11 +138,12 @@ double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, 
 }
 
 /// Symbols are the regions where edges are dense in all of a neighbourhood: those of PDF417 agree on one direction.
-std::vector<Region> find_regions(const cv::Mat &gray) {
-    const double scale = std::min(1.0, region_side / std::max(gray.cols, gray.rows));
+///
+/// - Parameter reduced: `gray` at `region_side`.
+std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
+    const double scale = static_cast<double>(reduced.cols) / gray.cols;
     cv::Mat small, gx, gy, density, mask, labels, stats, centroids;
-    cv::resize(gray, small, {}, scale, scale, cv::INTER_AREA);
-    cv::normalize(small, small, 0, 255, cv::NORM_MINMAX);
+    cv::normalize(reduced, small, 0, 255, cv::NORM_MINMAX);
     cv::Scharr(small, gx, CV_32F, 1, 0, 1.0 / 16);
     cv::Scharr(small, gy, CV_32F, 0, 1, 1.0 / 16);
     cv::magnitude(gx, gy, density);
@@ -273,12 +274,11 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
     *barcodes = nullptr;
     return guard(error, [&] {
         auto found = std::make_unique<cv_barcodes>();
-        const std::vector<Region> regions = find_regions(image->gray);
+        const std::vector<Region> regions = find_regions(image->gray, image->gray_at(region_side));
         const double deadline = thread_time() + extra_milliseconds;
-        const auto whole = [&](double side, bool harder) {
-            const double scale = std::min(1.0, side / std::max(image->gray.cols, image->gray.rows));
-            cv::Mat gray = image->gray;
-            if (scale < 1) cv::resize(image->gray, gray, {}, scale, scale, cv::INTER_AREA);
+        const auto whole = [&](int side, bool harder) {
+            const cv::Mat &gray = image->gray_at(side);
+            const double scale = static_cast<double>(gray.cols) / image->gray.cols;
             const Back back = [&](cv::Point2d p) { return cv_point{p.x / scale, p.y / scale}; };
             Effort effort;
             effort.harder = effort.downscale = harder;
@@ -295,7 +295,9 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
             const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
             const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);
             const double later = thread_time() + extra_milliseconds / 2.0;
-            try_regions(straight, find_regions(straight), from_rectified(outline->corners, size), 0, rounds, later, *found);
+            const double reduction = std::min(1.0, static_cast<double>(region_side) / std::max(size.width, size.height));
+            const cv::Size reduced(cvRound(size.width * reduction), cvRound(size.height * reduction));
+            try_regions(straight, find_regions(straight, shrunk(straight, reduced)), from_rectified(outline->corners, size), 0, rounds, later, *found);
         }
         *barcodes = found.release();
         return CV_OK;

@@ -11,7 +11,6 @@
 namespace cvision {
 namespace {
 
-constexpr int working_side = 512;  // outlines are long: this is enough, and costs 10 ms
 constexpr int angles = 360;        // directed: a line and its opposite polarity differ
 constexpr double angle_step = 2 * CV_PI / angles;
 constexpr int most_lines = 28;
@@ -154,20 +153,29 @@ std::vector<Line> find_lines(const EdgeMap &map) {
     cv::blur(votes, smooth, {3, 1});
     std::vector<Line> lines;
     const float least = 0.08f * static_cast<float>(std::min(map.size.width, map.size.height));
+    // The highest vote of each angle, looked for again only where votes were cleared.
+    std::array<float, angles> highest;
+    std::array<int, angles> place;
+    const auto look = [&](int a) {
+        const float *row = smooth.ptr<float>(a);
+        const float *top = std::max_element(row, row + smooth.cols);
+        highest[a] = *top, place[a] = static_cast<int>(top - row);
+    };
+    for (int a = 0; a < angles; ++a) look(a);
     while (static_cast<int>(lines.size()) < most_lines) {
-        double best;
-        cv::Point where;
-        cv::minMaxLoc(smooth, nullptr, &best, nullptr, &where);
-        if (best * 3 < least) break;
+        const auto top = std::max_element(highest.begin(), highest.end());
+        if (*top * 3 < least) break;
+        const int angle = static_cast<int>(top - highest.begin()), where = place[angle];
         Line line;
-        line.nx = cosines[where.y], line.ny = sines[where.y], line.rho = where.x - reach;
+        line.nx = cosines[angle], line.ny = sines[angle], line.rho = where - reach;
         lines.push_back(refined(line, map));
         // Clear the peak's surroundings. A few degrees off, the same line has its votes at other distances.
         for (int offset = -5; offset <= 5; ++offset) {
-            const int a = (where.y + offset + angles) % angles;
+            const int a = (angle + offset + angles) % angles;
             const int width = 4 + 2 * std::abs(offset);
-            const int left = std::max(0, where.x - width), right = std::min(2 * reach, where.x + width + 1);
+            const int left = std::max(0, where - width), right = std::min(2 * reach, where + width + 1);
             smooth(cv::Rect(left, a, right - left, 1)).setTo(0);
+            look(a);
         }
     }
     for (Line &line : lines) add_profile(line, map);
@@ -344,10 +352,7 @@ extern "C" cv_status cv_document_outline(const cv_image *image, cv_outline *outl
         if (std::min(full.width, full.height) < 32 ||
             std::max(full.width, full.height) > 8 * std::min(full.width, full.height))
             return CV_OK;  // no document has that shape
-        const double scale = std::min(1.0, static_cast<double>(working_side) / std::max(full.width, full.height));
-        cv::Mat small;
-        cv::resize(image->reduced(), small, {cvRound(full.width * scale), cvRound(full.height * scale)}, 0, 0,
-                   cv::INTER_AREA);
+        const cv::Mat &small = image->small();
         const EdgeMap map = find_edges(small);
         const std::vector<Line> lines = find_lines(map);
         Candidate best;

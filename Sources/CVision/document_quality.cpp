@@ -180,49 +180,6 @@ double occlusion(const cv::Mat &bgr, int margin) {
     return hidden / static_cast<double>(inside.total());
 }
 
-/// How far the strongest isolated peak stands out of the spectrum around it, median over patches of the document at
-/// full resolution. The pixel grid of a screen and its beat with the camera's are such peaks.
-double moire(const cv::Mat &gray, const cv::Rect &document) {
-    constexpr int side = 256;
-    if (document.width < side || document.height < side) return -1;
-    cv::Mat window;
-    cv::createHanningWindow(window, {side, side}, CV_32F);
-    std::vector<double> peaks;
-    const int columns = std::clamp(document.width / side, 1, 4), rows = std::clamp(document.height / side, 1, 3);
-    for (int row = 0; row < rows; ++row) {
-        for (int column = 0; column < columns; ++column) {
-            const int x = document.x + (columns == 1 ? 0 : (document.width - side) * column / (columns - 1));
-            const int y = document.y + (rows == 1 ? 0 : (document.height - side) * row / (rows - 1));
-            cv::Mat patch, spectrum, planes[2], power, smooth, surroundings;
-            gray(cv::Rect(x, y, side, side)).convertTo(patch, CV_32F);
-            patch -= cv::mean(patch);
-            cv::dft(patch.mul(window), spectrum, cv::DFT_COMPLEX_OUTPUT);
-            cv::split(spectrum, planes);
-            power = planes[0].mul(planes[0]) + planes[1].mul(planes[1]);
-            // Half the plane is enough; rotate it so that the lowest row frequency is in the middle.
-            cv::Mat half(side, side / 2, CV_32F);
-            power(cv::Rect(0, 0, side / 2, side / 2)).copyTo(half(cv::Rect(0, side / 2, side / 2, side / 2)));
-            power(cv::Rect(0, side / 2, side / 2, side / 2)).copyTo(half(cv::Rect(0, 0, side / 2, side / 2)));
-            cv::blur(half, smooth, {3, 3});
-            cv::log(smooth + 1, smooth);
-            cv::blur(smooth, surroundings, {21, 21});
-            double best = 0;
-            for (int v = 12; v < side - 12; ++v) {
-                for (int u = 2; u < side / 2 - 2; ++u) {
-                    const int dv = v - side / 2, square = u * u + dv * dv;
-                    if (square < 40 * 40 || square > 120 * 120) continue;
-                    if (std::abs(dv) < 3) continue;
-                    best = std::max(best, static_cast<double>(smooth.at<float>(v, u) - surroundings.at<float>(v, u)));
-                }
-            }
-            peaks.push_back(best);
-        }
-    }
-    const auto middle = peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2);
-    std::nth_element(peaks.begin(), middle, peaks.end());
-    return *middle;
-}
-
 }  // namespace
 }  // namespace cvision
 
@@ -273,11 +230,9 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->glare_share = glare_share(low, strokes);
 
         // Outside: everything but the document and a rim around it.
-        const double small_scale = std::min(1.0, 512.0 / std::max(full.width, full.height));
-        cv::Mat small, small_gray;
-        cv::resize(source, small,
-                   {std::max(1, cvRound(full.width * small_scale)), std::max(1, cvRound(full.height * small_scale))}, 0,
-                   0, cv::INTER_AREA);
+        const cv::Mat &small = image->small();
+        const double small_scale = static_cast<double>(small.cols) / full.width;
+        cv::Mat small_gray;
         cv::cvtColor(small, small_gray, cv::COLOR_BGR2GRAY);
         quality->midtone_share = static_cast<double>(cv::countNonZero((small_gray > 40) & (small_gray < 215))) /
                                  static_cast<double>(small_gray.total());
@@ -309,7 +264,9 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         std::sort(ys.begin(), ys.end());
         const cv::Rect frame(0, 0, full.width, full.height);
         const cv::Rect safe(cv::Point(cvRound(xs[1]), cvRound(ys[1])), cv::Point(cvRound(xs[2]), cvRound(ys[2])));
-        quality->moire = with_moire ? moire(image->gray, safe & frame) : -1;
+        const Raster raster = with_moire ? find_raster(image->gray, safe & frame) : Raster{};
+        quality->moire = raster.moire;
+        quality->halftone = raster.halftone;
         return CV_OK;
     });
 }

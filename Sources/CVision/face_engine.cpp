@@ -72,8 +72,9 @@ cv::Mat scaled_to(const cv::Mat &gray, int longer_side, double enlargement, doub
     if (scale == 1) return gray;
     const cv::Size size(std::max(1, static_cast<int>(std::lround(gray.cols * scale))),
                         std::max(1, static_cast<int>(std::lround(gray.rows * scale))));
+    if (scale < 1) return cvision::shrunk(gray, size);
     cv::Mat result;
-    cv::resize(gray, result, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    cv::resize(gray, result, size, 0, 0, cv::INTER_LINEAR);
     return result;
 }
 

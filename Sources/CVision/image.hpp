@@ -1,6 +1,7 @@
 // What the files of this target share: the pixels behind cv_image and the catch-all of the C boundary.
 #pragma once
 #include <exception>
+#include <map>
 #include <new>
 #include <opencv2/core.hpp>
 
@@ -14,12 +15,20 @@ struct cv_image {
     const cv::Mat &reduced() const;
     /// What `reduced` divides lengths by.
     int reduction() const;
+    /// `bgr` with at most 512 pixels on its longer side: enough for outlines and for what surrounds a document.
+    const cv::Mat &small() const;
+    /// `gray` reduced to `side` pixels on its longer side, or as it is where it has no more; each size is made once.
+    const cv::Mat &gray_at(int side) const;
 
 private:
-    mutable cv::Mat reduced_;  // an image stays on one thread
+    mutable cv::Mat reduced_, small_;  // an image stays on one thread
+    mutable std::map<int, cv::Mat> grays_;
 };
 
 namespace cvision {
+
+/// `image` reduced to `size`: halved as often as that leaves more, which costs a tenth, then averaged down to the rest.
+cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 
 /// Records `status` and `message` in `error` (which may be null) and returns `status`.
 cv_status fail(cv_error *error, cv_status status, const char *message) noexcept;

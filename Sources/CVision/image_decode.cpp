@@ -21,7 +21,43 @@ const cv::Mat &cv_image::reduced() const {
     return reduced_;
 }
 
+namespace {
+
+cv::Size within(const cv::Mat &image, int side) {
+    const double scale = std::min(1.0, static_cast<double>(side) / std::max(image.cols, image.rows));
+    return {std::max(1, cvRound(image.cols * scale)), std::max(1, cvRound(image.rows * scale))};
+}
+
+}  // namespace
+
+const cv::Mat &cv_image::small() const {
+    if (small_.empty()) small_ = cvision::shrunk(bgr, within(bgr, 512));
+    return small_;
+}
+
+const cv::Mat &cv_image::gray_at(int side) const {
+    const cv::Size size = within(gray, side);
+    if (size == gray.size()) return gray;
+    cv::Mat &made = grays_[side];
+    if (made.empty()) made = cvision::shrunk(gray, size);
+    return made;
+}
+
 namespace cvision {
+
+cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
+    cv::Mat half = image, result;
+    while (half.cols / 2 >= size.width && half.rows / 2 >= size.height && half.cols > 1 && half.rows > 1) {
+        // The last row or column of an odd size is left out.
+        const cv::Size next(half.cols / 2, half.rows / 2);
+        cv::resize(half(cv::Rect(0, 0, 2 * next.width, 2 * next.height)), result, next, 0, 0, cv::INTER_AREA);
+        half = result;
+        result = cv::Mat();
+    }
+    if (half.size() == size) return half;
+    cv::resize(half, result, size, 0, 0, cv::INTER_AREA);
+    return result;
+}
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
     if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header announces an empty picture");

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <opencv2/imgproc.hpp>
 
+#include "image.hpp"
 #include "mrz_network.hpp"
 
 namespace cvision::mrz {
@@ -106,7 +107,11 @@ std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, doub
     cv::Mat seen;
     const cv::Size size(
         std::max(16, int(std::lround(region.width * scale))), std::max(16, int(std::lround(region.height * scale))));
-    cv::resize(gray(region), seen, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    if (scale < 1) {
+        seen = shrunk(gray(region), size);
+    } else {
+        cv::resize(gray(region), seen, size, 0, 0, cv::INTER_LINEAR);
+    }
     Map map;
     map.answer = runDetector(prepare(seen));
     map.offset = {double(region.x), double(region.y)};

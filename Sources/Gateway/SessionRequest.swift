@@ -12,10 +12,10 @@ struct SessionRequest {
         "lowQualityAuditTrailCompressedBase64",
     ]
 
-    /// - Throws: ``InspectError``: ``ErrorCode/rawBiometricsRefused`` for the shape of SDK 9.
+    /// - Throws: ``InspectError``: ``ErrorCode/sessionShapeRefused`` for the shape of SDK 9.
     init(_ body: Data) throws(InspectError) {
         let object = try JSONBody.object(body)
-        guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.rawBiometricsRefused) }
+        guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.sessionShapeRefused) }
         let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "userId", "flow"])
         guard unknown.isEmpty else {
             throw InspectError(.payloadInvalid, "unknown key '\(unknown.min()?.prefix(40) ?? "")'")

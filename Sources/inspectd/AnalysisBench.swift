@@ -66,7 +66,9 @@ enum AnalysisBench {
             var runner = InspectionRunner(pool: pool)
             runner.stageDeadline = deadline
             runner.calibration = try configuration.faces.calibration()
-            let pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher()) { job, duration in
+            let pipeline = InspectionPipeline(
+                runner: runner, fetcher: PartFetcher(), decryption: try PartDecryption(keys: [])
+            ) { job, duration in
                 stages.withLock { $0[job.stage.stageName, default: []].append(duration.milliseconds) }
             }
             let start = ContinuousClock.now

@@ -18,6 +18,8 @@ struct Configuration: Sendable {
     var faces: FaceModelFiles
     /// Files and folders with certificates of authorities that chips are held against.
     var trustAnchors: [String]
+    /// PEM files with the private keys that parts are encrypted for.
+    var decryptionKeys: [String]
     /// The region whose jobs a worker takes.
     var region: String?
     /// Where a worker answers probes and scrapes; `nil`: nowhere.
@@ -57,6 +59,9 @@ struct Configuration: Sendable {
         self.trustAnchors =
             anchors.isEmpty
             ? (environment["INSPECTD_CSCA"] ?? "").split(separator: ":").map(String.init) : anchors + arguments.operands
+        let keys = arguments.all("decryption-key")
+        self.decryptionKeys =
+            keys.isEmpty ? (environment["INSPECTD_DECRYPTION_KEYS"] ?? "").split(separator: ":").map(String.init) : keys
         self.region = environment["INSPECTD_REGION"]
         self.health = arguments["health"] ?? environment["INSPECTD_HEALTH"].flatMap { $0.isEmpty ? nil : $0 }
         self.vendor = environment["INSPECTD_VENDOR_URL"].flatMap { url in

@@ -7,6 +7,7 @@ import JobQueue
 struct InspectionPipeline: JobHandler {
     let runner: InspectionRunner
     let fetcher: PartFetcher
+    let decryption: PartDecryption
     /// `nil` where no vendor's server is configured.
     var vendor: VendorSessionClient?
     /// Told of every stage that was run, before its result is stored.
@@ -64,14 +65,14 @@ struct InspectionPipeline: JobHandler {
                 guard PartFetcher.matches(bytes, sha256: part.sha256) else {
                     throw InspectError(.digestMismatch, part.kind.rawValue)
                 }
-                fetched.append(InspectionRunner.Part(kind: part.kind, bytes: bytes))
+                fetched.append(InspectionRunner.Part(kind: part.kind, bytes: try self.open(bytes, of: part.kind)))
             case .url(let url, let allowHTTP, let allowPrivate):
                 do {
                     let bytes = try await self.fetcher.fetch(
                         url: url, expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
                         limit: PartFile.limit, allowHTTP: allowHTTP,
                         allowPrivate: allowPrivate)
-                    fetched.append(InspectionRunner.Part(kind: part.kind, bytes: bytes))
+                    fetched.append(InspectionRunner.Part(kind: part.kind, bytes: try self.open(bytes, of: part.kind)))
                 } catch let error as InspectError {
                     // The part's name, never the URL: it may carry a signature that opens the object.
                     throw InspectError(
@@ -80,5 +81,11 @@ struct InspectionPipeline: JobHandler {
             }
         }
         return fetched
+    }
+
+    /// What a part's client encrypted for the workers; digests are of what was sent. A session is opaque and stays so.
+    private func open(_ bytes: Data, of kind: PartKind) throws(InspectError) -> Data {
+        guard kind != .sessionBlob else { return bytes }
+        do { return try self.decryption.open(bytes) } catch { throw InspectError(error.code, kind.rawValue) }
     }
 }

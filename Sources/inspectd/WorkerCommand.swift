@@ -25,6 +25,10 @@ extension Command {
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
+            .list(
+                "decryption-key", "FILE",
+                "PEM RSA key that parts may be encrypted for, by its file's name; may be repeated [INSPECTD_DECRYPTION_KEYS]"
+            ),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
         ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.analyzerOptions
             + Configuration.commonOptions,
@@ -70,6 +74,7 @@ private struct WorkerService {
     let analyzers: AnalyzerConfiguration
     let queue: JobWorkerConfiguration
     let callbacks: CallbackConfiguration
+    let decryption: PartDecryption
     let stageDeadline: Int
     let healthAddress: ListenAddress?
 
@@ -80,6 +85,11 @@ private struct WorkerService {
         self.drains = arguments.has("drain")
         self.analyzers = try configuration.analyzerConfiguration(arguments)
         self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
+        do {
+            self.decryption = try PartDecryption(keys: configuration.decryptionKeys.map { URL(fileURLWithPath: $0) })
+        } catch {
+            throw UsageError("--decryption-key: \(error.detail)")
+        }
 
         self.healthAddress = try configuration.health.map { text throws(UsageError) in
             guard let address = ListenAddress(text) else {
@@ -174,7 +184,7 @@ private struct WorkerService {
         var runner = InspectionRunner(pool: pool)
         runner.stageDeadline = .seconds(self.stageDeadline)
         runner.calibration = try self.configuration.faces.calibration()
-        var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher())
+        var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
         pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)

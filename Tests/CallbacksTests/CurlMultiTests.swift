@@ -25,7 +25,7 @@ struct CurlMultiTests {
     }()
 
     private func post(
-        _ url: String, milliseconds: Int = 5_000, bodyBytes: Int = 65_536, policy: EgressPolicy = .privateAllowed
+        _ url: String, milliseconds: Int = 60_000, bodyBytes: Int = 65_536, policy: EgressPolicy = .privateAllowed
     ) async throws(HTTPError) -> HTTPResponse {
         try await self.client.send(
             HTTPRequest(
@@ -37,7 +37,7 @@ struct CurlMultiTests {
 
     /// The code with which a request fails, and the milliseconds until then.
     private func failure(
-        of url: String, milliseconds: Int = 5_000, policy: EgressPolicy = .privateAllowed
+        of url: String, milliseconds: Int = 60_000, policy: EgressPolicy = .privateAllowed
     ) async -> (code: HTTPError.Code?, milliseconds: Double) {
         let start = ContinuousClock.now
         var code: HTTPError.Code?

@@ -105,7 +105,7 @@ struct EgressTests {
         let multi = try CurlMulti()
         let request = HTTPRequest(
             method: .post(body: []), url: "http://partner.example:\(receiver.port)/ok",
-            limits: .init(totalMilliseconds: 5_000, bodyBytes: 1024), allowsHTTP: true)
+            limits: .init(totalMilliseconds: 60_000, bodyBytes: 1024), allowsHTTP: true)
         let error = await #expect(throws: HTTPError.self) {
             try await multi.send(request, policy: .publicOnly, addresses: [IPAddress("127.0.0.1")!])
         }

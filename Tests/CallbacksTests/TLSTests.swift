@@ -12,7 +12,7 @@ struct TLSTests {
             let response = try await client.send(
                 HTTPRequest(
                     method: .post(body: []), url: receiver.url("/ok", host: host),
-                    limits: .init(totalMilliseconds: 5_000, bodyBytes: 1024)),
+                    limits: .init(totalMilliseconds: 60_000, bodyBytes: 1024)),
                 policy: .privateAllowed)
             #expect(response.status == 200)
             return nil
@@ -50,7 +50,7 @@ struct TLSTests {
         let client = HTTPClient(certificateAuthorities: "/nonexistent/authorities.pem")
         let request = HTTPRequest(
             method: .get, url: receiver.url("/ok", host: "localhost"),
-            limits: .init(totalMilliseconds: 5_000, bodyBytes: 1024))
+            limits: .init(totalMilliseconds: 60_000, bodyBytes: 1024))
         let error = await #expect(throws: HTTPError.self) { try await client.send(request, policy: .privateAllowed) }
         #expect(error?.code == .localFault)
     }

@@ -205,6 +205,11 @@ import Testing
             try await Task.sleep(for: .milliseconds(100))
         }
         #expect(text.contains("inspectd_gateway_waiting_clients 200"))
+        let manual = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/METRICS.md", encoding: .utf8)
+        for line in text.split(separator: "\n") where line.hasPrefix("# TYPE inspectd_gateway") {
+            let name = line.split(separator: " ")[2]
+            #expect(manual.contains("`\(name)`"), "\(name) is not in METRICS.md")
+        }
         // However many wait, the database sees the same few connections.
         let connections = try await gateway.service.connection.query(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE '%gateway%' AND datname = current_database()"

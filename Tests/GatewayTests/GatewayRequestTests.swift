@@ -62,7 +62,7 @@ import Testing
         #expect(payload == ["workflow": "liveness", "userReference": "12345", "reportingCriteria": "cardRequest"])
         for old in ["faceScan", "auditTrailImage", "faceScanBase64", "lowQualityAuditTrailImage"] {
             let text = #"{"sessionRequestBlob":"blob","\#(old)":"x"}"#
-            #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == .rawBiometricsRefused)
+            #expect(Self.code { _ = try SessionRequest(Data(text.utf8)) } == .sessionShapeRefused)
         }
         #expect(Self.code { _ = try SessionRequest(Data("{}".utf8)) } == .partMissing)
         #expect(

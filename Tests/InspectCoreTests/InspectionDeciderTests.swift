@@ -120,7 +120,10 @@ import Testing
 
     @Test func `Sources that contradict each other are rejected`() {
         let other = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQD12345678\nDBB08121974\nDBA04152034\n\r"
-        let result = self.decide([.front: self.side(self.passport), .back: self.side(barcode: other)])
+        let sides = [PartKind.front: self.side(self.passport), .back: self.side(barcode: other)]
+        #expect(
+            self.decide(sides).capabilities.imageChecks?.first?.decision.details.label == "MISMATCH_FRONT_BACK")
+        let result = self.decide(sides, isGated: false)
         #expect(result.capabilities.dataChecks?.first?.decision.details.label == "MISMATCHING_DATAPOINTS")
         #expect(
             result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "sourcesAgree" }?.reason

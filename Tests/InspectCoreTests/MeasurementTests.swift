@@ -45,7 +45,8 @@ import Testing
                 midtoneShare: dice.chance(0.9) ? dice.number(0...1) : nil, moire: dice.number(0...8),
                 occlusion: hasOutline ? max(0, dice.number(-0.06...0.06)) : nil,
                 balancedChroma: dice.chance(0.9) ? dice.number(0...30) : nil,
-                missingCorner: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil),
+                missingCorner: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil,
+                halftone: dice.chance(0.7) ? dice.number(0...1) : nil),
             mrz: nil, barcodes: [], faces: [])
         guard withText else { return facts }
         if dice.chance(0.4) {

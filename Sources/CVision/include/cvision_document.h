@@ -30,6 +30,7 @@ typedef struct {
     double midtone_share;       ///< share of the frame that is neither near black nor near white, 0 to 1
     double document_width;      ///< longer side of the document, px of the image
     double moire;               ///< strength of isolated periodic patterns: ln of peak over surroundings; -1: too small
+    double halftone;            ///< share of patches with the turned dot grids of a printing machine; -1: too small
     double occlusion;           ///< share of the document under skin-coloured blobs that cross its outline; -1: none
     double balanced_chroma;     ///< chroma after the paper's tint was taken out, 0 to 255
     double missing_corner;      ///< likeness of a corner's tip and the table, 0 to 1; -1: cannot be told

@@ -49,7 +49,6 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case mediaTypeUnsupported = "MEDIA_TYPE_UNSUPPORTED"
     case gatewayOverloaded = "GATEWAY_OVERLOADED"
-    case rawBiometricsRefused = "RAW_BIOMETRICS_REFUSED"
 
     // What faces that partners enrol are refused with, or end with.
     case faceIDInvalid = "FACE_ID_INVALID"
@@ -65,6 +64,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case unsupportedFormat = "UNSUPPORTED_FORMAT"
     case corruptImage = "CORRUPT_IMAGE"
     case tooManyPixels = "TOO_MANY_PIXELS"
+    case decryptionFailed = "DECRYPTION_FAILED"
+    case decryptionKeyUnknown = "DECRYPTION_KEY_UNKNOWN"
     case workflowNotImplemented = "WORKFLOW_NOT_IMPLEMENTED"
     case analyzerCrashed = "ANALYZER_CRASHED"
     case analyzerTimeout = "ANALYZER_TIMEOUT"
@@ -203,8 +204,6 @@ extension ErrorCode {
         case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json")
         case .gatewayOverloaded:
             failure("IN118", "the gateway has no room for the request", retryable: true, jumio: "A10000")
-        case .rawBiometricsRefused:
-            refusal("IN119", "raw face scans are not accepted; send the session request blob of SDK 10")
 
         case .faceIDInvalid:
             refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
@@ -235,6 +234,10 @@ extension ErrorCode {
         case .corruptImage: failure("IN043", "a part's image data is damaged", retryable: false, jumio: "N00000")
         case .tooManyPixels:
             failure("IN044", "a part's image is larger than the pixel limits", retryable: false, jumio: "N00000")
+        case .decryptionFailed:
+            failure("IN120", "an encrypted part could not be decrypted", retryable: false, jumio: "N00000")
+        case .decryptionKeyUnknown:
+            failure("IN121", "this worker has no key for an encrypted part", retryable: true, jumio: "F00000")
         case .workflowNotImplemented:
             failure("IN045", "this version cannot run the workflow", retryable: false, jumio: "F00000", iZettle: -501)
         case .analyzerCrashed:

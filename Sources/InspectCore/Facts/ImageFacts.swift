@@ -85,12 +85,15 @@ public struct QualityFacts: Codable, Sendable, Hashable {
     public var balancedChroma: Double?
     /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be told.
     public var missingCorner: Double?
+    /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
+    /// colours; `nil` where the document is smaller than a patch.
+    public var halftone: Double?
 
     public init(
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
         midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,
-        balancedChroma: Double? = nil, missingCorner: Double? = nil
+        balancedChroma: Double? = nil, missingCorner: Double? = nil, halftone: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance
         self.edgeWidth = edgeWidth
@@ -106,5 +109,6 @@ public struct QualityFacts: Codable, Sendable, Hashable {
         self.occlusion = occlusion
         self.balancedChroma = balancedChroma
         self.missingCorner = missingCorner
+        self.halftone = halftone
     }
 }

@@ -13,7 +13,7 @@ struct ReportFields {
         }
         sections += self.zones
         sections += self.barcodes
-        if let print = data.visualZone { sections.append(self.print(print)) }
+        if let print = data.visualZone { sections.append(self.visualZone(print)) }
         if let chip = data.chip, let rules = self.extraction.chip {
             sections.append(ReportChip.section(chip, rules: rules))
         }
@@ -187,7 +187,7 @@ struct ReportFields {
     }
 
     /// The print beside the machine-readable data, with what was not found.
-    private func print(_ record: VisualZoneRecord) -> Markup {
+    private func visualZone(_ record: VisualZoneRecord) -> Markup {
         let rows = record.fields.map { field -> Markup in
             let comparison: Markup =
                 switch field.comparison {

@@ -1,6 +1,6 @@
 extension DataCheckRules {
     /// The visual zone shows what the machine-readable data say (Doc 9303-3 §4.1).
-    static func print(_ extraction: ExtractionRules) -> DataCheckData.Check {
+    static func printAgrees(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "printAgrees"
         guard let record = extraction.print else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "the print was not read")

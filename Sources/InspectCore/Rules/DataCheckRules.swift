@@ -12,7 +12,7 @@ public struct DataCheckRules {
         checks.append(Self.sources(extraction))
         checks.append(Self.plausibility(zones, extraction, today: today))
         checks.append(Self.expiry(zones, extraction.cards.map(\.value), today: today))
-        checks.append(Self.print(extraction))
+        checks.append(Self.printAgrees(extraction))
         if let chip = extraction.chip {
             checks.append(Self.authenticity(chip))
             checks.append(Self.agreement(extraction))

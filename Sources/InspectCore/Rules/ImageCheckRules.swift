@@ -5,7 +5,7 @@ public enum ImageCheckRules {
     /// - Returns: `NOT_EXECUTED` where nothing could be checked: the picture is too small for a copy to show, and its
     ///   print was not read.
     public static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
-        if let moire = facts.quality.moire, !Limits.moire.allows(moire) {
+        if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(
                 type: .rejected, label: "DIGITAL_COPY", reasons: [RejectReason(.digitalCopy, part: part)])
         }
@@ -36,7 +36,10 @@ public enum ImageCheckRules {
     public static func measurements(_ facts: DocumentFacts) -> [Measurement] {
         [
             Measurement(
-                "moire", facts.quality.moire, Limits.moire, note: "the document is smaller than the patches this takes")
+                "moire", facts.quality.moire, Limits.moire, counts: !UsabilityRules.isPrintedCopy(facts.quality),
+                note: facts.quality.moire != nil
+                    ? "the raster is a printing machine's, which usability judges"
+                    : "the document is smaller than the patches this takes")
         ]
     }
 }

@@ -36,7 +36,9 @@ public enum Limits {
         .above(7.5), "grey copies under warm and cold lamps measure 1 to 4, paper of one colour with black print 14")
     /// The most colour that a lamp gives to grey paper.
     static let tint = Limit(
-        .above(24), "lamps from warm white to daylight give grey paper 0 to 21, the palest colour document has 25")
+        .above(24), "lamps from warm white to daylight give grey paper 0 to 21; more is the document's own")
+    /// Mean luminance from which the absence of colour counts, where only a tint is left.
+    static let tintBrightness = Limit(.atLeast(110), "in dim pictures little is left of any colour")
     /// The least chroma of a crop without text and face that is taken for a document.
     static let colourfulPrint = Limit(.above(16), "four times what a grey picture may have")
     /// The same outside the document, where the document itself is grey.
@@ -65,6 +67,9 @@ public enum Limits {
     /// Share of the picture under the largest face.
     static let faceOfDocument = Limit(
         .atMost(0.12), "a portrait's face covers up to about 6 % of a document, that of a selfie 10 % and more")
+    /// Share of the patches that show a printing machine's dots, in a picture whose raster stands out.
+    static let halftone = Limit(
+        .below(0.75), "screens reach 0.5 where their grid beats with the camera's, printed dots show in every patch")
     /// How far a screen's pixel grid stands out of the spectrum.
     static let moire = Limit(
         .atMost(5.2), "6.4 and more in pictures of screens; print, paper and JPEG blocks reach 4.1")

@@ -52,6 +52,12 @@ extension UsabilityRules {
                 note: quality.occlusion == nil ? "not measured without an outline" : waived))
         rows.append(
             Measurement(
+                "halftone", quality.halftone, Limits.halftone, counts: self.isPrintedCopy(quality),
+                note: quality.halftone == nil
+                    ? "not measured: the document is smaller than the patches this takes"
+                    : "counts only where the raster stands out"))
+        rows.append(
+            Measurement(
                 "missingCorner", quality.missingCorner, Limits.missingCorner, counts: self.isInView(facts),
                 note: quality.missingCorner == nil
                     ? "the table is too like the document, or not visible"

@@ -52,6 +52,8 @@ public enum UsabilityRules {
             findings.append(Finding(label: "BLACK_WHITE", reason: .blackWhiteCopy))
         } else if !dark, Self.isPhotocopy(facts) {
             findings.append(Finding(label: "PHOTOCOPY", reason: .blackWhiteCopy))
+        } else if Self.isPrintedCopy(quality) {
+            findings.append(Finding(label: "PHOTOCOPY", reason: .colorPhotocopy))
         }
         if dark || Self.isTooSmall(facts, reading: reading) {
             findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
@@ -145,10 +147,17 @@ public enum UsabilityRules {
         return Self.isOfOneTint(facts.quality)
     }
 
+    /// Printed in dots: what a copier and a printer do, and security print does not.
+    static func isPrintedCopy(_ quality: QualityFacts) -> Bool {
+        guard let moire = quality.moire, let halftone = quality.halftone else { return false }
+        return !Limits.moire.allows(moire) && !Limits.halftone.allows(halftone)
+    }
+
     /// Grey under a lamp that is not white.
     static func isOfOneTint(_ quality: QualityFacts) -> Bool {
         guard let balanced = quality.balancedChroma else { return false }
-        return !Limits.tint.allows(quality.chroma) && !Limits.balancedColour.allows(balanced)
+        return Limits.tintBrightness.allows(quality.brightness) && !Limits.tint.allows(quality.chroma)
+            && !Limits.balancedColour.allows(balanced)
     }
 
     /// Print that has run so far that nothing thin is left of it.

@@ -1,0 +1,98 @@
+// Periodic patterns that no genuine document has: the pixels of a screen, and the dots of a printing machine.
+#include <algorithm>
+#include <cmath>
+#include <opencv2/imgproc.hpp>
+#include <vector>
+
+#include "document.hpp"
+
+namespace cvision {
+namespace {
+
+constexpr int side = 256;          // px of a patch, at the picture's own resolution
+constexpr int lowest = 40;         // cycles in a patch: coarser patterns are print
+constexpr int highest = 120;       // finer ones are sampling
+constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to be one of a raster's
+
+struct Peak {
+    double radius, angle, height;  // cycles in a patch; degrees, 0 to 180; ln of power over the surroundings
+};
+
+/// Spectrum over its own surroundings, half of the plane, the lowest row frequency in the middle.
+cv::Mat relief(const cv::Mat &gray, const cv::Mat &window) {
+    cv::Mat patch, spectrum, planes[2], smooth, surroundings;
+    gray.convertTo(patch, CV_32F);
+    patch -= cv::mean(patch);
+    cv::dft(patch.mul(window), spectrum, cv::DFT_COMPLEX_OUTPUT);
+    cv::split(spectrum, planes);
+    const cv::Mat power = planes[0].mul(planes[0]) + planes[1].mul(planes[1]);
+    cv::Mat half(side, side / 2, CV_32F);
+    power(cv::Rect(0, 0, side / 2, side / 2)).copyTo(half(cv::Rect(0, side / 2, side / 2, side / 2)));
+    power(cv::Rect(0, side / 2, side / 2, side / 2)).copyTo(half(cv::Rect(0, 0, side / 2, side / 2)));
+    cv::blur(half, smooth, {3, 3});
+    cv::log(smooth + 1, smooth);
+    cv::blur(smooth, surroundings, {21, 21});
+    return smooth - surroundings;
+}
+
+/// Local maxima, and in `best` the highest of them away from the axes, where print and JPEG's blocks have theirs.
+std::vector<Peak> find_peaks(const cv::Mat &relief, double &best) {
+    std::vector<Peak> peaks;
+    best = 0;
+    for (int v = 12; v < side - 12; ++v) {
+        for (int u = 2; u < side / 2 - 2; ++u) {
+            const int dv = v - side / 2, square = u * u + dv * dv;
+            if (square < lowest * lowest || square > highest * highest) continue;
+            const float height = relief.at<float>(v, u);
+            if (std::abs(dv) >= 3) best = std::max(best, static_cast<double>(height));
+            if (height < least_peak) continue;
+            double top;
+            cv::minMaxLoc(relief(cv::Rect(u - 2, v - 2, 5, 5)), nullptr, &top);
+            if (height < top) continue;
+            peaks.push_back({std::sqrt(static_cast<double>(square)),
+                             std::fmod(std::atan2(dv, u) * 180 / CV_PI + 180, 180), height});
+        }
+    }
+    return peaks;
+}
+
+/// Whether inks were printed in dots on grids turned against each other. Pixels of a screen form one grid, whose peaks of
+/// the same distance lie at right angles; the grids of printing inks are turned by 15, 30 or 45 degrees (ISO 12647-2).
+bool has_turned_grids(std::vector<Peak> peaks) {
+    std::sort(peaks.begin(), peaks.end(), [](const Peak &a, const Peak &b) { return a.height > b.height; });
+    if (peaks.size() > 24) peaks.resize(24);
+    for (size_t i = 0; i < peaks.size(); ++i) {
+        for (size_t j = i + 1; j < peaks.size(); ++j) {
+            if (std::abs(peaks[i].radius - peaks[j].radius) > 0.06 * peaks[i].radius) continue;
+            const double apart = std::fmod(std::abs(peaks[i].angle - peaks[j].angle), 90);
+            if (apart > 12 && apart < 78) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+Raster find_raster(const cv::Mat &gray, const cv::Rect &document) {
+    if (document.width < side || document.height < side) return {};
+    cv::Mat window;
+    cv::createHanningWindow(window, {side, side}, CV_32F);
+    std::vector<double> heights;
+    int turned = 0;
+    const int columns = std::clamp(document.width / side, 1, 4), rows = std::clamp(document.height / side, 1, 3);
+    for (int row = 0; row < rows; ++row) {
+        for (int column = 0; column < columns; ++column) {
+            const int x = document.x + (columns == 1 ? 0 : (document.width - side) * column / (columns - 1));
+            const int y = document.y + (rows == 1 ? 0 : (document.height - side) * row / (rows - 1));
+            double best;
+            const std::vector<Peak> peaks = find_peaks(relief(gray(cv::Rect(x, y, side, side)), window), best);
+            heights.push_back(best);
+            turned += has_turned_grids(peaks) ? 1 : 0;
+        }
+    }
+    const auto middle = heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 2);
+    std::nth_element(heights.begin(), middle, heights.end());
+    return {*middle, static_cast<double>(turned) / static_cast<double>(heights.size())};
+}
+
+}  // namespace cvision

@@ -1,0 +1,121 @@
+import Testing
+
+@testable import InspectCore
+
+/// Sides, sources and dates of one document against each other.
+@Suite struct CrossCheckTests {
+    private let today = CalendarDate(year: 2026, month: 6, day: 1)
+    /// ICAO Doc 9303-4's specimen with a date of expiry in the future.
+    private let passport = [
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
+    ]
+    private let card = [
+        "I<UTOD231458907<<<<<<<<<<<<<<<", "7408122F3404159UTO<<<<<<<<<<<2", "ERIKSSON<<ANNA<MARIA<<<<<<<<<<",
+    ]
+
+    private func side(_ lines: [String]? = nil, print: [String]? = nil, barcode: String? = nil) -> DocumentFacts {
+        let quad = Quad(
+            topLeft: Point(x: 100, y: 100), topRight: Point(x: 1350, y: 100), bottomRight: Point(x: 1350, y: 890),
+            bottomLeft: Point(x: 100, y: 890))
+        let visual = print.map { texts in
+            VisualZoneFacts(
+                lines: texts.enumerated().map { index, text in
+                    VisualLine(
+                        text: text, confidences: [Double](repeating: 0.99, count: text.count), quad: quad,
+                        place: Box(x: 0.4, y: 0.05 * Double(index), width: 0.2, height: 0.02), height: 0.02,
+                        isConfirmed: true)
+                }, found: texts.count, modelSHA256: "")
+        }
+        return DocumentFacts(
+            image: ImageFacts(format: .jpeg, width: 1500, height: 1000, orientation: 1),
+            outline: OutlineFacts(quad: quad, aspectRatio: 1.58, cornersOutside: 0, support: 0.9),
+            quality: QualityFacts(
+                laplacianVariance: 300, edgeWidth: 2.5, brightness: 150, contrast: 50, glareShare: 0, chroma: 60,
+                backgroundChroma: 40, documentWidth: 1250, printShare: 0.05, midtoneShare: 0.8, moire: 1.5),
+            mrz: lines.map { MRZReading(lines: $0, confidences: [], quad: quad, pitch: 20, corrections: 0) },
+            barcodes: barcode.map { [BarcodeFacts(format: "PDF417", text: $0, bytesHex: "", quad: quad)] } ?? [],
+            faces: [], visualZone: visual)
+    }
+
+    private func decide(_ sides: [PartKind: DocumentFacts]) -> ResultDocument {
+        var facts = InspectionFacts(
+            request: InspectionRequest(workflow: .id), parts: [.front, .back].filter { sides[$0] != nil })
+        facts.documents = DocumentStageFacts(
+            sides: Dictionary(uniqueKeysWithValues: sides.map { ($0.key.rawValue, $0.value) }))
+        return InspectionDecider(facts: facts, today: self.today).decide()
+    }
+
+    private let print = ["ERIKSSON", "ANNA MARIA", "12 AUG 1974", "15 APR 2034", "D23145890"]
+
+    @Test func `A front that shows what the back's zone says is of the same card`() throws {
+        let result = self.decide([.front: self.side(print: self.print), .back: self.side(self.card)])
+        let sides = try #require(result.capabilities.imageChecks?.last)
+        #expect(sides.parts == ["FRONT", "BACK"] && sides.decision.type == .passed)
+        #expect(result.decision.type == .passed)
+        let record = try #require(result.capabilities.extraction?.first?.data?.visualZone)
+        #expect(record.comparedWith == "BACK" && record.fields.allSatisfy { $0.comparison == .agrees })
+    }
+
+    @Test func `A front with another number is of another card`() throws {
+        let result = self.decide([
+            .front: self.side(print: self.print.dropLast() + ["D23145880"]), .back: self.side(self.card),
+        ])
+        let sides = try #require(result.capabilities.imageChecks?.last)
+        #expect(sides.decision == Decision(.rejected, "MISMATCH_FRONT_BACK"))
+        #expect(sides.data?.reason == "documentNumber")
+        #expect(result.decision.type == .rejected)
+    }
+
+    @Test func `A zone on each side must be the same holder's`() throws {
+        var other = self.card
+        other[0] = "I<UTOX98765434" + String(MRZText.checkDigit(Array("X98765434".utf8))) + "<<<<<<<<<<<<<<<"
+        let composite = Array(other[0].utf8)[5...] + Array(other[1].utf8)[0..<7] + Array(other[1].utf8)[8..<15]
+        other[1] = String(other[1].dropLast()) + String(MRZText.checkDigit(composite + Array(other[1].utf8)[18..<29]))
+        let result = self.decide([.front: self.side(self.card), .back: self.side(other)])
+        #expect(result.capabilities.imageChecks?.last?.decision.details.label == "MISMATCH_FRONT_BACK")
+    }
+
+    @Test func `Sides that cannot be compared are said to be so and cost nothing`() throws {
+        let result = self.decide([.front: self.side(), .back: self.side(self.card)])
+        let sides = try #require(result.capabilities.imageChecks?.last)
+        #expect(sides.decision.type == .notExecuted)
+        #expect(sides.data?.notAssessed == ["MISMATCH_FRONT_BACK"])
+        #expect(result.decision.type == .passed)
+    }
+
+    @Test func `Print of the same page that contradicts its zone rejects the data`() throws {
+        let print = ["ERIKSSON", "ANNA MARIA", "12 AUG 1974", "15 APR 2034", "L898702C3"]
+        let result = self.decide([.front: self.side(self.passport, print: print)])
+        #expect(result.capabilities.dataChecks?.first?.decision == Decision(.rejected, "MISMATCH_HRZ_MRZ_DATA"))
+        let check = result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "printAgrees" }
+        #expect(check?.outcome == .fail && check?.reason == "documentNumber")
+    }
+
+    @Test func `A word for patterns warns, and without print it was not looked for`() {
+        let sample = self.decide([.front: self.side(self.passport, print: self.print + ["SPECIMEN"])])
+        #expect(sample.capabilities.imageChecks?.first?.decision == Decision(.warning, "SAMPLE"))
+        #expect(sample.decision.type == .warning)
+        let unread = self.decide([.front: self.side(self.passport)])
+        #expect(unread.capabilities.imageChecks?.first?.data?.notAssessed.contains("SAMPLE") == true)
+        #expect(
+            unread.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "printAgrees" }?.outcome
+                == .inconclusive)
+    }
+
+    @Test func `Dates that no document can have are not plausible`() {
+        func card(birth: String, issue: String, expiry: String) -> ResultDocument {
+            let body =
+                "DLDAQT64235789\nDCSERIKSSON\nDACANNA\nDBB\(birth)\nDBD\(issue)\nDBA\(expiry)\nDBC2\nDCGUSA\nDAJVA\n\r"
+            let text = "@\n\u{1E}\rANSI 636000100001DL0031\(String(10_000 + body.count).dropFirst())" + body
+            return self.decide([.front: self.side(barcode: text)])
+        }
+        func outcome(_ result: ResultDocument) -> DataCheckData.Outcome? {
+            result.capabilities.dataChecks?.first?.data?.checks.first { $0.name == "datesPlausible" }?.outcome
+        }
+        #expect(outcome(card(birth: "08121974", issue: "04162024", expiry: "04152034")) == .pass)
+        #expect(outcome(card(birth: "08122027", issue: "04162024", expiry: "04152034")) == .fail)
+        #expect(outcome(card(birth: "08121874", issue: "04162024", expiry: "04152034")) == .fail)
+        #expect(outcome(card(birth: "08121974", issue: "04162027", expiry: "04152034")) == .fail)
+        #expect(outcome(card(birth: "08121974", issue: "04162024", expiry: "04152023")) == .fail)
+    }
+}

@@ -48,7 +48,7 @@ public struct FaceAppearance: Codable, Sendable, Hashable {
 }
 
 extension FaceContour {
-    /// Pitch of the model head where people look straight into the camera: the median of 93 press photographs.
+    /// Pitch of the model head where people look straight into the camera: its own, as no reference was at hand.
     static let frontalPitch = 0.0
 
     /// Degrees of pitch from looking straight into the camera; positive is down.

@@ -161,7 +161,7 @@ extension FaceAssessment {
             row("eyesOpen", contour?.eyeOpening, .atLeast(FaceAppearance.openEye), "7.2.3: eyes open"),
             row("mouthClosed", contour?.mouthOpening, .below(FaceAppearance.openMouth), "7.2.3: mouth closed"),
             row("smile", contour?.smileWidth, .below(FaceAppearance.smile), "7.2.3: neutral expression"),
-            row("background", q.backgroundGradient, .atMost(6), "7.2.6: plain; 2 to 5 before plain walls"),
+            row("background", q.backgroundGradient, .atMost(6), "7.2.6: plain; the number is chosen, not measured"),
             row("overExposed", q.overExposed, .atMost(0.02), "7.2.10: no burnt-out skin"),
             row("dynamicRange", q.dynamicRange, .atLeast(5.5), "7.4.2: shades enough for skin"),
             row("sharpness", q.sharpness, .atLeast(40), "7.3.3: in focus"),

@@ -99,11 +99,11 @@ public enum Limits {
         .atLeast(FaceCalibration.leastEyeDistance), "below it a descriptor says little (calibration of the engine)")
     /// Entropy of the luminance of a document's portrait in bits.
     static let portraitDynamicRange = Limit(
-        .atLeast(3.5), "faint ghost images and washed-out copies; printed portraits measure 5 and more")
+        .atLeast(3.5), "chosen, not measured: eleven shades of grey hardly show a face")
     /// Variance of the Laplacian of a document's portrait, enlarged as it is.
     static let portraitSharpness = Limit(
         .atLeast(2),
-        "a face of 16 px between the eyes, enlarged, still measures 4; less is blur without a face's detail")
+        "chosen, not measured: a seventh of what a selfie must have, since portraits are enlarged and printed")
     /// Share of the head that lies inside the picture.
     static let visible = Limit(.atLeast(0.7), "with less, chin or forehead are missing")
     /// Horizontal position of the face.

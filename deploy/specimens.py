@@ -101,9 +101,10 @@ class Catalogue:
     def _altered(self, salt: int, **printed) -> tuple[bytes, dict]:
         """A passport whose print was changed after its zone was made."""
         page = card.passport(replace(self.holder, **printed), self.face, self.seed, zone=self.holder)
-        data, quad = camera.photograph(page, self._pose(salt, "cloth"), self.seed * 1009 + salt)
-        return data, {"kind": "altered", "mrz_lines": self.holder.td3(), "document_quad": quad,
-                      "altered_fields": sorted(printed)}
+        shot = self._pose(salt, "cloth")
+        data, quad = camera.photograph(page, shot, self.seed * 1009 + salt)
+        return data, {"kind": "altered", "mrz_lines": self.holder.td3(), "width": shot.size[0], "height": shot.size[1],
+                      "document_quad": quad, "altered_fields": sorted(printed)}
 
     def _nothing(self, data: bytes) -> tuple[bytes, dict]:
         return data, {"kind": "negative", "quality_labels": ["NOT_A_DOCUMENT"], "reject_code": 201}

@@ -7,7 +7,8 @@ extension Command {
     static let bench = Command(
         name: "bench",
         summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness",
-        synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE] | analysis --partner P --front F --face F"
+        synopsis:
+            "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE] | analysis --partner P --front F --face F"
             + " | liveness [--runs N]",
         options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered [20000]"),

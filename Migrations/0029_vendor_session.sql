@@ -59,12 +59,18 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
         UPDATE insp.session_access a SET ended_at = clock_timestamp(), outcome = p_outcome, http_status = p_status
         WHERE a.job_id = p_job AND a.fence = p_fence AND a.ended_at IS NULL
         RETURNING a.job_id
+    ), held AS (
+        SELECT l.job_id, l.claimed_at FROM insp.lease l JOIN ended e ON e.job_id = l.job_id
+        WHERE l.fence = p_fence AND p_output IS NOT NULL
+    ), stored AS (
+        -- With the answer itself: a worker that dies after this has lost nothing, and the session cannot be used again.
+        INSERT INTO insp.step (job_id, status, fence, output)
+        SELECT h.job_id, 32, p_fence, p_output FROM held h
+        ON CONFLICT DO NOTHING
     )
-    -- With the answer itself: a worker that dies after this has lost nothing, and the session cannot be used again.
-    INSERT INTO insp.step (job_id, status, fence, output)
-    SELECT e.job_id, 32, p_fence, p_output FROM ended e
-    WHERE p_output IS NOT NULL AND EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence)
-    ON CONFLICT DO NOTHING
+    -- Claims hand out the results of jobs that have any: that is what the status says.
+    UPDATE insp.job j SET status = 32, started_at = coalesce(j.started_at, h.claimed_at)
+    FROM held h WHERE j.id = h.job_id AND j.status < 32
 $$;
 COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, jsonb) IS
     'Notes what came of a session that was sent, and stores the answer as the result of the job''s liveness stage';

@@ -14,7 +14,7 @@ import Testing
     private func client(_ change: (inout VendorServer) -> Void = { _ in }) -> VendorSessionClient {
         var server = VendorServer(
             url: self.stub.url, deviceKey: StubVendor.deviceKey, pins: [self.stub.pin],
-            certificateAuthorities: self.stub.certificate.path, allowsPrivate: true, timeout: 3)
+            certificateAuthorities: self.stub.certificate.path, allowsPrivate: true, timeout: 60)
         change(&server)
         return VendorSessionClient(server: server)
     }
@@ -55,7 +55,8 @@ import Testing
     func `Each failure has its code, and only what was not looked at may be sent again`(
         _ blob: String, _ code: ErrorCode, _ outcome: String
     ) async {
-        let failure = await self.failure(blob)
+        // Only the server that hangs is given up soon: the others answer, however busy the machine.
+        let failure = await self.failure(blob) { if blob.hasPrefix("hang") { $0.timeout = 2 } }
         #expect(failure?.0 == code && failure?.1 == outcome, "\(String(describing: failure))")
         #expect(code.isRetryable == (outcome == "not_sent"))
     }

@@ -15,7 +15,7 @@ import Testing
         let (status, output, _) = try await Program.run(["inspect", "--face", portrait.path, "--workflow", "liveness"])
         #expect(status == 0)
         let points = try #require(try members(output).at("faces.0.landmarks") as? [[String: Double]])
-        let numbers = points.map { point -> String in "\(point["x"] ?? 0),\(point["y"] ?? 0)" }.joined(separator: ",")
+        let numbers = points.map { "\($0["x"] ?? 0),\($0["y"] ?? 0)" }.joined(separator: ",")
         let file = folder.appendingPathComponent("issued.json")
         try challenge.write(to: file)
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -11,7 +11,7 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("capture-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let portrait = try await TestInputs.folder.appending(path: "faces/obama2.jpg")
+        let portrait = try await TestInputs.folder.appending(path: "faces/obama.jpg")
         let (status, output, _) = try await Program.run(["inspect", "--face", portrait.path, "--workflow", "liveness"])
         #expect(status == 0)
         let points = try #require(try members(output).at("faces.0.landmarks") as? [[String: Double]])
@@ -91,8 +91,7 @@ import Testing
         let (frames, challenge) = try await self.render(self.issue(service, asked), subject: "live")
         let result = try await service.result(
             of: self.answer(
-                service, challenge, frames, workflow: "id_identity", front: TestInputs.specimen("passport.jpg"),
-                face: TestInputs.face("obama2.jpg")))
+                service, challenge, frames, workflow: "id_identity", front: TestInputs.specimen("passport.jpg")))
         #expect(result.at("capabilities.liveness.0.data.method") as? String == "motion")
         #expect(
             result.at("capabilities.liveness.0.decision.details.label") as? String == "OK",

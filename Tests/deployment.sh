@@ -103,11 +103,15 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     inputs=$(deploy/inputs.sh)
     mkdir "$image/data"
     cp "$inputs/specimens/passport.jpg" "$inputs/faces/obama2.jpg" "$image/data/"
-    confined() {
+    confine() {
         local unit=$1
         shift
-        env -u INSPECTD_MODELS -u INSPECTD_MIGRATIONS /usr/bin/python3 Tests/Deployment/confined.py \
-            "deploy/systemd/inspectd-$unit.service" "$image" --bind "$socket" -- /usr/local/bin/inspectd "$@"
+        command=(env -u INSPECTD_MODELS -u INSPECTD_MIGRATIONS /usr/bin/python3 Tests/Deployment/confined.py
+            "deploy/systemd/inspectd-$unit.service" "$image" --bind "$socket" -- /usr/local/bin/inspectd "$@")
+    }
+    confined() {
+        confine "$@"
+        "${command[@]}"
     }
     # The cluster's folder is its account's alone; the confined account may pass to the socket.
     chmod o+x "$socket"
@@ -123,8 +127,9 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     chmod o+r "$image/data/gateway.key"
     sql -c "CREATE ROLE gateway LOGIN IN ROLE insp_gateway" >/dev/null
     user=$(sql -F : -c "SELECT key_id, secret FROM insp.create_credential('bank')")
-    INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} confined gateway gateway --listen 0 \
-        --certificate /data/gateway.pem --key /data/gateway.key 2>"$scratch/gateway.log" &
+    # Not by way of a function, whose shell would stand between the signals and the program.
+    confine gateway gateway --listen 0 --certificate /data/gateway.pem --key /data/gateway.key
+    INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} "${command[@]}" 2>"$scratch/gateway.log" &
     remember $!
     port=
     for _ in $(seq 200); do

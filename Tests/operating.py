@@ -169,7 +169,7 @@ def run(site):
     for _, _, text in (b for b in found if b[1] == "sh"):
         subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT, env=environment, check=True,
                        stdout=subprocess.DEVNULL)
-    assert {language for _, language, _ in found} == {"sh", "sql"}
+    assert {language for _, language, _ in found} == {"sh", "sql", "json"}
 
     # One session from top to bottom; a line before each block tells which one the output belongs to.
     script = "\\set ON_ERROR_STOP on\n"

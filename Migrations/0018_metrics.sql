@@ -3,7 +3,6 @@
 -- at a bound or are drawn from a sample of pages, and what happened lately is read from the ends of append-only tables.
 
 CREATE INDEX dead_died ON insp.dead (died_at);
-CREATE INDEX callback_undelivered ON insp.callback (state) WHERE state IN ('dead', 'held');
 
 CREATE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000)
 RETURNS TABLE (queue integer, waiting bigint, is_estimate boolean, head_seq bigint, head_job bigint)
@@ -66,16 +65,18 @@ COMMENT ON FUNCTION insp.delayed_by_queue() IS
     'Jobs that wait for a time, by queue and code of the last failure (null: scheduled); of a large table estimated from 512 pages';
 
 CREATE FUNCTION insp.pending_callbacks(
-    OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean
+    OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint
 )
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     SELECT least(count(*), 10000), count(*) FILTER (WHERE c.attempts > 0),
-        extract(epoch FROM clock_timestamp() - min(c.created_at))::double precision, count(*) > 10000
+        extract(epoch FROM clock_timestamp() - min(c.created_at))::double precision, count(*) > 10000,
+        (SELECT count(*) FROM (SELECT FROM insp.callback x WHERE x.state = 'dead' LIMIT 10000) x),
+        (SELECT count(*) FROM (SELECT FROM insp.callback x WHERE x.state = 'held' LIMIT 10000) x)
     FROM (SELECT x.attempts, x.created_at FROM insp.callback x WHERE x.state = 'pending' LIMIT 10001) c
 $$;
 COMMENT ON FUNCTION insp.pending_callbacks() IS
-    'Callbacks to be delivered, those among them after a failed attempt, and the age of the oldest in seconds; counting stops at 10,000';
+    'Callbacks to be delivered, those among them after a failed attempt, the age of the oldest in seconds, and those given up and held; counting stops at 10,000';
 
 CREATE FUNCTION insp.depth() RETURNS TABLE (measure text, lane text, value double precision)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
@@ -242,10 +243,7 @@ BEGIN
             FROM insp.recently_finished() f JOIN insp.job j ON j.id = f.job_id),
         'callbacks', (SELECT jsonb_build_object(
                 'pending', c.pending, 'isMore', c.is_more, 'retrying', c.retrying, 'oldest', c.oldest,
-                'dead', (SELECT count(*) FROM (
-                    SELECT FROM insp.callback x WHERE x.state = 'dead' LIMIT 10000) x),
-                'held', (SELECT count(*) FROM (
-                    SELECT FROM insp.callback x WHERE x.state = 'held' LIMIT 10000) x),
+                'dead', c.dead, 'held', c.held,
                 'deliveredPerSecond', a.delivered / a.span, 'failedPerSecond', a.failed / a.span,
                 'median', a.median, 'p95', a.p95)
             FROM insp.pending_callbacks() c CROSS JOIN (

@@ -126,19 +126,92 @@ GRANT SELECT ON insp.endpoint_event TO insp_worker, insp_operator, insp_auditor;
 
 ALTER TABLE insp.callback DROP CONSTRAINT callback_event_check;
 ALTER TABLE insp.callback ADD CONSTRAINT callback_event_check
-    CHECK (event ~ '^(job\.(finished|review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$');
-ALTER TABLE insp.callback ADD COLUMN ordering_key text;
+    -- A regular expression costs as much as all else that is checked of the row, and nearly every event is this one.
+    CHECK (event = 'job.finished' OR event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$');
 COMMENT ON COLUMN insp.callback.event IS
     'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the number of the insp.endpoint_event)';
-COMMENT ON COLUMN insp.callback.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
 COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the number of an insp.endpoint_event';
-CREATE INDEX callback_order ON insp.callback (endpoint_id, ordering_key, id)
-    WHERE ordering_key IS NOT NULL AND state IN ('pending', 'held');
 
+-- What a dispatcher asks for and changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for
+-- jobs: the wide row of insp.callback is written when it is made and when an attempt has ended, and no index of it has a
+-- column that changes, so that this second write stays on its page.
+CREATE TABLE insp.callback_waiting (
+    callback_id bigint PRIMARY KEY,
+    endpoint_id bigint NOT NULL,
+    due_at timestamptz NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    state text NOT NULL CHECK (state IN ('pending', 'held', 'dead')),
+    ordering_key text
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000);
+COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
+COMMENT ON COLUMN insp.callback_waiting.callback_id IS 'The callback';
+COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
+COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before';
+COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
+COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
+COMMENT ON COLUMN insp.callback_waiting.state IS 'That of the callback: pending, held or dead';
+COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
 -- First attempts and retries apart, so that neither has to be searched for among the other. An expression that the
 -- planner leaves alone: it would turn (attempts > 0) = false into a comparison that is not indexed.
-CREATE INDEX callback_due ON insp.callback (endpoint_id, least(attempts, 1), due_at, id) WHERE state = 'pending';
+CREATE INDEX callback_waiting_due ON insp.callback_waiting (endpoint_id, least(attempts, 1), due_at, callback_id)
+    WHERE state = 'pending';
+CREATE INDEX callback_waiting_order ON insp.callback_waiting (endpoint_id, ordering_key, callback_id)
+    WHERE ordering_key IS NOT NULL AND state IN ('pending', 'held');
+CREATE INDEX callback_waiting_idle ON insp.callback_waiting (state, endpoint_id) WHERE state <> 'pending';
+
+CREATE TABLE insp.callback_lease (
+    endpoint_id bigint NOT NULL,
+    claim_id bigint NOT NULL,
+    callback_id bigint NOT NULL,
+    lease_until timestamptz NOT NULL,
+    due_at timestamptz NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    ordering_key text,
+    PRIMARY KEY (endpoint_id, claim_id, callback_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000);
+COMMENT ON TABLE insp.callback_lease IS 'Each callback that is being sent: one row, which its settlement takes away';
+COMMENT ON COLUMN insp.callback_lease.endpoint_id IS 'Whose limits apply';
+COMMENT ON COLUMN insp.callback_lease.claim_id IS 'Number of the claim under which it is being sent; settling must match it';
+COMMENT ON COLUMN insp.callback_lease.callback_id IS 'The callback';
+COMMENT ON COLUMN insp.callback_lease.lease_until IS 'When the claim lapses: then the callback waits again';
+COMMENT ON COLUMN insp.callback_lease.due_at IS 'When it was due';
+COMMENT ON COLUMN insp.callback_lease.attempts IS 'Counted attempts before this one';
+COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before this one';
+COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As it waited';
+CREATE INDEX callback_lease_order ON insp.callback_lease (endpoint_id, ordering_key, callback_id)
+    WHERE ordering_key IS NOT NULL;
+GRANT SELECT ON insp.callback_waiting, insp.callback_lease TO insp_worker, insp_operator, insp_auditor;
+
+INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released)
+SELECT c.endpoint_id, c.claim_id, c.id, c.lease_until, c.due_at, c.attempts, c.released
+FROM insp.callback c WHERE c.state = 'pending' AND c.claim_id IS NOT NULL;
+INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
+SELECT c.id, c.endpoint_id, c.due_at, c.attempts, c.released, c.state
+FROM insp.callback c WHERE c.state <> 'delivered' AND (c.state <> 'pending' OR c.claim_id IS NULL);
 DROP INDEX insp.callback_pending;
+DROP INDEX insp.callback_claimed;
+ALTER TABLE insp.callback SET (fillfactor = 50);
+
+CREATE OR REPLACE FUNCTION insp.pending_callbacks(
+    OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint
+)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    SELECT least(count(*), 10000), count(*) FILTER (WHERE k.attempts > 0),
+        extract(epoch FROM clock_timestamp() - (SELECT c.created_at FROM insp.callback c WHERE c.id = min(k.callback_id)))::double precision,
+        count(*) > 10000,
+        (SELECT count(*) FROM (SELECT FROM insp.callback_waiting x WHERE x.state = 'dead' LIMIT 10000) x),
+        (SELECT count(*) FROM (SELECT FROM insp.callback_waiting x WHERE x.state = 'held' LIMIT 10000) x)
+    FROM (
+        (SELECT x.callback_id, x.attempts FROM insp.callback_waiting x WHERE x.state = 'pending' LIMIT 10001)
+        UNION ALL
+        SELECT l.callback_id, l.attempts FROM insp.callback_lease l
+        LIMIT 10001) k
+$$;
 
 ALTER TABLE insp.callback_attempt ADD COLUMN code text;
 COMMENT ON COLUMN insp.callback_attempt.code IS 'Error code (insp.error_code); null: delivered';
@@ -169,8 +242,11 @@ DECLARE
     held bigint;
 BEGIN
     UPDATE insp.endpoint e SET enabled = false, disabled_reason = p_reason WHERE e.id = p_endpoint;
-    UPDATE insp.callback c SET state = 'held', claim_id = NULL, lease_until = NULL
-    WHERE c.endpoint_id = p_endpoint AND c.state = 'pending' AND (c.lease_until IS NULL OR c.lease_until <= clock_timestamp());
+    WITH waiting AS (
+        UPDATE insp.callback_waiting w SET state = 'held'
+        WHERE w.endpoint_id = p_endpoint AND w.state = 'pending' RETURNING w.callback_id
+    )
+    UPDATE insp.callback c SET state = 'held' FROM waiting w WHERE c.id = w.callback_id;
     GET DIAGNOSTICS held = ROW_COUNT;
     RETURN held;
 END
@@ -259,48 +335,64 @@ COMMENT ON FUNCTION insp.endpoint_options(insp.endpoint) IS
 
 CREATE FUNCTION insp.callback_take(
     p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
-    p_floors bigint[] DEFAULT '{}', p_plain boolean DEFAULT false
+    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_plain boolean DEFAULT false
 )
 RETURNS TABLE (
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
-    secrets text[], allow_http boolean, allow_private boolean, options text, waited_ms double precision, floor bigint
+    waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean,
+    options text, floor bigint, claim_floor bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+-- Planning these for each call would take longer than they do.
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     -- Not now(): a row committed after this transaction began is due too.
     moment constant timestamptz := clock_timestamp();
     endpoints bigint[];
     starts timestamptz[];
+    places integer[];
+    lates integer[];
     waiting bigint[];
     heads bigint[];
+    lowest bigint[];
     claim bigint;
 BEGIN
-    -- Endpoints with something due. Settled rows leave dead entries in the index in front of the
-    -- live ones, and while any old transaction runs nothing can remove them; the floors skip them. Two seconds of slack
-    -- cover rows that were committed late; a call without floors finds whatever else is older (lapsed claims above all).
+    IF p_floor IS NULL THEN
+        -- Claims that lapsed: whoever held them is dead or frozen. Their callbacks wait again, with their times.
+        WITH lapsed AS MATERIALIZED (
+            SELECT l.ctid AS place FROM insp.callback_lease l WHERE l.lease_until <= moment FOR UPDATE SKIP LOCKED
+        ), freed AS (
+            DELETE FROM insp.callback_lease l WHERE l.ctid = ANY (ARRAY(SELECT k.place FROM lapsed k)) RETURNING l.*
+        )
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+        SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key FROM freed f
+        -- A replay may have put it there already.
+        ON CONFLICT DO NOTHING;
+    END IF;
+
+    -- Endpoints with something due. Claimed rows leave dead entries in the index in front of the live ones, and while any old
+    -- transaction runs nothing can remove them; the floors skip them. Two seconds of slack cover rows that were committed
+    -- late; a call without floors finds whatever else is older (lapsed claims above all).
     WITH place AS MATERIALIZED (
-        SELECT e.id, coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
-            - interval '2 seconds', '-infinity') AS start,
-            -- Those that may not be sent to now still have a floor: what waits there must be found afterwards.
-            NOT e.paused AND (h.open_until IS NULL OR h.open_until <= moment)
-                AND NOT (p_plain AND insp.needs_current(e)) AS is_open
+        SELECT e.id, NOT e.paused AND (h.open_until IS NULL OR h.open_until <= moment)
+                AND NOT (p_plain AND insp.needs_current(e)) AS is_open,
+            coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
+            - interval '2 seconds', '-infinity') AS start
         FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id WHERE e.enabled
     ), due AS MATERIALIZED (
         SELECT p.id, p.start, p.is_open, head.due_at
-        FROM place p CROSS JOIN LATERAL (
-            -- An aggregate, so that neither look is made twice.
-            SELECT min(x.due_at) AS due_at FROM ((
-                SELECT c.due_at FROM insp.callback c
-                WHERE c.endpoint_id = p.id AND least(c.attempts, 1) = 0 AND c.state = 'pending' AND c.due_at >= p.start
-                    AND c.due_at <= moment AND (c.lease_until IS NULL OR c.lease_until <= moment)
-                ORDER BY c.due_at, c.id LIMIT 1
-            ) UNION ALL (
-                SELECT c.due_at FROM insp.callback c
-                WHERE c.endpoint_id = p.id AND least(c.attempts, 1) = 1 AND c.state = 'pending' AND c.due_at >= p.start
-                    AND c.due_at <= moment AND (c.lease_until IS NULL OR c.lease_until <= moment)
-                ORDER BY c.due_at, c.id LIMIT 1)) AS x) AS head
+        FROM place p CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM (
+            (SELECT w.due_at FROM insp.callback_waiting w
+            WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= p.start
+                AND w.due_at <= moment
+            ORDER BY w.due_at, w.callback_id LIMIT 1)
+            UNION ALL
+            (SELECT w.due_at FROM insp.callback_waiting w
+            WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= p.start
+                AND w.due_at <= moment
+            ORDER BY w.due_at, w.callback_id LIMIT 1)) AS x) AS head
         WHERE head.due_at IS NOT NULL
         -- By lot: those whose places are all taken must not stand before the others for ever.
         ORDER BY random()
@@ -317,83 +409,107 @@ BEGIN
     INTO endpoints, starts, waiting, heads FROM due d;
 
     IF endpoints IS NOT NULL THEN
+        -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so nothing below its
+        -- lowest live one can ever come back, and the search may begin there.
         claim := nextval('insp.callback_claim');
         -- A new statement, so that its snapshot shows what the last holder of the lock committed.
-        RETURN QUERY
-        WITH room AS MATERIALIZED (
+        SELECT array_agg(r.id), array_agg(r.start), array_agg(r.places), array_agg(r.late), array_agg(r.lowest)
+        INTO endpoints, starts, places, lates, lowest
+        FROM (
             SELECT e.id, t.start,
-                -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
-                CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
-                    OR e.api_key IS NOT NULL
-                    OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
-                    THEN insp.endpoint_options(e) END AS options,
-                array_remove(ARRAY[e.secret, e.signing_key], NULL) || ARRAY(
-                    SELECT s.secret FROM insp.endpoint_secret s WHERE s.endpoint_id = e.id AND s.valid_until > moment
-                    ORDER BY s.valid_until DESC LIMIT 10) AS secrets,
                 -- Half open: one attempt at a time.
                 CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.running AS places,
                 -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
-                CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late
+                CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
+                coalesce(live.lowest, claim) AS lowest
             FROM unnest(endpoints, starts) AS t (endpoint, start) JOIN insp.endpoint e ON e.id = t.endpoint
                 LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id CROSS JOIN LATERAL (
-                    SELECT count(*)::integer AS running, (count(*) FILTER (WHERE l.attempts > 0))::integer AS retries
-                    FROM insp.callback l
-                    WHERE l.endpoint_id = e.id AND l.claim_id IS NOT NULL AND l.lease_until > moment) AS live
-            WHERE e.enabled AND NOT e.paused AND (h.open_until IS NULL OR h.open_until <= moment)
-        ), seen AS MATERIALIZED (
-            SELECT r.id AS endpoint, c.id, c.due_at, c.is_late, r.places,
-                row_number() OVER (PARTITION BY r.id, c.is_late ORDER BY c.due_at, c.id) AS turn
-            FROM room r CROSS JOIN LATERAL (
-                (SELECT x.id, x.due_at, false AS is_late FROM insp.callback x
+                    SELECT (count(*) FILTER (WHERE l.lease_until > moment))::integer AS running,
+                        (count(*) FILTER (WHERE l.lease_until > moment AND l.attempts > 0))::integer AS retries,
+                        min(l.claim_id) AS lowest
+                    FROM insp.callback_lease l
+                    WHERE l.endpoint_id = e.id AND l.claim_id >= coalesce(p_claims[array_position(p_endpoints, e.id)], 0)
+                ) AS live
+            WHERE e.enabled AND NOT e.paused AND (h.open_until IS NULL OR h.open_until <= moment)) r;
+
+        RETURN QUERY
+        WITH seen AS MATERIALIZED (
+            SELECT r.id AS endpoint, w.place, w.callback_id, w.due_at, w.is_late, r.places,
+                row_number() OVER (PARTITION BY r.id, w.is_late ORDER BY w.due_at, w.callback_id) AS turn
+            FROM unnest(endpoints, starts, places, lates) AS r (id, start, places, late) CROSS JOIN LATERAL (
+                (SELECT x.ctid AS place, x.callback_id, x.due_at, false AS is_late FROM insp.callback_waiting x
                 WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
-                    AND x.due_at <= moment AND (x.lease_until IS NULL OR x.lease_until <= moment)
-                    AND (x.ordering_key IS NULL OR NOT EXISTS (
-                        SELECT FROM insp.callback y WHERE y.endpoint_id = x.endpoint_id AND y.ordering_key = x.ordering_key
-                            AND y.id < x.id AND y.state IN ('pending', 'held')))
-                ORDER BY x.due_at, x.id LIMIT least(greatest(r.places, 0), p_limit))
+                    AND x.due_at <= moment
+                    AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
+                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.places, 0), p_limit))
                 UNION ALL
-                (SELECT x.id, x.due_at, true FROM insp.callback x
+                (SELECT x.ctid, x.callback_id, x.due_at, true FROM insp.callback_waiting x
                 WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 1 AND x.state = 'pending' AND x.due_at >= r.start
-                    AND x.due_at <= moment AND (x.lease_until IS NULL OR x.lease_until <= moment)
-                    AND (x.ordering_key IS NULL OR NOT EXISTS (
-                        SELECT FROM insp.callback y WHERE y.endpoint_id = x.endpoint_id AND y.ordering_key = x.ordering_key
-                            AND y.id < x.id AND y.state IN ('pending', 'held')))
-                ORDER BY x.due_at, x.id LIMIT least(greatest(least(r.places, r.late), 0), p_limit, p_retries))) AS c
+                    AND x.due_at <= moment
+                    AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
+                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(least(r.places, r.late), 0), p_limit, p_retries))) AS w
         ), fair AS MATERIALIZED (
             -- Within an endpoint first attempts and retries in turn, as far as it has places …
-            SELECT s.*, row_number() OVER (PARTITION BY s.endpoint ORDER BY s.turn, s.is_late) AS place FROM seen s
+            SELECT s.*, row_number() OVER (PARTITION BY s.endpoint ORDER BY s.turn, s.is_late) AS number FROM seen s
         ), candidate AS MATERIALIZED (
             -- … and over all: every endpoint's first, then every endpoint's second …
-            SELECT k.id FROM (
-                SELECT f.*, count(*) FILTER (WHERE f.is_late) OVER (ORDER BY f.place, f.due_at, f.id) AS late_so_far
-                FROM fair f WHERE f.place <= f.places) k
+            SELECT k.place FROM (
+                SELECT f.*, count(*) FILTER (WHERE f.is_late) OVER (ORDER BY f.number, f.due_at, f.callback_id) AS late_so_far
+                FROM fair f WHERE f.number <= f.places) k
             WHERE NOT k.is_late OR k.late_so_far <= p_retries
-            ORDER BY k.place, k.due_at LIMIT p_limit
+            ORDER BY k.number, k.due_at LIMIT p_limit
         ), free AS MATERIALIZED (
             -- An operator's open transaction must not stop the dispatch.
-            SELECT c.id FROM insp.callback c JOIN candidate k ON k.id = c.id
-            WHERE c.state = 'pending' AND (c.lease_until IS NULL OR c.lease_until <= moment)
-            FOR UPDATE OF c SKIP LOCKED
+            SELECT w.ctid AS place FROM insp.callback_waiting w
+            WHERE w.ctid = ANY (ARRAY(SELECT k.place FROM candidate k)) FOR UPDATE SKIP LOCKED
+        ), moved AS (
+            DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
+        ), leased AS (
+            INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
+                ordering_key)
+            SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key
+            FROM moved m
         )
-        UPDATE insp.callback c SET claim_id = claim, lease_until = moment + p_lease
-        FROM free f JOIN insp.callback o ON o.id = f.id JOIN room r ON r.id = o.endpoint_id
-            JOIN insp.endpoint e ON e.id = o.endpoint_id
-        WHERE c.id = f.id
-        RETURNING c.id, c.claim_id, c.webhook_id, c.endpoint_id, c.url,
+        SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url,
             CASE WHEN e.inline_result AND c.event = 'job.finished' THEN insp.callback_body(c.job_id, c.body) ELSE c.body END,
-            c.attempts, c.released, r.secrets, e.allow_http, e.allow_private, r.options,
-            (extract(epoch FROM moment - c.due_at) * 1000)::double precision, NULL::bigint;
+            m.attempts, m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, j.public_id,
+            j.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint
+        FROM moved m JOIN insp.callback c ON c.id = m.callback_id JOIN insp.endpoint e ON e.id = m.endpoint_id
+            LEFT JOIN insp.job j ON j.id = c.job_id;
     END IF;
 
-    -- The floors for the next call: where something was due, its age; everywhere else, this moment.
+    -- The floors for the next call: where something was due, its age; everywhere else, this moment. With them, of those that
+    -- something was taken from, what the endpoint asks for.
     RETURN QUERY
-    SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer, NULL::text[],
-        NULL::boolean, NULL::boolean, NULL, NULL::double precision, w.floor
-    FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor);
+    SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer,
+        NULL::double precision, NULL::uuid, NULL,
+        array_remove(ARRAY[e.secret, e.signing_key], NULL) || ARRAY(
+            SELECT s.secret FROM insp.endpoint_secret s WHERE s.endpoint_id = e.id AND s.valid_until > moment
+            ORDER BY s.valid_until DESC LIMIT 10),
+        e.allow_http, e.allow_private,
+        -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
+        CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
+            OR e.api_key IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+            THEN insp.endpoint_options(e) END,
+        w.floor, lowest[array_position(endpoints, w.endpoint)]
+    FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)
+        LEFT JOIN insp.endpoint e ON e.id = w.endpoint AND w.endpoint = ANY (endpoints);
 END
 $$;
-COMMENT ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], boolean) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_record with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id carry floors (microseconds since 1970) for the next call: one for each endpoint with something due, and without endpoint_id the one for all others; without floors everything is searched. p_plain leaves out endpoints that ask for more than version 0.1.0 could do';
+COMMENT ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean) IS
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_record with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_plain leaves out endpoints that ask for more than version 0.1.0 could do';
+
+CREATE FUNCTION insp.callback_follows(p_endpoint bigint, p_key text, p_callback bigint) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT EXISTS (
+            SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = p_endpoint AND w.ordering_key = p_key
+                AND w.callback_id < p_callback AND w.state IN ('pending', 'held'))
+        OR EXISTS (
+            SELECT FROM insp.callback_lease l WHERE l.endpoint_id = p_endpoint AND l.ordering_key = p_key
+                AND l.callback_id < p_callback)
+$$;
+COMMENT ON FUNCTION insp.callback_follows(bigint, text, bigint) IS
+    'Whether an earlier callback of the same ordering key has not reached its end yet';
 
 CREATE FUNCTION insp.needs_current(e insp.endpoint) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -415,13 +531,15 @@ COMMENT ON FUNCTION insp.callback_body(bigint, bytea) IS
     'The body of a job.finished callback with the whole result, which is the same each time until retention or erasure removes it';
 
 CREATE FUNCTION insp.callback_record(
-    p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays double precision[], p_started double precision[],
-    p_durations integer[], p_statuses integer[], p_codes text[], p_errors text[], p_worker text
+    p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[],
+    p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text
 ) RETURNS TABLE (id bigint, endpoint_id bigint, event text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
+    moment constant timestamptz := clock_timestamp();
     ids bigint[];
     places bigint[];
     successes boolean[];
@@ -430,39 +548,48 @@ DECLARE
     note record;
     change text;
 BEGIN
-    WITH given AS MATERIALIZED (
-        SELECT u.id, u.claim, u.outcome, u.delay, to_timestamp(u.started) AS started, u.duration,
-            nullif(u.status, 0) AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error
-        FROM unnest(p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
-            AS u (id, claim, outcome, delay, started, duration, status, code, error)
-    ), settled AS (
-        UPDATE insp.callback c SET
-            state = CASE g.outcome WHEN 'delivered' THEN 'delivered' WHEN 'dead' THEN 'dead'
-                ELSE CASE WHEN e.enabled THEN 'pending' ELSE 'held' END END,
-            attempts = c.attempts + CASE WHEN g.outcome = 'release' THEN 0 ELSE 1 END,
-            released = c.released + CASE WHEN g.outcome = 'release' THEN 1 ELSE 0 END,
-            due_at = CASE WHEN g.outcome IN ('retry', 'release') THEN clock_timestamp() + g.delay * interval '1 second'
-                ELSE c.due_at END,
-            delivered_at = CASE WHEN g.outcome = 'delivered' THEN clock_timestamp() ELSE c.delivered_at END,
-            last_http_status = g.status, last_error = g.error, claim_id = NULL, lease_until = NULL
-        FROM given g, insp.endpoint e
+    WITH freed AS (
         -- The compare-and-set: a claim that lapsed and was taken over matches nothing.
-        WHERE c.id = g.id AND c.claim_id = g.claim AND c.state = 'pending' AND e.id = c.endpoint_id
-        RETURNING c.id, c.endpoint_id, g.outcome, g.started, g.duration, g.status, g.code, g.error,
-            -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
-            coalesce(g.status = 410 AND c.url = e.url, false) AS gone
+        DELETE FROM insp.callback_lease l
+        USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
+            AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
+        WHERE l.endpoint_id = u.endpoint AND l.claim_id = u.claim AND l.callback_id = u.id
+        RETURNING l.callback_id, l.endpoint_id, l.ordering_key, u.outcome, u.duration,
+            to_timestamp(u.started / 1e6) AS started,
+            CASE u.outcome WHEN 'release' THEN l.attempts ELSE l.attempts + 1 END AS attempts,
+            CASE u.outcome WHEN 'release' THEN l.released + 1 ELSE l.released END AS released,
+            CASE WHEN u.outcome IN ('retry', 'release') THEN moment + u.delay * interval '1 millisecond' ELSE l.due_at END AS due_at,
+            nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error
+    ), judged AS MATERIALIZED (
+        SELECT f.*, e.url AS endpoint_url, CASE WHEN f.outcome IN ('delivered', 'dead') THEN f.outcome
+            WHEN e.enabled THEN 'pending' ELSE 'held' END AS state
+        FROM freed f JOIN insp.endpoint e ON e.id = f.endpoint_id
+    ), settled AS (
+        UPDATE insp.callback c SET state = j.state, attempts = j.attempts, released = j.released,
+            delivered_at = CASE WHEN j.state = 'delivered' THEN moment ELSE c.delivered_at END,
+            last_http_status = j.status, last_error = j.error
+        FROM judged j WHERE c.id = j.callback_id
+        -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
+        RETURNING c.id, j.status = 410 AND c.url = j.endpoint_url AS gone
+    ), waiting AS (
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+        SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.state, j.ordering_key
+        FROM judged j WHERE j.state <> 'delivered'
+        -- A replay may have put it there already.
+        ON CONFLICT DO NOTHING
     ), attempt AS (
         INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms, http_status, code, error, worker)
-        SELECT s.id, 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = s.id), 0),
-            s.started, s.duration, s.status, s.code, s.error, p_worker
-        FROM settled s
+        SELECT j.callback_id,
+            1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0),
+            j.started, j.duration, j.status, j.code, j.error, p_worker
+        FROM judged j
     )
-    SELECT array_agg(s.id), array_agg(s.endpoint_id),
+    SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- What was never sent, or failed by our own fault, says nothing about the endpoint.
-        array_agg(CASE WHEN s.outcome = 'delivered' THEN true WHEN s.outcome IN ('retry', 'dead')
-            AND s.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
-        array_agg(s.gone), array_agg(s.code)
-    INTO ids, places, successes, gones, codes FROM settled s;
+        array_agg(CASE WHEN j.outcome = 'delivered' THEN true WHEN j.outcome IN ('retry', 'dead')
+            AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
+        array_agg(j.status = 410 AND EXISTS (SELECT FROM settled s WHERE s.id = j.callback_id AND s.gone)), array_agg(j.code)
+    INTO ids, places, successes, gones, codes FROM judged j;
     RETURN QUERY SELECT i, NULL::bigint, NULL FROM unnest(ids) AS i;
 
     -- Nothing is written for endpoints that are well and were so before; the others in one order, so that no two
@@ -483,9 +610,9 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_record(bigint[], bigint[], text[], double precision[], double precision[], integer[],
-    integer[], text[], text[], text) IS
-    'Records attempts: outcome delivered, retry (after delay seconds), dead, or release (retry without counting the attempt); status 0, code and error empty mean none; started is seconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
+COMMENT ON FUNCTION insp.callback_record(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
+    text[], text) IS
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, or release (retry without counting the attempt); status 0, code and error empty mean none; started is microseconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
 
 -- Version 0.1.0's calls, by way of the new ones -----------------------------------------------------------------------------
 
@@ -498,9 +625,12 @@ RETURNS TABLE (
     secret text, previous_secret text, allow_http boolean, allow_private boolean, waited_ms double precision, floor bigint
 )
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT t.id, t.claim_id, t.webhook_id, t.endpoint_id, t.url, t.body, t.attempts, t.released, t.secrets[1], t.secrets[2],
-        t.allow_http, t.allow_private, t.waited_ms, t.floor
-    FROM insp.callback_take(p_limit, p_lease, p_limit, p_floor, p_endpoints, p_floors, true) t
+    WITH taken AS MATERIALIZED (
+        SELECT t.* FROM insp.callback_take(p_limit, p_lease, p_limit, p_floor, p_endpoints, p_floors, p_plain => true) t
+    )
+    SELECT t.id, t.claim_id, t.webhook_id, t.endpoint_id, t.url, t.body, t.attempts, t.released, e.secrets[1], e.secrets[2],
+        e.allow_http, e.allow_private, t.waited_ms, t.floor
+    FROM taken t LEFT JOIN taken e ON t.id IS NOT NULL AND e.id IS NULL AND e.endpoint_id = t.endpoint_id
 $$;
 
 CREATE OR REPLACE FUNCTION insp.callback_settle(
@@ -508,10 +638,16 @@ CREATE OR REPLACE FUNCTION insp.callback_settle(
     p_durations integer[], p_statuses integer[], p_errors text[], p_worker text
 ) RETURNS SETOF bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT r.id FROM insp.callback_record(p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses,
-        array_fill(''::text, ARRAY[cardinality(p_ids)]), p_errors, p_worker) r WHERE r.id IS NOT NULL
+    SELECT r.id FROM insp.callback_record(
+        ARRAY(SELECT (SELECT c.endpoint_id FROM insp.callback c WHERE c.id = u.id)
+            FROM unnest(p_ids) WITH ORDINALITY AS u (id, place) ORDER BY u.place),
+        p_ids, p_claims, p_outcomes,
+        ARRAY(SELECT (u.delay * 1e3)::bigint FROM unnest(p_delays) WITH ORDINALITY AS u (delay, place) ORDER BY u.place),
+        ARRAY(SELECT (u.started * 1e6)::bigint FROM unnest(p_started) WITH ORDINALITY AS u (started, place) ORDER BY u.place),
+        p_durations::bigint[], p_statuses::bigint[], array_fill(''::text, ARRAY[cardinality(p_ids)]), p_errors, p_worker) r
+    WHERE r.id IS NOT NULL
 $$;
 
-GRANT EXECUTE ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], boolean),
-    insp.callback_record(bigint[], bigint[], text[], double precision[], double precision[], integer[], integer[], text[],
-        text[], text) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean),
+    insp.callback_record(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
+    TO insp_worker;

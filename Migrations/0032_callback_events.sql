@@ -36,24 +36,39 @@ COMMENT ON FUNCTION insp.callback_progress() IS
 CREATE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
 
+CREATE FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Of a user's reference only a digest: the key needs to be equal, not to be read.
+    SELECT CASE p_ordering
+        WHEN 'user' THEN coalesce('user ' || encode(sha256(convert_to(j.payload ->> 'userReference', 'UTF8')), 'hex'), 'job ' || j.id)
+        WHEN 'job' THEN 'job ' || j.id END
+    FROM insp.job j WHERE j.id = p_job
+$$;
+COMMENT ON FUNCTION insp.callback_ordering_key(text, bigint) IS
+    'The ordering key of a job''s callbacks for an endpoint''s setting; null: in any order';
+
 CREATE FUNCTION insp.callback_prepare() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Not now(): what is due since long before its commit would lie below the dispatchers' floors.
+    moment constant timestamptz := clock_timestamp();
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.ordering IS NOT NULL OR NOT e.events @> ARRAY['job.finished']) THEN
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
+        SELECT i.id, i.endpoint_id, moment, i.attempts, i.released, i.state FROM inserted i WHERE i.state <> 'delivered';
         RETURN NULL;
     END IF;
     DELETE FROM insp.callback c USING inserted i, insp.endpoint e
     WHERE c.id = i.id AND e.id = i.endpoint_id AND i.event = 'job.finished' AND NOT e.events @> ARRAY['job.finished'];
-    -- Of a user's reference only a digest: the key needs to be equal, not to be read.
-    UPDATE insp.callback c SET ordering_key = CASE e.ordering WHEN 'user' THEN coalesce(
-            'user ' || encode(sha256(convert_to(j.payload ->> 'userReference', 'UTF8')), 'hex'), 'job ' || j.id)
-        ELSE 'job ' || j.id END
-    FROM inserted i, insp.endpoint e, insp.job j
-    WHERE c.id = i.id AND e.id = i.endpoint_id AND e.ordering IS NOT NULL AND j.id = i.job_id;
+    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+    SELECT i.id, i.endpoint_id, moment, i.attempts, i.released, i.state,
+        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, i.job_id) END
+    FROM inserted i JOIN insp.endpoint e ON e.id = i.endpoint_id
+    WHERE i.state <> 'delivered' AND (i.event <> 'job.finished' OR e.events @> ARRAY['job.finished']);
     RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_prepare() IS
-    'Before new callbacks can be seen: drops those of events that the endpoint does not want, and sets ordering keys';
+    'Before new callbacks can be seen: drops those of events that the endpoint does not want, and lets the others wait to be sent';
 CREATE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_prepare();

@@ -155,8 +155,11 @@ BEGIN
         open_until = NULL, trips = 0
     WHERE h.endpoint_id = p_endpoint;
     -- Due in the order in which they were made, and now: what lies before the dispatchers' floors would be found late.
-    UPDATE insp.callback c SET state = 'pending', due_at = clock_timestamp()
-    WHERE c.endpoint_id = p_endpoint AND c.state = 'held';
+    WITH waiting AS (
+        UPDATE insp.callback_waiting w SET state = 'pending', due_at = clock_timestamp()
+        WHERE w.endpoint_id = p_endpoint AND w.state = 'held' RETURNING w.callback_id
+    )
+    UPDATE insp.callback c SET state = 'pending' FROM waiting w WHERE c.id = w.callback_id;
     GET DIAGNOSTICS freed = ROW_COUNT;
     IF NOT e.enabled THEN
         PERFORM insp.endpoint_event_note(p_endpoint, 'enabled', jsonb_build_object('freed', freed));
@@ -199,13 +202,33 @@ $$;
 COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) IS
     'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks carry a signature by the old one as well, however many rotations overlap';
 
+CREATE FUNCTION insp.callback_renew(p_callback bigint, p_state text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    c insp.callback;
+BEGIN
+    SELECT * INTO c FROM insp.callback x WHERE x.id = p_callback;
+    -- The claim under which it is being sent ends; again afterwards, for one that was made meanwhile and was waited for.
+    DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
+    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+    SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
+        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END
+    FROM insp.endpoint e WHERE e.id = c.endpoint_id
+    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0;
+    DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_renew(bigint, text) IS
+    'Takes a callback from whoever is sending it, and lets it wait in the given state, with no attempts counted';
+
 CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
 BEGIN
-    UPDATE insp.callback c
-    SET state = 'pending', due_at = clock_timestamp(), attempts = 0, released = 0, claim_id = NULL, lease_until = NULL
-    WHERE c.webhook_id = p_webhook_id;
-    IF NOT FOUND THEN RETURN false; END IF;
+    IF number IS NULL THEN RETURN false; END IF;
+    PERFORM insp.callback_renew(number, 'pending');
+    UPDATE insp.callback c SET state = 'pending', attempts = 0, released = 0 WHERE c.id = number;
     PERFORM insp.record('callback_replay', p_webhook_id);
     PERFORM pg_notify('insp_callback', '');
     RETURN true;
@@ -224,15 +247,18 @@ BEGIN
         RAISE EXCEPTION 'p_per_second must be above 0' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     PERFORM insp.endpoint_lock(p_endpoint);
-    WITH chosen AS (
-        SELECT c.id, row_number() OVER (ORDER BY c.created_at, c.id) AS n FROM insp.callback c
+    WITH chosen AS MATERIALIZED (
+        SELECT c.id, c.job_id, row_number() OVER (ORDER BY c.created_at, c.id) AS n FROM insp.callback c
         WHERE c.endpoint_id = p_endpoint AND c.created_at >= p_since AND c.created_at <= p_until
             AND (c.state = 'dead' OR p_delivered AND c.state = 'delivered')
+    ), waiting AS (
+        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+        SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
+            CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END
+        FROM chosen k JOIN insp.endpoint e ON e.id = p_endpoint
+        ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0
     )
-    UPDATE insp.callback c
-    SET state = 'pending', due_at = clock_timestamp() + (n - 1) / p_per_second * interval '1 second', attempts = 0,
-        released = 0, claim_id = NULL, lease_until = NULL
-    FROM chosen k WHERE c.id = k.id;
+    UPDATE insp.callback c SET state = 'pending', attempts = 0, released = 0 FROM chosen k WHERE c.id = k.id;
     GET DIAGNOSTICS replayed = ROW_COUNT;
     PERFORM insp.record('callback_replay', 'endpoint ' || p_endpoint, jsonb_build_object('since', p_since, 'until', p_until,
         'delivered', p_delivered, 'perSecond', p_per_second, 'replayed', replayed));
@@ -243,10 +269,12 @@ $$;
 
 CREATE OR REPLACE FUNCTION insp.callback_bury(p_webhook_id text, p_reason text DEFAULT 'buried by an operator') RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
 BEGIN
-    UPDATE insp.callback c SET state = 'dead', last_error = p_reason, claim_id = NULL, lease_until = NULL
-    WHERE c.webhook_id = p_webhook_id AND c.state IN ('pending', 'held');
-    IF NOT FOUND THEN RETURN false; END IF;
+    IF NOT EXISTS (SELECT FROM insp.callback c WHERE c.id = number AND c.state IN ('pending', 'held')) THEN RETURN false; END IF;
+    PERFORM insp.callback_renew(number, 'dead');
+    UPDATE insp.callback c SET state = 'dead', last_error = p_reason WHERE c.id = number;
     PERFORM insp.record('callback_bury', p_webhook_id, jsonb_build_object('reason', p_reason));
     RETURN true;
 END
@@ -257,7 +285,7 @@ $$;
 CREATE OR REPLACE VIEW insp.v_callbacks AS
 SELECT e.id AS endpoint_id, p.name AS partner, e.enabled,
     count(*) FILTER (WHERE c.state = 'pending') AS pending,
-    count(*) FILTER (WHERE c.state = 'pending' AND c.lease_until > now()) AS in_flight,
+    (SELECT count(*) FROM insp.callback_lease l WHERE l.endpoint_id = e.id AND l.lease_until > now()) AS in_flight,
     count(*) FILTER (WHERE c.state = 'pending' AND c.attempts > 0) AS retrying,
     count(*) FILTER (WHERE c.state = 'held') AS held,
     count(*) FILTER (WHERE c.state = 'dead') AS dead,
@@ -279,6 +307,8 @@ FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id
     LEFT JOIN insp.callback c ON c.endpoint_id = e.id
         AND (c.state <> 'delivered' OR c.delivered_at > now() - interval '1 hour')
 GROUP BY e.id, p.name, e.enabled, h.endpoint_id;
+-- What insp.callback_waiting and insp.callback_lease hold now.
+ALTER TABLE insp.callback DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN due_at;
 COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
 COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
 COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';

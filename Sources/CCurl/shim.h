@@ -36,6 +36,10 @@ static inline CURLcode ccurl_set_opensocket(CURL *_Nonnull easy, curl_opensocket
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
 }
 
+static inline CURLcode ccurl_set_closesocket(CURL *_Nonnull easy, curl_closesocket_callback _Nonnull callback) {
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_set_prerequest(CURL *_Nonnull easy, curl_prereq_callback _Nonnull callback) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }

@@ -126,7 +126,9 @@ struct CallbackEventsTests {
     @Test func oneUsersCallbacksShareAKeyThatHidesTheUser() async throws {
         let partner = try await self.partner(#"{"ordering": "user"}"#)
         for user in ["Jane", "Jane", "Joe"] { try await self.job(partner, user: user) }
-        let keys = try await self.outbox.connection.query("SELECT ordering_key FROM insp.callback ORDER BY id").map {
+        let keys = try await self.outbox.connection.query(
+            "SELECT ordering_key FROM insp.callback_waiting ORDER BY callback_id"
+        ).map {
             try $0.string(0)
         }
         #expect(keys[0] == keys[1] && keys[0] != keys[2] && !keys[0].contains("Jane"))

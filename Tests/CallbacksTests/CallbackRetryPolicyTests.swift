@@ -10,7 +10,7 @@ struct CallbackRetryPolicyTests {
     private func answer(_ status: Int, retryAfter: String? = nil) -> Result<HTTPResponse, HTTPError> {
         .success(
             HTTPResponse(
-                status: status, headers: retryAfter.map { [.init(name: "retry-after", value: $0)] } ?? [], body: [],
+                status: status, head: Array((retryAfter.map { "Retry-After: \($0)\n" } ?? "").utf8), body: [],
                 microseconds: 1, isConnectionReused: false))
     }
 

@@ -94,7 +94,7 @@ struct EndpointHealthTests {
         try await self.outbox.add(12, endpoint: endpoint, url: self.receiver.url("/ok"))
         // In turns, as a partner that has trouble with some of them.
         _ = try await self.outbox.connection.query(
-            "UPDATE insp.callback SET due_at = now() - (id % 12) * interval '1 second'")
+            "UPDATE insp.callback_waiting SET due_at = now() - (callback_id % 12) * interval '1 second'")
         await self.outbox.dispatch { $0.batch = 4 }
         #expect(try await self.outbox.count("state = 'delivered'") == 12)
         #expect(try await self.breaker(endpoint) == "closed")
@@ -160,7 +160,7 @@ struct EndpointHealthTests {
         let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
         _ = try await self.outbox.connection.query(
             """
-            UPDATE insp.callback SET due_at = now() - interval '1 hour';
+            UPDATE insp.callback_waiting SET due_at = now() - interval '1 hour';
             """)
         _ = try await self.outbox.connection.query(
             "INSERT INTO insp.endpoint_health (endpoint_id, open_until, trips) VALUES ($1, now() + interval '1 hour', 1)",
@@ -175,7 +175,8 @@ struct EndpointHealthTests {
     @Test func retriesLeaveRoomForFirstAttempts() async throws {
         let endpoint = try await self.endpoint(inFlight: 8)
         try await self.outbox.add(100, endpoint: endpoint, url: "https://partner.example/late", attempts: 3)
-        _ = try await self.outbox.connection.query("UPDATE insp.callback SET due_at = now() - interval '1 hour'")
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.callback_waiting SET due_at = now() - interval '1 hour'")
         let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
         let late = try await store.exchange(settling: [], claiming: 64)
         #expect(late.claimed.count == 6)
@@ -200,7 +201,7 @@ struct EndpointHealthTests {
         }
         // Two chains of four.
         _ = try await self.outbox.connection.query(
-            "UPDATE insp.callback SET ordering_key = 'chain ' || id % 2")
+            "UPDATE insp.callback_waiting SET ordering_key = 'chain ' || callback_id % 2")
         for _ in 0..<20 {
             try await self.outbox.hurry()
             await self.outbox.dispatch()
@@ -227,8 +228,8 @@ struct EndpointHealthTests {
         #expect(try rows[0].string(1) == self.secret.text)
         let settled = try await self.outbox.connection.query(
             """
-            SELECT insp.callback_settle(array_agg(c.id), array_agg(c.claim_id), '{delivered}', '{0}', '{0}', '{1}', '{200}',
-                '{""}', 'old') FROM insp.callback c WHERE c.claim_id IS NOT NULL
+            SELECT insp.callback_settle(array_agg(l.callback_id), array_agg(l.claim_id), '{delivered}', '{0}', '{0}', '{1}',
+                '{200}', '{""}', 'old') FROM insp.callback_lease l
             """)
         #expect(settled.count == 1)
     }

@@ -21,7 +21,7 @@ struct Outbox {
         var lastStatus: Int64?
         var lastError: String?
         var isClaimed: Bool
-        /// Seconds from now to `due_at`.
+        /// Seconds from now to `due_at`; 0 once it is delivered.
         var dueIn: Double
     }
 
@@ -57,9 +57,11 @@ struct Outbox {
     func row(_ webhookID: String) async throws -> Row {
         let rows = try await self.connection.query(
             """
-            SELECT state, attempts, released, last_http_status, last_error, claim_id IS NOT NULL,
-                extract(epoch FROM due_at - clock_timestamp())::double precision
-            FROM insp.callback WHERE webhook_id = $1
+            SELECT c.state, c.attempts, c.released, c.last_http_status, c.last_error, l.claim_id IS NOT NULL,
+                coalesce(extract(epoch FROM coalesce(w.due_at, l.due_at) - clock_timestamp()), 0)::double precision
+            FROM insp.callback c LEFT JOIN insp.callback_waiting w ON w.callback_id = c.id
+                LEFT JOIN insp.callback_lease l ON l.callback_id = c.id
+            WHERE c.webhook_id = $1
             """, [.text(webhookID)])
         let row = rows[0]
         return Row(
@@ -72,9 +74,14 @@ struct Outbox {
         try await self.connection.query("SELECT count(*) FROM insp.callback WHERE \(condition)")[0].int(0)
     }
 
+    /// How many are being sent.
+    func countUnderWay() async throws -> Int64 {
+        try await self.connection.query("SELECT count(*) FROM insp.callback_lease WHERE lease_until > now()")[0].int(0)
+    }
+
     /// Makes waiting retries due now, as if their time had come.
     func hurry() async throws {
-        _ = try await self.connection.query("UPDATE insp.callback SET due_at = now() WHERE state = 'pending'")
+        _ = try await self.connection.query("UPDATE insp.callback_waiting SET due_at = now() WHERE state = 'pending'")
     }
 
     /// The recorded attempts of a callback: number, status, error.

@@ -114,7 +114,7 @@ def main():
         while time.monotonic() < patience:
             # What waits for its next attempt need not wait here.
             cursor.execute(
-                "UPDATE insp.callback SET due_at = now() WHERE state = 'pending' AND due_at > now() + interval '1 s'")
+                "UPDATE insp.callback_waiting SET due_at = now() WHERE state = 'pending' AND due_at > now() + interval '1 s'")
             cursor.execute("SELECT count(*) FROM insp.callback WHERE state <> 'delivered'")
             if cursor.fetchone()[0] == 0:
                 break

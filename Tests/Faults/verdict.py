@@ -26,7 +26,7 @@ def settle_down(postgres, seconds, sleep):
     for _ in range(int(seconds * 2)):
         # Retries that are minutes away are asked for now: that they wait has been seen.
         postgres.rows("UPDATE insp.delayed SET run_at = now() WHERE run_at > now()")
-        postgres.rows("UPDATE insp.callback SET due_at = now() WHERE state = 'pending' AND due_at > now() + interval '1 s'")
+        postgres.rows("UPDATE insp.callback_waiting SET due_at = now() WHERE state = 'pending' AND due_at > now() + interval '1 s'")
         if postgres.rows(CHECKS["stuck"])[0][0] == 0:
             return
         sleep(0.5)

@@ -48,7 +48,7 @@ actor Authorizer {
         for callback: ClaimedCallback, _ authorization: EndpointOptions.Authorization, options: EndpointOptions,
         refused: Int64? = nil
     ) async -> Result<Token, HTTPError> {
-        let key = Key(endpoint: callback.endpoint, authorization: authorization)
+        let key = Key(endpoint: callback.endpoint.id, authorization: authorization)
         if let entry = self.known[key], entry.expiresAt > .now, entry.token.generation != refused {
             if entry.refreshAt <= .now { _ = self.flight(key, callback, options, refused: nil) }
             return .success(entry.token)
@@ -162,11 +162,12 @@ actor Authorizer {
                     method: .post(body: Array(FormEncoding.encode(form).utf8)), url: url,
                     headers: [.init(name: "Content-Type", value: "application/x-www-form-urlencoded")]
                         + headers.map { .init(name: $0.0, value: $0.1) },
-                    limits: .init(totalMilliseconds: 10_000, bodyBytes: 64 * 1024), allowsHTTP: callback.allowsHTTP,
+                    limits: .init(totalMilliseconds: 10_000, bodyBytes: 64 * 1024),
+                    allowsHTTP: callback.endpoint.allowsHTTP,
                     transport: transport)
                 do throws(HTTPError) {
                     let response = try await client.send(
-                        request, policy: options.policy(allowsPrivate: callback.allowsPrivate))
+                        request, policy: options.policy(allowsPrivate: callback.endpoint.allowsPrivate))
                     if let failure = response.bodyFailure {
                         throw HTTPError(failure.code, failure.detail)
                     }

@@ -2,13 +2,15 @@ internal import CCurl
 internal import Foundation
 
 /// The floor that the dispatcher is held against: libcurl's own documented loop, `curl_multi_perform` and `curl_multi_poll`,
-/// over handles that are set up once. It signs nothing, records nothing and checks only the status.
+/// over handles that are set up once. It records nothing and checks only the status.
 struct BareLoop {
     let urls: [String]
     let body: [UInt8]
     let certificateAuthorities: String
     /// Requests at once.
     let concurrency: Int
+    /// Signs each request: a body of its own, with the headers that belong to it. `nil`: all requests are the same.
+    var secret: WebhookSecret?
 
     /// - Returns: Requests a second, without those that open the connections.
     func run(_ measured: Int) throws -> Double {
@@ -24,7 +26,9 @@ struct BareLoop {
             }
         }
         var handles: [UnsafeMutableRawPointer] = []
+        var signed: [UnsafeMutableRawPointer: UnsafeMutablePointer<curl_slist>] = [:]
         defer {
+            for list in signed.values { curl_slist_free_all(list) }
             for easy in handles {
                 curl_multi_remove_handle(multi, easy)
                 curl_easy_cleanup(easy)
@@ -46,6 +50,7 @@ struct BareLoop {
             _ = ccurl_set_long(easy, CURLOPT_POST, 1)
             _ = ccurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(self.body.count))
             _ = self.body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
+            if let secret { signed[easy] = self.sign(easy, started, secret, nil) }
             curl_multi_add_handle(multi, easy)
             started += 1
         }
@@ -66,6 +71,7 @@ struct BareLoop {
                 if done == self.concurrency { begin = .now }
                 curl_multi_remove_handle(multi, easy)
                 if started < total {
+                    if let secret { signed[easy] = self.sign(easy, started, secret, signed[easy]) }
                     curl_multi_add_handle(multi, easy)
                     started += 1
                 }
@@ -73,5 +79,25 @@ struct BareLoop {
             if done < total { curl_multi_poll(multi, nil, 0, 1_000, nil) }
         }
         return Double(measured) / ((ContinuousClock.now - begin) / .seconds(1))
+    }
+
+    /// Gives a handle the next request: a new body, its signature and its headers.
+    private func sign(
+        _ easy: UnsafeMutableRawPointer, _ number: Int, _ secret: WebhookSecret,
+        _ old: UnsafeMutablePointer<curl_slist>?
+    ) -> UnsafeMutablePointer<curl_slist>? {
+        var body = self.body
+        let digits = Array(String(number).utf8)
+        body.replaceSubrange(0..<min(digits.count, body.count), with: digits.prefix(body.count))
+        let signature = WebhookSignature(
+            id: "msg_\(number)", timestamp: Int(Date().timeIntervalSince1970), body: body, secrets: [secret])
+        var headers = curl_slist_append(nil, "Expect:")
+        for header in [HTTPRequest.Header(name: "Content-Type", value: "application/json")] + signature.headers {
+            headers = curl_slist_append(headers, "\(header.name): \(header.value)")
+        }
+        _ = ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, headers)
+        _ = body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
+        curl_slist_free_all(old)
+        return headers
     }
 }

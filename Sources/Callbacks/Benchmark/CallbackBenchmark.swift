@@ -28,6 +28,16 @@ public struct CallbackBenchmark: Sendable {
         public var p99ClaimToSendMs: Double
         /// Unsigned POSTs a second of libcurl's bare loop over TLS to the same server, without a database.
         public var floorPerSecond: Double
+        /// The same loop with what any sender must do for each request: a body, a signature and headers of its own.
+        public var signingFloorPerSecond: Double
+        /// CPU microseconds of this process for a request of either loop, the server's not counted.
+        public var floorCpuMicrosPerPost: Double
+        public var signingFloorCpuMicrosPerPost: Double
+        /// CPU microseconds of the dispatcher's server process (PostgreSQL) for a callback; -1 if it runs elsewhere or may not be
+        /// looked at.
+        public var databaseCpuMicrosPerPost: Double
+        /// CPU microseconds of the HTTPS server for a callback.
+        public var sinkCpuMicrosPerPost: Double
         public var callbacks: Int
         public var endpoints: Int
     }
@@ -35,12 +45,15 @@ public struct CallbackBenchmark: Sendable {
     /// What one hung partner costs.
     public struct HungReport: Codable, Sendable {
         public var hung: String
-        /// Callbacks a second to the other endpoints, without the hung one and beside it.
+        /// Callbacks a second to the other endpoints, without the hung one and beside it: medians over the rounds.
         public var alonePerSecond: Double
         public var besidePerSecond: Double
-        /// The share by which the other endpoints are slower; below 0: noise.
+        /// The slowest round of either.
+        public var aloneMinimum: Double
+        public var besideMinimum: Double
+        /// The share by which the other endpoints are slower, by the medians; below 0: noise.
         public var cost: Double
-        /// CPU microseconds of this process for each of the others' callbacks, without and beside.
+        /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
         public var aloneCpuMicrosPerPost: Double
         public var besideCpuMicrosPerPost: Double
         public var callbacks: Int
@@ -57,17 +70,25 @@ public struct CallbackBenchmark: Sendable {
         let bare = BareLoop(
             urls: urls, body: [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes),
             certificateAuthorities: sink.certificateFile, concurrency: self.endpoints)
-        // Half of the floor before and half after, so that a machine that gets busy meanwhile shows in both.
-        let before = try bare.run(self.callbacks / 2)
+        var signing = bare
+        signing.secret = WebhookSecret.generate()
+        // Half of each floor before and half after, so that a machine that gets busy meanwhile shows in both.
+        var floor = Floor()
+        var signingFloor = Floor()
+        try floor.add(bare, self.callbacks / 2, sink)
+        try signingFloor.add(signing, self.callbacks / 2, sink)
         let round = try await self.deliver(
             to: Array(zip(ids, urls)), sink: sink, connection, resolver: HungPartner.noneResolver)
-        let after = try bare.run(self.callbacks / 2)
+        try signingFloor.add(signing, self.callbacks / 2, sink)
+        try floor.add(bare, self.callbacks / 2, sink)
         await connection.close()
         let waits = round.claimToSend.sorted()
         return Report(
             perSecond: round.perSecond, cpuMicrosPerPost: round.cpuMicros,
             p99ClaimToSendMs: waits.isEmpty ? -1 : waits[waits.count * 99 / 100],
-            floorPerSecond: 2 / (1 / before + 1 / after),
+            floorPerSecond: floor.perSecond, signingFloorPerSecond: signingFloor.perSecond,
+            floorCpuMicrosPerPost: floor.cpuMicros, signingFloorCpuMicrosPerPost: signingFloor.cpuMicros,
+            databaseCpuMicrosPerPost: round.databaseMicros, sinkCpuMicrosPerPost: round.sinkMicros,
             callbacks: round.count, endpoints: self.endpoints)
     }
 
@@ -103,19 +124,45 @@ public struct CallbackBenchmark: Sendable {
             }
         }
         await connection.close()
-        func mean(_ values: [Double]) -> Double { values.reduce(0, +) / Double(values.count) }
-        let without = 1 / mean(alone.map { 1 / $0.perSecond })
-        let with = 1 / mean(beside.map { 1 / $0.perSecond })
+        let without = Self.median(alone.map(\.perSecond))
+        let with = Self.median(beside.map(\.perSecond))
         return HungReport(
-            hung: mode.rawValue, alonePerSecond: without, besidePerSecond: with, cost: 1 - with / without,
-            aloneCpuMicrosPerPost: mean(alone.map(\.cpuMicros)), besideCpuMicrosPerPost: mean(beside.map(\.cpuMicros)),
+            hung: mode.rawValue, alonePerSecond: without, besidePerSecond: with,
+            aloneMinimum: alone.map(\.perSecond).min() ?? 0, besideMinimum: beside.map(\.perSecond).min() ?? 0,
+            cost: 1 - with / without, aloneCpuMicrosPerPost: Self.median(alone.map(\.cpuMicros)),
+            besideCpuMicrosPerPost: Self.median(beside.map(\.cpuMicros)),
             callbacks: alone[0].count, endpoints: self.endpoints)
+    }
+
+    private static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        guard !sorted.isEmpty else { return 0 }
+        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    /// Runs of a bare loop together.
+    private struct Floor {
+        private var requests = 0
+        private var seconds = 0.0
+        private var cpu = 0.0
+
+        var perSecond: Double { Double(self.requests) / self.seconds }
+        var cpuMicros: Double { self.cpu / Double(self.requests) * 1e6 }
+
+        mutating func add(_ loop: BareLoop, _ count: Int, _ sink: LoopbackSink) throws {
+            let before = CallbackBenchmark.cpuSeconds() - sink.cpuSeconds
+            self.seconds += Double(count) / (try loop.run(count))
+            self.cpu += CallbackBenchmark.cpuSeconds() - sink.cpuSeconds - before
+            self.requests += count
+        }
     }
 
     private struct Round {
         var count: Int
         var perSecond: Double
         var cpuMicros: Double
+        var databaseMicros: Double
+        var sinkMicros: Double
         /// Milliseconds.
         var claimToSend: [Double]
     }
@@ -143,7 +190,7 @@ public struct CallbackBenchmark: Sendable {
         for endpoint in endpoints { try await self.add(16, endpoint: endpoint.id, url: endpoint.url, connection) }
         while delivered.count < warm { try await Task.sleep(for: .milliseconds(10)) }
         if let first {
-            let sql = "SELECT count(*) FROM insp.callback WHERE endpoint_id = $1 AND lease_until > now()"
+            let sql = "SELECT count(*) FROM insp.callback_lease WHERE endpoint_id = $1 AND lease_until > now()"
             while try await connection.query(sql, [.int(first)])[0].int(0) < 8 {
                 try await Task.sleep(for: .milliseconds(50))
             }
@@ -155,7 +202,8 @@ public struct CallbackBenchmark: Sendable {
         for endpoint in endpoints { try await self.add(each, endpoint: endpoint.id, url: endpoint.url, connection) }
         delivered.reset()
         let total = each * endpoints.count
-        let cpu = Self.cpuSeconds() - sink.cpuSeconds
+        let (cpu, served) = (Self.cpuSeconds() - sink.cpuSeconds, sink.cpuSeconds)
+        let database = await Self.databaseSeconds(connection)
         let start = ContinuousClock.now
         _ = try await connection.query(
             "UPDATE insp.endpoint SET paused = false WHERE id = ANY ($1)", [.intArray(endpoints.map(\.id))])
@@ -163,11 +211,27 @@ public struct CallbackBenchmark: Sendable {
         while delivered.count < total { try await Task.sleep(for: .milliseconds(5)) }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let used = Self.cpuSeconds() - sink.cpuSeconds - cpu
+        let serving = sink.cpuSeconds - served
+        let databaseAfter = await Self.databaseSeconds(connection)
         run.cancel()
         await run.value
         return Round(
             count: total, perSecond: Double(total) / seconds, cpuMicros: used / Double(total) * 1e6,
-            claimToSend: delivered.waits)
+            databaseMicros: database.flatMap { before in databaseAfter.map { ($0 - before) / Double(total) * 1e6 } }
+                ?? -1,
+            sinkMicros: serving / Double(total) * 1e6, claimToSend: delivered.waits)
+    }
+
+    /// Seconds of CPU that the dispatcher's server process has used, by Linux' account of it (proc(5), schedstat: nanoseconds on
+    /// the CPU come first); `nil` if the server runs elsewhere or does not let its user look.
+    private static func databaseSeconds(_ connection: PostgresConnection) async -> Double? {
+        let rows = try? await connection.query(
+            """
+            SELECT sum(split_part(pg_read_file('/proc/' || a.pid || '/schedstat'), ' ', 1)::double precision) / 1e9
+            FROM pg_stat_activity a
+            WHERE a.datname = current_database() AND a.application_name = 'inspectd callbacks'
+            """)
+        return try? rows?.first?.optionalDouble(0)
     }
 
     private static func cpuSeconds() -> Double {

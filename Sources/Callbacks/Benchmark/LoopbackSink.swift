@@ -69,13 +69,14 @@ private struct SinkState {
     private struct Connection {
         var session: OpaquePointer
         var buffer: [UInt8] = []
-        var drips = false
     }
 
     private let listener: CInt
     private let context: OpaquePointer
     private let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
     private var connections: [CInt: Connection] = [:]
+    private var dripping: Set<CInt> = []
+    private var nextDrip = ContinuousClock.now
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     private var chunk = [UInt8](repeating: 0, count: 16_384)
 
@@ -105,8 +106,12 @@ private struct SinkState {
                 answered += self.read(event.data.fd)
             }
         }
-        for (descriptor, connection) in self.connections where connection.drips {
-            if SSL_write(connection.session, ".", 1) <= 0 { self.drop(descriptor) }
+        if !self.dripping.isEmpty, self.nextDrip <= .now {
+            self.nextDrip = .now + .milliseconds(100)
+            for descriptor in self.dripping {
+                guard let session = self.connections[descriptor]?.session else { continue }
+                if SSL_write(session, ".", 1) <= 0 { self.drop(descriptor) }
+            }
         }
         return answered
     }
@@ -132,6 +137,7 @@ private struct SinkState {
     }
 
     private mutating func drop(_ descriptor: CInt) {
+        self.dripping.remove(descriptor)
         if let connection = self.connections.removeValue(forKey: descriptor) { SSL_free(connection.session) }
         close(descriptor)
     }
@@ -158,7 +164,7 @@ private struct SinkState {
             self.connections[descriptor]?.buffer = []
             if buffer.starts(with: Array("POST /drip".utf8)) {
                 _ = SSL_write(session, Self.drip, CInt(Self.drip.count))
-                self.connections[descriptor]?.drips = true
+                self.dripping.insert(descriptor)
             } else {
                 _ = SSL_write(session, Self.answer, CInt(Self.answer.count))
                 answered += 1

@@ -93,7 +93,10 @@ public final class CallbackDispatcher: Sendable {
         var state = LoopState()
         for await _ in self.signals {
             var isEnded = false
-            repeat { isEnded = await self.step(&state) } while !isEnded && state.hasMore
+            repeat {
+                await self.gather(state)
+                isEnded = await self.step(&state)
+            } while !isEnded && state.hasMore
             if isEnded { break }
         }
         await state.connection?.close()
@@ -101,7 +104,7 @@ public final class CallbackDispatcher: Sendable {
 
     private struct LoopState {
         var connection: PostgresConnection?
-        var underWay: [ClaimedCallback.Key: Task<Void, Never>] = [:]
+        var underWay: [ClaimedCallback.Key: CallbackAttempt] = [:]
         /// Those under way that were tried before.
         var retries: Set<ClaimedCallback.Key> = []
         var unsettled: [CallbackSettlement] = []
@@ -111,7 +114,22 @@ public final class CallbackDispatcher: Sendable {
         var nextConnect = ContinuousClock.now
         var floors = CallbackFloors()
         var nextSweep = ContinuousClock.now
+        var lastExchange = ContinuousClock.now
     }
+
+    /// Under load, waits a few milliseconds for answers to come together: a round trip costs the database about as much as
+    /// some twenty callbacks in it.
+    private func gather(_ state: LoopState) async {
+        let deadline = state.lastExchange + .milliseconds(5)
+        while state.underWay.count >= Self.gathered, ContinuousClock.now < deadline,
+            self.inbox.withLock({ $0.finished.count < Self.gathered && $0.graceEnd == nil })
+        {
+            try? await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// Answers that are worth a round trip.
+    private static let gathered = 128
 
     /// One round: takes what is finished, settles it, claims, and starts what was claimed.
     ///
@@ -129,7 +147,7 @@ public final class CallbackDispatcher: Sendable {
         }
         state.unsettled += finished
         state.hasMore = false
-        if let graceEnd, now >= graceEnd { for task in state.underWay.values { task.cancel() } }
+        if let graceEnd, now >= graceEnd { for attempt in state.underWay.values { self.sender.cancel(attempt) } }
 
         let free = self.configuration.maximumInFlight - state.underWay.count
         let limit = graceEnd == nil ? min(self.configuration.batch, free) : 0
@@ -142,9 +160,10 @@ public final class CallbackDispatcher: Sendable {
             let isSweep = now >= state.nextSweep
             let exchange = try await store.exchange(
                 settling: settlements, claiming: limit, retries: retries,
-                above: isSweep ? CallbackFloors() : state.floors)
+                above: isSweep ? CallbackFloors(claims: state.floors.claims) : state.floors)
             state.unsettled = []
             state.floors = exchange.floors
+            state.lastExchange = .now
             // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
             if isSweep { state.nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
             self.restored(&state)
@@ -157,7 +176,7 @@ public final class CallbackDispatcher: Sendable {
             }
             let deadline = now + self.configuration.lease
             let claimed = ContinuousClock.now
-            for callback in exchange.claimed { self.start(callback, claimed, deadline, &state) }
+            self.start(exchange.claimed, claimed, deadline, &state)
             state.hasMore = limit > 0 && exchange.claimed.count == limit
             isIdle = exchange.claimed.isEmpty && limit > 0
         } catch {
@@ -168,15 +187,23 @@ public final class CallbackDispatcher: Sendable {
     }
 
     private func start(
-        _ callback: ClaimedCallback, _ claimed: ContinuousClock.Instant, _ deadline: ContinuousClock.Instant,
+        _ callbacks: [ClaimedCallback], _ claimed: ContinuousClock.Instant, _ deadline: ContinuousClock.Instant,
         _ state: inout LoopState
     ) {
-        if callback.attempts > 0 { state.retries.insert(callback.key) }
-        state.underWay[callback.key] = Task {
-            let settlement = await self.sender.attempt(callback, claimed: claimed, deadline: deadline)
-            self.inbox.withLock { $0.finished.append(settlement) }
-            self.signal.yield()
+        var transfers: [CurlTransfer] = []
+        for callback in callbacks {
+            if callback.attempts > 0 { state.retries.insert(callback.key) }
+            state.underWay[callback.key] = self.sender.start(
+                callback, claimed: claimed, deadline: deadline, transfers: &transfers
+            ) { settlement in
+                let isFirst = self.inbox.withLock { inbox in
+                    inbox.finished.append(settlement)
+                    return inbox.finished.count == 1
+                }
+                if isFirst { self.signal.yield() }
+            }
         }
+        self.sender.client.submit(transfers)
     }
 
     /// Past the grace and a little more, the claims are left to lapse.

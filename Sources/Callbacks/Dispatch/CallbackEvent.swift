@@ -49,7 +49,7 @@ public enum CallbackEvent: Sendable {
 extension CallbackEvent.Attempt {
     init(_ settlement: CallbackSettlement, isRecorded: Bool) {
         self.webhookID = settlement.callback.webhookID
-        self.endpoint = settlement.callback.endpoint
+        self.endpoint = settlement.callback.endpoint.id
         self.job = settlement.callback.job
         self.trace = settlement.trace
         self.number = settlement.callback.attempts + 1

@@ -20,24 +20,88 @@ struct CallbackSender: Sendable {
         self.authorizer = authorizer
     }
 
+    /// Starts an attempt.
+    ///
+    /// Most wait for nothing but the answer, and so need no task of their own.
+    ///
+    /// - Parameters:
+    ///   - claimed: When the claim's commit was known.
+    ///   - deadline: When the claim lapses.
+    ///   - transfers: Gets the transfer to be submitted, if one is ready.
+    ///   - onEnd: Called once, on any thread: must return at once.
+    func start(
+        _ callback: ClaimedCallback, claimed: ContinuousClock.Instant, deadline: ContinuousClock.Instant,
+        transfers: inout [CurlTransfer], onEnd: @escaping @Sendable (CallbackSettlement) -> Void
+    ) -> CallbackAttempt {
+        let begun = Begun(callback, claimed: claimed, deadline: deadline)
+        do throws(HTTPError) {
+            if let options = self.options.options(callback.endpoint.options), options.authorization == nil {
+                let request = try self.request(callback, options, at: begun.started, begun.trace)
+                let policy = options.policy(allowsPrivate: callback.endpoint.allowsPrivate)
+                let transfer = try self.client.transfer(request, policy: policy) { result in
+                    onEnd(self.settlement(begun, result))
+                }
+                if let transfer {
+                    transfers.append(transfer)
+                    return .transfer(transfer)
+                }
+            }
+        } catch {
+            onEnd(self.settlement(begun, .failure(error)))
+            return .task(Task {})
+        }
+        return .task(Task { onEnd(await self.attempt(callback, claimed: claimed, deadline: deadline)) })
+    }
+
+    /// Breaks an attempt off; it ends soon.
+    func cancel(_ attempt: CallbackAttempt) {
+        switch attempt {
+        case .transfer(let transfer): self.client.cancel(transfer)
+        case .task(let task): task.cancel()
+        }
+    }
+
+    /// Makes an attempt, also one that has to wait for a name or a token first.
+    ///
     /// - Parameters:
     ///   - claimed: When the claim's commit was known.
     ///   - deadline: When the claim lapses.
     func attempt(
         _ callback: ClaimedCallback, claimed: ContinuousClock.Instant = .now, deadline: ContinuousClock.Instant
     ) async -> CallbackSettlement {
-        let started = Date()
-        // A span of its own for each attempt: a receiver's work belongs to the attempt that reached it.
-        var generator = SystemRandomNumberGenerator()
-        let trace = callback.trace?.child(using: &generator)
-        let clock = ContinuousClock.now
+        let begun = Begun(callback, claimed: claimed, deadline: deadline)
         let result: Result<HTTPResponse, HTTPError>
         do throws(HTTPError) {
-            result = .success(try await self.send(callback, at: started, trace))
+            result = .success(try await self.send(callback, at: begun.started, begun.trace))
         } catch {
             result = .failure(error)
         }
-        let milliseconds = Int((ContinuousClock.now - clock) / .milliseconds(1))
+        return self.settlement(begun, result)
+    }
+
+    /// An attempt's beginning.
+    private struct Begun: Sendable {
+        let callback: ClaimedCallback
+        let claimed: ContinuousClock.Instant
+        let deadline: ContinuousClock.Instant
+        let started = Date()
+        let clock = ContinuousClock.now
+        /// A span of its own for each attempt: a receiver's work belongs to the attempt that reached it.
+        let trace: TraceContext?
+
+        init(_ callback: ClaimedCallback, claimed: ContinuousClock.Instant, deadline: ContinuousClock.Instant) {
+            self.callback = callback
+            self.claimed = claimed
+            self.deadline = deadline
+            var generator = SystemRandomNumberGenerator()
+            self.trace = callback.trace?.child(using: &generator)
+        }
+    }
+
+    /// Judges what an attempt came to.
+    private func settlement(_ begun: Begun, _ result: Result<HTTPResponse, HTTPError>) -> CallbackSettlement {
+        let callback = begun.callback
+        let milliseconds = Int((ContinuousClock.now - begun.clock) / .milliseconds(1))
         // A partner whose own name servers are down looks like our resolver; ``CallbackRetryPolicy/releases`` bounds that.
         var isOurFault = false
         if case .failure(let error) = result { isOurFault = [.localFault, .resolverSilent].contains(error.code) }
@@ -46,20 +110,20 @@ struct CallbackSender: Sendable {
             now: Date(), jitter: Double.random(in: 0.8...1.2))
         let response = try? result.get()
         return CallbackSettlement(
-            callback: callback, outcome: outcome, started: started, milliseconds: milliseconds,
+            callback: callback, outcome: outcome, started: begun.started, milliseconds: milliseconds,
             status: response?.status, code: Self.code(of: result),
             error: Self.error(of: result, isOurFault: isOurFault),
-            trace: trace, deadline: deadline, sent: response?.sent, claimed: claimed)
+            trace: begun.trace, deadline: begun.deadline, sent: response?.sent, claimed: begun.claimed)
     }
 
     private func send(
         _ callback: ClaimedCallback, at date: Date, _ trace: TraceContext?
     ) async throws(HTTPError) -> HTTPResponse {
-        guard let options = self.options.options(callback.options) else {
+        guard let options = self.options.options(callback.endpoint.options) else {
             throw HTTPError(.localFault, "the endpoint's options cannot be read")
         }
         let request = try self.request(callback, options, at: date, trace)
-        let policy = options.policy(allowsPrivate: callback.allowsPrivate)
+        let policy = options.policy(allowsPrivate: callback.endpoint.allowsPrivate)
         guard let authorization = options.authorization else {
             return try await self.client.send(request, policy: policy)
         }
@@ -84,26 +148,14 @@ struct CallbackSender: Sendable {
     private func request(
         _ callback: ClaimedCallback, _ options: EndpointOptions, at date: Date, _ trace: TraceContext?
     ) throws(HTTPError) -> HTTPRequest {
-        // The newest first. An overlap may have ended since the claim, which costs nothing.
-        var secrets: [WebhookSecret] = []
-        var signingKeys: [WebhookSigningKey] = []
-        for text in callback.secrets {
-            if text.hasPrefix(WebhookSigningKey.prefix) {
-                guard let key = WebhookSigningKey(text) else {
-                    throw HTTPError(.localFault, "the endpoint's key is not one of Standard Webhooks")
-                }
-                signingKeys.append(key)
-            } else {
-                guard let secret = WebhookSecret(text) else {
-                    throw HTTPError(.localFault, "the endpoint's secret is not one of Standard Webhooks")
-                }
-                secrets.append(secret)
-            }
+        // An overlap of keys may have ended since the claim, which costs nothing.
+        guard let keys = callback.endpoint.keys else {
+            throw HTTPError(.localFault, "one of the endpoint's keys is not one of Standard Webhooks")
         }
         // A new timestamp each time: the receiver refuses old ones.
         let signature = WebhookSignature(
-            id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: callback.body, secrets: secrets,
-            signingKeys: signingKeys)
+            id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: callback.body,
+            secrets: keys.secrets, signingKeys: keys.signingKeys)
         return HTTPRequest(
             method: .post(body: callback.body), url: callback.url,
             headers: [
@@ -111,7 +163,7 @@ struct CallbackSender: Sendable {
             ] + signature.headers + (trace.map { [.init(name: "traceparent", value: $0.traceparent)] } ?? [])
                 + (try options.apiKeyHeaders()),
             limits: .init(totalMilliseconds: self.timeoutMilliseconds, bodyBytes: 64 * 1024),
-            allowsHTTP: callback.allowsHTTP, transport: options.transport)
+            allowsHTTP: callback.endpoint.allowsHTTP, transport: options.transport)
     }
 
     private static func code(of result: Result<HTTPResponse, HTTPError>) -> ErrorCode? {
@@ -135,4 +187,10 @@ struct CallbackSender: Sendable {
             isOurFault && error.code != .localFault ? "\(error) (\(HTTPError.Code.localFault.rawValue))" : "\(error)"
         }
     }
+}
+
+/// An attempt under way, as something that can be broken off.
+enum CallbackAttempt: Sendable {
+    case transfer(CurlTransfer)
+    case task(Task<Void, Never>)
 }

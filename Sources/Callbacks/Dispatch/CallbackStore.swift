@@ -2,25 +2,42 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// One callback under a claim, with what its endpoint allows.
+/// What the callbacks of one endpoint have in common, as their claim found it.
+final class CallbackEndpoint: Sendable {
+    let id: Int64
+    /// What signs, the newest first: `whsec_` as `v1`, `whsk_` as `v1a`; more than one while a rotation is under way. `nil`:
+    /// one of them is not a key of Standard Webhooks.
+    let keys: (secrets: [WebhookSecret], signingKeys: [WebhookSigningKey])?
+    let allowsHTTP: Bool
+    let allowsPrivate: Bool
+    /// ``EndpointOptions`` as JSON; `nil` for a plain endpoint.
+    let options: String?
+
+    init(id: Int64, keys: [String], allowsHTTP: Bool, allowsPrivate: Bool, options: String?) {
+        self.id = id
+        let signing = keys.filter { $0.hasPrefix(WebhookSigningKey.prefix) }
+        let secrets = keys.filter { !$0.hasPrefix(WebhookSigningKey.prefix) }.compactMap { WebhookSecret($0) }
+        let signingKeys = signing.compactMap { WebhookSigningKey($0) }
+        self.keys = secrets.count + signingKeys.count == keys.count ? (secrets, signingKeys) : nil
+        self.allowsHTTP = allowsHTTP
+        self.allowsPrivate = allowsPrivate
+        self.options = options
+    }
+}
+
+/// One callback under a claim.
 struct ClaimedCallback: Sendable {
     let id: Int64
     /// The right to settle it.
     let claim: Int64
     let webhookID: String
-    let endpoint: Int64
+    let endpoint: CallbackEndpoint
     let url: String
     let body: [UInt8]
     /// Counted attempts before this one.
     let attempts: Int
     /// Uncounted attempts before this one.
     let released: Int
-    /// The newest first; further ones while a rotation is under way. `whsec_` signs as `v1`, `whsk_` as `v1a`.
-    let secrets: [String]
-    let allowsHTTP: Bool
-    let allowsPrivate: Bool
-    /// ``EndpointOptions`` as JSON; `nil` for a plain endpoint.
-    let options: String?
     /// From when it was due to the claim, in milliseconds.
     let waitedMilliseconds: Double
     /// The id of the job that it tells of, unless retention removed the job.
@@ -56,12 +73,15 @@ struct CallbackSettlement: Sendable {
     let claimed: ContinuousClock.Instant
 }
 
-/// From which `due_at` on a claim searches, in microseconds since 1970: what lies before was settled, and its dead index
-/// entries stay as long as any old transaction runs.
+/// Where a claim begins to search: what lies before was taken away, and its dead index entries stay as long as any old
+/// transaction runs.
 struct CallbackFloors: Sendable {
-    /// For every endpoint that is not in ``endpoints``; `nil`: search everything.
+    /// The `due_at`, in microseconds since 1970, for every endpoint that is not in ``endpoints``; `nil`: search everything.
     var base: Int64?
+    /// The `due_at` of endpoints with something due.
     var endpoints: [Int64: Int64] = [:]
+    /// Of each endpoint the lowest claim that may still hold. Stays true for ever, unlike the others.
+    var claims: [Int64: Int64] = [:]
 }
 
 /// What one round trip brought.
@@ -105,50 +125,66 @@ struct CallbackStore: Sendable {
                 }
             }
         }
-        if limit > 0, let rows = results.popFirst() {
-            exchange.floors = CallbackFloors()
-            for row in rows {
-                if try !row.isNull(0) {
-                    exchange.claimed.append(try Self.callback(row))
-                } else if let endpoint = try row.optionalInt(3) {
-                    exchange.floors.endpoints[endpoint] = try row.int(13)
-                } else {
-                    exchange.floors.base = try row.int(13)
-                }
-            }
-        }
+        if limit > 0, let rows = results.popFirst() { try Self.read(rows, into: &exchange) }
         return exchange
     }
 
+    /// The claimed callbacks come first, and then a row for each endpoint with something due.
+    private static func read(_ rows: [PostgresRow], into exchange: inout CallbackExchange) throws {
+        exchange.floors.endpoints = [:]
+        var endpoints: [Int64: CallbackEndpoint] = [:]
+        let count = try rows.firstIndex { try $0.isNull(0) } ?? rows.count
+        for row in rows[count...] {
+            guard let id = try row.optionalInt(3) else {
+                exchange.floors.base = try row.int(15)
+                continue
+            }
+            exchange.floors.endpoints[id] = try row.int(15)
+            if let claim = try row.optionalInt(16) { exchange.floors.claims[id] = claim }
+            guard try !row.isNull(12) else { continue }
+            endpoints[id] = CallbackEndpoint(
+                id: id, keys: try row.textArray(11), allowsHTTP: try row.bool(12), allowsPrivate: try row.bool(13),
+                options: try row.optionalString(14))
+        }
+        exchange.claimed.reserveCapacity(count)
+        for row in rows[..<count] {
+            // An endpoint that was removed between the two looks: its claim lapses.
+            guard let endpoint = endpoints[try row.int(3)] else { continue }
+            exchange.claimed.append(
+                ClaimedCallback(
+                    id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: endpoint,
+                    url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
+                    released: Int(try row.int(7)), waitedMilliseconds: try row.double(8),
+                    job: try row.optionalString(9),
+                    trace: try row.optionalString(10).flatMap { TraceContext(traceparent: $0) }))
+        }
+    }
+
     private func claim(_ limit: Int, _ retries: Int, _ floors: CallbackFloors) -> PostgresStatement {
-        let endpoints = Array(floors.endpoints)
+        let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
         return PostgresStatement(
-            // The jobs of all of them in one look; rows with floors have none.
-            """
-            WITH claimed AS MATERIALIZED (
-                SELECT * FROM insp.callback_take($1, $2 * interval '1 second', $6, $3, $4, $5))
-            SELECT c.*, j.job, j.traceparent FROM claimed c LEFT JOIN insp.callback_jobs(
-                ARRAY(SELECT x.id FROM claimed x WHERE x.id IS NOT NULL)) j ON j.id = c.id
-            """,
+            "SELECT * FROM insp.callback_take($1, $2 * interval '1 second', $3, $4, $5, $6, $7)",
             [
-                .int(Int64(limit)), .double(self.lease / .seconds(1)), .optional(floors.base),
-                .intArray(endpoints.map(\.key)), .intArray(endpoints.map(\.value)), .int(Int64(retries)),
+                .int(Int64(limit)), .double(self.lease / .seconds(1)), .int(Int64(retries)), .optional(floors.base),
+                .bigints(endpoints), .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
+                .bigints(endpoints.map { floors.claims[$0] ?? 0 }),
             ])
     }
 
     private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.callback_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+            "SELECT * FROM insp.callback_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             [
-                .intArray(settlements.map(\.callback.id)),
-                .intArray(settlements.map(\.callback.claim)),
-                .textArray(settlements.map { Self.name(of: $0.outcome) }),
-                .doubleArray(settlements.map { Self.delay(of: $0.outcome) }),
-                .doubleArray(settlements.map(\.started.timeIntervalSince1970)),
-                .intArray(settlements.map { Int64($0.milliseconds) }),
-                .intArray(settlements.map { Int64($0.status ?? 0) }),
-                .textArray(settlements.map { $0.code?.rawValue ?? "" }),
-                .textArray(settlements.map { $0.error ?? "" }),
+                .bigints(settlements.map(\.callback.endpoint.id)),
+                .bigints(settlements.map(\.callback.id)),
+                .bigints(settlements.map(\.callback.claim)),
+                .texts(settlements.map { Self.name(of: $0.outcome) }),
+                .bigints(settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
+                .bigints(settlements.map { Int64($0.started.timeIntervalSince1970 * 1_000_000) }),
+                .bigints(settlements.map { Int64($0.milliseconds) }),
+                .bigints(settlements.map { Int64($0.status ?? 0) }),
+                .texts(settlements.map { $0.code?.rawValue ?? "" }),
+                .texts(settlements.map { $0.error ?? "" }),
                 .text(self.worker),
             ])
     }
@@ -167,16 +203,5 @@ struct CallbackStore: Sendable {
         case .delivered, .dead: 0
         case .retry(let seconds), .release(let seconds): seconds
         }
-    }
-
-    private static func callback(_ row: PostgresRow) throws -> ClaimedCallback {
-        ClaimedCallback(
-            id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: try row.int(3),
-            url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
-            released: Int(try row.int(7)), secrets: try row.textArray(8), allowsHTTP: try row.bool(9),
-            allowsPrivate: try row.bool(10), options: try row.optionalString(11),
-            waitedMilliseconds: try row.double(12),
-            job: try row.optionalString("job"),
-            trace: try row.optionalString("traceparent").flatMap { TraceContext(traceparent: $0) })
     }
 }

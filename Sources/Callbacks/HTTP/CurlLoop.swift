@@ -8,42 +8,64 @@ struct CurlLoop {
 
     private let epoll: CInt
     private let certificateAuthorities: String?
+    private let sockets: CurlSockets
     private var handles: [CurlHandle] = []
     private var numbers: [EgressPolicy: Int] = [:]
-    private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
-    /// Handles kept for the next transfers: making one costs several allocations.
-    private var idle: [UnsafeMutableRawPointer] = []
+    private var running: [UnsafeMutableRawPointer: CurlSlot] = [:]
+    /// Easy handles kept for the next transfers of the same profile: making one costs several allocations, setting one up
+    /// some forty calls.
+    private var idle: [CurlTransfer.Profile: [CurlSlot]] = [:]
+    private var idleCount = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
+    /// Idle easy handles kept: as many as a dispatcher has under way.
+    private static let idleLimit = 512
 
     init(epoll: CInt, certificateAuthorities: String?) {
         self.epoll = epoll
         self.certificateAuthorities = certificateAuthorities
+        self.sockets = CurlSockets(epoll: epoll)
     }
 
     mutating func start(_ transfer: CurlTransfer) {
         guard !transfer.isCancelled.load(ordering: .acquiring) else {
             return transfer.finish(.failure(HTTPError(.cancelled)))
         }
-        guard let handle = self.handle(for: transfer.policy), let easy = self.idle.popLast() ?? curl_easy_init() else {
+        guard let handle = self.handle(for: transfer.policy), let slot = self.slot(for: transfer.profile) else {
             return transfer.finish(.failure(HTTPError(.localFault, "out of memory")))
         }
+        slot.transfer = transfer
+        slot.handle = handle
         do throws(HTTPError) {
-            try transfer.configure(easy, certificateAuthorities: self.certificateAuthorities)
-            self.running[easy] = (transfer, handle)
-            guard curl_multi_add_handle(handle.multi, easy) == CURLM_OK else {
+            if slot.profile == nil {
+                try transfer.configure(slot, certificateAuthorities: self.certificateAuthorities)
+                slot.profile = transfer.profile
+            }
+            try transfer.load(slot)
+            self.running[slot.easy] = slot
+            guard curl_multi_add_handle(handle.multi, slot.easy) == CURLM_OK else {
                 throw HTTPError(.localFault, "libcurl cannot add a transfer")
             }
         } catch {
-            self.running[easy] = nil
-            self.recycle(easy, transfer)
+            self.running[slot.easy] = nil
+            slot.profile = nil
+            self.recycle(slot)
             transfer.finish(.failure(error))
         }
     }
 
     mutating func cancel(_ transfer: CurlTransfer) {
-        guard let easy = self.running.first(where: { $0.value.transfer === transfer })?.key else { return }
-        self.remove(easy)
+        guard let slot = self.running.values.first(where: { $0.transfer === transfer }) else { return }
+        self.remove(slot)
         transfer.finish(.failure(HTTPError(.cancelled)))
+    }
+
+    /// A handle that is set up for the profile, or one that is to be (its profile is `nil`).
+    private mutating func slot(for profile: CurlTransfer.Profile) -> CurlSlot? {
+        if let slot = self.idle[profile]?.popLast() {
+            self.idleCount -= 1
+            return slot
+        }
+        return CurlSlot(self.sockets)
     }
 
     /// Waits for the next event, deadline or wake-up, lets libcurl work on it, and reports what is finished.
@@ -52,7 +74,8 @@ struct CurlLoop {
     mutating func wait() -> Bool {
         // One second at most: a lost wake-up could not hurt much.
         let now = ContinuousClock.now
-        let nearest = self.handles.compactMap(\.deadline).min() ?? now + .seconds(1)
+        var nearest = now + .seconds(1)
+        for handle in self.handles { if let deadline = handle.deadline { nearest = min(nearest, deadline) } }
         let milliseconds = min(1_000, max(0, ((nearest - now) / .milliseconds(1)).rounded(.up)))
         let count = epoll_wait(self.epoll, &self.events, CInt(self.events.count), CInt(milliseconds))
         var isWoken = false
@@ -62,13 +85,14 @@ struct CurlLoop {
                 isWoken = true
                 continue
             }
+            let socket = CInt(truncatingIfNeeded: event.data.u64 & 0xffff_ffff)
+            guard self.sockets.isWanted(socket) else { continue }
             let handle = self.handles[Int(event.data.u64 >> 32)]
             var action: CInt = 0
             if event.events & EPOLLIN.rawValue != 0 { action |= CURL_CSELECT_IN }
             if event.events & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
             if event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { action |= CURL_CSELECT_ERR }
-            curl_multi_socket_action(
-                handle.multi, CInt(truncatingIfNeeded: event.data.u64 & 0xffff_ffff), action, &left)
+            curl_multi_socket_action(handle.multi, socket, action, &left)
         }
         let moment = ContinuousClock.now
         for handle in self.handles {
@@ -82,11 +106,12 @@ struct CurlLoop {
     }
 
     mutating func end() {
-        for (easy, entry) in self.running {
-            self.remove(easy)
-            entry.transfer.finish(.failure(HTTPError(.cancelled)))
+        for slot in Array(self.running.values) {
+            let transfer = slot.transfer
+            self.remove(slot)
+            transfer?.finish(.failure(HTTPError(.cancelled)))
         }
-        for easy in self.idle { curl_easy_cleanup(easy) }
+        self.idle = [:]
         for handle in self.handles { handle.close() }
     }
 
@@ -94,34 +119,41 @@ struct CurlLoop {
         var left: CInt = 0
         while let message = curl_multi_info_read(handle.multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-                let entry = self.running[easy]
+                let slot = self.running[easy], let transfer = slot.transfer
             else { continue }
             // Read before the handle is removed: that frees the message.
-            let result = entry.transfer.result(of: easy, code: message.pointee.data.result)
-            self.remove(easy)
-            entry.transfer.finish(result)
+            let result = transfer.result(of: easy, code: message.pointee.data.result)
+            self.remove(slot)
+            transfer.finish(result)
         }
     }
 
     private mutating func handle(for policy: EgressPolicy) -> CurlHandle? {
         if let number = self.numbers[policy] { return self.handles[number] }
-        guard let handle = CurlHandle(number: self.handles.count, epoll: self.epoll) else { return nil }
+        guard let handle = CurlHandle(number: self.handles.count, sockets: self.sockets) else { return nil }
         self.numbers[policy] = self.handles.count
         self.handles.append(handle)
         return handle
     }
 
-    private mutating func remove(_ easy: UnsafeMutableRawPointer) {
-        guard let entry = self.running.removeValue(forKey: easy) else { return }
-        curl_multi_remove_handle(entry.handle.multi, easy)
-        self.recycle(easy, entry.transfer)
+    private mutating func remove(_ slot: CurlSlot) {
+        self.running[slot.easy] = nil
+        if let handle = slot.handle { curl_multi_remove_handle(handle.multi, slot.easy) }
+        self.recycle(slot)
     }
 
-    private mutating func recycle(_ easy: UnsafeMutableRawPointer, _ transfer: CurlTransfer) {
-        // Also forgets the pointers to the transfer.
-        curl_easy_reset(easy)
-        transfer.release()
-        if self.idle.count < 512 { self.idle.append(easy) } else { curl_easy_cleanup(easy) }
+    private mutating func recycle(_ slot: CurlSlot) {
+        slot.transfer?.release(slot.easy)
+        slot.transfer = nil
+        slot.handle = nil
+        guard let profile = slot.profile else { return }
+        // Full of handles for URLs that come once each: begin anew.
+        if self.idleCount >= Self.idleLimit {
+            self.idle = [:]
+            self.idleCount = 0
+        }
+        self.idle[profile, default: []].append(slot)
+        self.idleCount += 1
     }
 }
 
@@ -131,13 +163,13 @@ final class CurlHandle {
     /// When libcurl wants to be called without an event.
     var deadline: ContinuousClock.Instant?
     private let number: Int
-    private let epoll: CInt
+    private let sockets: CurlSockets
 
-    init?(number: Int, epoll: CInt) {
+    init?(number: Int, sockets: CurlSockets) {
         guard let multi = curl_multi_init() else { return nil }
         self.multi = multi
         self.number = number
-        self.epoll = epoll
+        self.sockets = sockets
         // Idle connections kept: as many as a dispatcher has under way. Fewer, and a busy one would do nothing but
         // shake hands.
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 512)
@@ -149,19 +181,15 @@ final class CurlHandle {
     func close() { curl_multi_cleanup(self.multi) }
 
     fileprivate func watch(_ socket: curl_socket_t, for what: CInt) {
-        var event = epoll_event()
-        event.data.u64 = UInt64(self.number) << 32 | UInt64(UInt32(bitPattern: socket))
-        switch what {
-        case CURL_POLL_IN: event.events = EPOLLIN.rawValue
-        case CURL_POLL_OUT: event.events = EPOLLOUT.rawValue
-        case CURL_POLL_INOUT: event.events = EPOLLIN.rawValue | EPOLLOUT.rawValue
-        default:
-            epoll_ctl(self.epoll, EPOLL_CTL_DEL, socket, &event)
-            return
-        }
-        if epoll_ctl(self.epoll, EPOLL_CTL_MOD, socket, &event) != 0, errno == ENOENT {
-            epoll_ctl(self.epoll, EPOLL_CTL_ADD, socket, &event)
-        }
+        let events: UInt32 =
+            switch what {
+            case CURL_POLL_IN: EPOLLIN.rawValue
+            case CURL_POLL_OUT: EPOLLOUT.rawValue
+            case CURL_POLL_INOUT: EPOLLIN.rawValue | EPOLLOUT.rawValue
+            default: 0
+            }
+        self.sockets.watch(
+            socket, for: events, mark: UInt64(self.number) << 32 | UInt64(UInt32(bitPattern: socket)))
     }
 
     fileprivate func setTimer(milliseconds: Int) {

@@ -32,25 +32,51 @@ final class CurlMulti: Sendable {
     func send(
         _ request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]? = nil
     ) async throws(HTTPError) -> HTTPResponse {
-        let transfer = CurlTransfer(request: request, policy: policy, addresses: addresses)
+        let pending = PendingResponse()
+        let transfer = CurlTransfer(request: request, policy: policy, addresses: addresses) { pending.resume($0) }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                transfer.continuation = continuation
-                self.core.submit(.start(transfer))
+                pending.wait(continuation)
+                self.submit([transfer])
             }
         } onCancel: {
-            // The flag covers a cancellation that overtakes the start, the command one that comes later.
-            transfer.isCancelled.store(true, ordering: .releasing)
-            self.core.submit(.cancel(transfer))
+            self.cancel(transfer)
         }
         return try result.get()
     }
 
+    /// Starts transfers, whose results their own closures get.
+    func submit(_ transfers: [CurlTransfer]) { self.core.submit(transfers.map { .start($0) }) }
+
+    /// Ends a transfer, unless it has ended.
+    func cancel(_ transfer: CurlTransfer) {
+        // The flag covers a cancellation that overtakes the start, the command one that comes later.
+        transfer.isCancelled.store(true, ordering: .releasing)
+        self.core.submit([.cancel(transfer)])
+    }
+
     /// Ends the thread. Requests under way end with ``HTTPError/Code/cancelled``, and so does every later one.
-    func close() { self.core.submit(.close) }
+    func close() { self.core.submit([.close]) }
 
     /// `curl_global_init` must run once before any other call.
     private static let globalInitialization = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+}
+
+/// The continuation of whoever waits for a transfer.
+private final class PendingResponse: Sendable {
+    private let continuation = Mutex<CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>?>(nil)
+
+    func wait(_ continuation: CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>) {
+        self.continuation.withLock { $0 = continuation }
+    }
+
+    func resume(_ result: Result<HTTPResponse, HTTPError>) {
+        let continuation = self.continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume(returning: result)
+    }
 }
 
 extension CurlMulti {
@@ -88,14 +114,18 @@ extension CurlMulti {
             Foundation.close(self.wakeup)
         }
 
-        func submit(_ command: Command) {
+        func submit(_ commands: [Command]) {
+            guard !commands.isEmpty else { return }
             let isAccepted = self.inbox.withLock { inbox in
                 guard !inbox.isClosed else { return false }
-                inbox.commands.append(command)
-                if inbox.commands.count == 1 { eventfd_write(self.wakeup, 1) }
+                if inbox.commands.isEmpty { eventfd_write(self.wakeup, 1) }
+                inbox.commands += commands
                 return true
             }
-            if !isAccepted, case .start(let transfer) = command { transfer.finish(.failure(HTTPError(.cancelled))) }
+            guard !isAccepted else { return }
+            for command in commands {
+                if case .start(let transfer) = command { transfer.finish(.failure(HTTPError(.cancelled))) }
+            }
         }
 
         /// The thread's whole life.

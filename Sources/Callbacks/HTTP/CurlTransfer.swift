@@ -9,35 +9,62 @@ internal import Synchronization
 final class CurlTransfer: @unchecked Sendable {
     let request: HTTPRequest
     let isCancelled = Atomic<Bool>(false)
-    var continuation: CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>?
+    /// Called once, on the thread of ``CurlMulti``: must return at once.
+    private var onEnd: (@Sendable (Result<HTTPResponse, HTTPError>) -> Void)?
 
     let policy: EgressPolicy
+    let profile: Profile
     /// What the host was resolved to and the policy allows; `nil` for a host that is an address.
     private let addresses: [IPAddress]?
     private var sent: ContinuousClock.Instant?
     private var status = 0
     private var areHeadersComplete = false
     private var headerBytes = 0
-    private var headers: [HTTPRequest.Header] = []
+    private var head: [UInt8] = []
+    private var announced: Int?
     private var body: [UInt8] = []
     /// What a callback objected to; libcurl itself only knows that a callback did.
     private var objection: HTTPError?
     private var requestHeaders: UnsafeMutablePointer<curl_slist>?
     private var resolution: UnsafeMutablePointer<curl_slist>?
 
-    init(request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]?) {
+    init(
+        request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]?,
+        onEnd: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
+    ) {
         self.request = request
         self.policy = policy
         self.addresses = addresses
+        self.onEnd = onEnd
+        let limits = request.limits
+        self.profile = Profile(
+            url: request.url, policy: policy, transport: request.transport, allowsHTTP: request.allowsHTTP,
+            isPost: request.body != nil, connectMilliseconds: limits.connectMilliseconds,
+            lowSpeedBytes: limits.lowSpeedBytes, lowSpeedSeconds: limits.lowSpeedSeconds)
+    }
+
+    /// What an easy handle must have been set up for to serve this transfer without being set up again.
+    struct Profile: Hashable {
+        var url: String
+        var policy: EgressPolicy
+        var transport: HTTPRequest.Transport
+        var allowsHTTP: Bool
+        var isPost: Bool
+        var connectMilliseconds: Int
+        var lowSpeedBytes: Int
+        var lowSpeedSeconds: Int
     }
 
     // MARK: - Set-up and result, on the thread of CurlMulti
 
-    /// Sets every option of a handle that is new or was reset.
-    func configure(_ easy: UnsafeMutableRawPointer, certificateAuthorities: String?) throws(HTTPError) {
+    /// Sets what belongs to the ``profile``, on a handle that is new or was reset.
+    ///
+    /// - Parameter slot: What libcurl's callbacks get; stays the same for the handle's whole life.
+    func configure(_ slot: CurlSlot, certificateAuthorities: String?) throws(HTTPError) {
         try self.request.validate()
         let limits = self.request.limits
         let schemes = self.request.allowsHTTP ? "http,https" : "https"
+        let easy = slot.easy
         var options = CurlOptions(easy: easy)
         options.set(CURLOPT_URL, self.request.url)
         options.set(CURLOPT_PROTOCOLS_STR, schemes)
@@ -57,11 +84,9 @@ final class CurlTransfer: @unchecked Sendable {
             options.set(CURLOPT_SSLCERT_BLOB, blob: certificate)
             options.set(CURLOPT_SSLKEY_BLOB, blob: key)
         }
-        try self.pin(easy, &options)
         options.set(CURLOPT_NOSIGNAL, 1)
         options.set(CURLOPT_NOPROGRESS, 1)
         options.set(CURLOPT_QUICK_EXIT, 1)  // else a hanging resolver thread is waited for after the time-out
-        options.set(CURLOPT_TIMEOUT_MS, limits.totalMilliseconds)
         options.set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectMilliseconds)
         options.set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytes)
         options.set(CURLOPT_LOW_SPEED_TIME, limits.lowSpeedSeconds)
@@ -70,8 +95,7 @@ final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_TCP_NODELAY, 1)
         options.set(CURLOPT_TCP_KEEPALIVE, 1)
 
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        options.set(CURLOPT_PRIVATE, pointer: context)
+        let context = Unmanaged.passUnretained(slot).toOpaque()
         options.set(CURLOPT_WRITEDATA, pointer: context)
         options.set(CURLOPT_HEADERDATA, pointer: context)
         options.set(CURLOPT_OPENSOCKETDATA, pointer: context)
@@ -79,26 +103,35 @@ final class CurlTransfer: @unchecked Sendable {
         options.check(ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION, receiveBody))
         options.check(ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION, receiveHeader))
         options.check(ccurl_set_opensocket(easy, openSocket))
+        // A connection may outlive the slot that opened it, but not the sockets' table.
+        options.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(slot.sockets).toOpaque())
+        options.check(ccurl_set_closesocket(easy, closeSocket))
         options.check(ccurl_set_prerequest(easy, vetConnection))
+        options.set(self.request.body == nil ? CURLOPT_HTTPGET : CURLOPT_POST, 1)
+        try options.finish()
+    }
 
-        switch self.request.method {
-        case .get: options.set(CURLOPT_HTTPGET, 1)
-        case .post(let body):
-            options.set(CURLOPT_POST, 1)
-            options.check(ccurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
-            options.check(body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) })
+    /// Sets what differs from request to request, on a handle that was configured for this transfer's ``profile``.
+    func load(_ slot: CurlSlot) throws(HTTPError) {
+        try self.request.validateHeaders()
+        var options = CurlOptions(easy: slot.easy)
+        try self.pin(slot.easy, &options)
+        options.set(CURLOPT_TIMEOUT_MS, self.request.limits.totalMilliseconds)
+        if let body = self.request.body {
+            options.check(ccurl_set_offset(slot.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+            options.check(
+                body.withUnsafeBytes { ccurl_set_pointer(slot.easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) })
         }
         // An empty value removes the header that libcurl would add by itself.
-        for line in ["Expect:"] + self.request.headers.map({ "\($0.name): \($0.value)" }) {
-            guard let list = curl_slist_append(self.requestHeaders, line) else {
+        self.requestHeaders = curl_slist_append(nil, "Expect:")
+        for header in self.request.headers {
+            guard let list = curl_slist_append(self.requestHeaders, "\(header.name): \(header.value)") else {
                 throw HTTPError(.localFault, "out of memory")
             }
             self.requestHeaders = list
         }
         options.set(CURLOPT_HTTPHEADER, pointer: self.requestHeaders)
-        if let failure = options.failure {
-            throw HTTPError(.localFault, "libcurl refused an option: \(String(cString: curl_easy_strerror(failure)))")
-        }
+        try options.finish()
     }
 
     /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the
@@ -114,7 +147,11 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Frees what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
-    func release() {
+    func release(_ easy: UnsafeMutableRawPointer) {
+        _ = ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, nil)
+        _ = ccurl_set_pointer(easy, CURLOPT_RESOLVE, nil)
+        // A body may hold a whole result, and the handle may lie idle for long.
+        if self.request.body != nil { _ = ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, nil) }
         curl_slist_free_all(self.requestHeaders)
         curl_slist_free_all(self.resolution)
         self.requestHeaders = nil
@@ -122,8 +159,8 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     func finish(_ result: Result<HTTPResponse, HTTPError>) {
-        self.continuation?.resume(returning: result)
-        self.continuation = nil
+        self.onEnd?(result)
+        self.onEnd = nil
     }
 
     /// What the transfer came to, judged from libcurl's verdict and from what the callbacks saw.
@@ -136,7 +173,7 @@ final class CurlTransfer: @unchecked Sendable {
         _ = ccurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)
         return .success(
             HTTPResponse(
-                status: self.status, headers: self.headers, body: self.body, bodyFailure: failure,
+                status: self.status, head: self.head, body: self.body, bodyFailure: failure,
                 microseconds: Int(microseconds), isConnectionReused: connections == 0, sent: self.sent))
     }
 
@@ -176,23 +213,25 @@ final class CurlTransfer: @unchecked Sendable {
             self.objection = HTTPError(.responseTooLarge, "headers above \(self.request.limits.headerBytes) bytes")
             return false
         }
-        let line = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-        if self.areHeadersComplete {
-            // Trailers of a chunked body: counted, not kept.
-            return true
-        }
-        if line.hasPrefix("HTTP/") {
-            self.headers = []
-            self.status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-        } else if let colon = line.firstIndex(of: ":") {
-            self.headers.append(
-                HTTPRequest.Header(
-                    name: line[..<colon].lowercased(),
-                    value: line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)))
-        } else if line.isEmpty, self.status >= 200 {
+        // Trailers of a chunked body: counted, not kept.
+        guard !self.areHeadersComplete else { return true }
+        let line = UnsafeRawBufferPointer(
+            rebasing: bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
+        if line.starts(with: "HTTP/".utf8) {
+            self.head = []
+            self.announced = nil
+            let digits = line.drop { $0 != UInt8(ascii: " ") }.dropFirst().prefix { (48...57).contains($0) }
+            self.status = digits.count <= 3 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : 0
+        } else if !line.isEmpty {
+            self.head.append(contentsOf: line)
+            self.head.append(UInt8(ascii: "\n"))
+            if HTTPResponse.name(of: line, is: "content-length") {
+                let digits = line.drop { !(48...57).contains($0) }.prefix { (48...57).contains($0) }
+                self.announced = digits.count <= 18 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : .max
+            }
+        } else if self.status >= 200 {
             // An interim 1xx block ends with an empty line too, and the final status follows.
             self.areHeadersComplete = true
-            let announced = self.headers.first { $0.name == "content-length" }.flatMap { Int($0.value) }
             if let announced, announced > self.request.limits.bodyBytes { return self.objectToBody() }
         }
         return true
@@ -210,7 +249,9 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Opens the socket for an address that libcurl is about to connect to, or refuses.
-    fileprivate func open(_ target: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+    ///
+    /// - Parameter sockets: Learns that what it knew of the descriptor's number is over.
+    fileprivate func open(_ target: UnsafeMutablePointer<curl_sockaddr>, _ sockets: CurlSockets) -> curl_socket_t {
         var storage: (UInt64, UInt64) = (0, 0)
         let address = withUnsafeMutableBytes(of: &storage) { buffer in
             let bytes = buffer.assumingMemoryBound(to: UInt8.self)
@@ -228,6 +269,7 @@ final class CurlTransfer: @unchecked Sendable {
         } else {
             // Another address of the same name may have been refused before this one.
             self.objection = nil
+            sockets.forget(descriptor)
         }
         return descriptor
     }
@@ -250,6 +292,11 @@ private struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     var failure: CURLcode?
 
+    func finish() throws(HTTPError) {
+        guard let failure = self.failure else { return }
+        throw HTTPError(.localFault, "libcurl refused an option: \(String(cString: curl_easy_strerror(failure)))")
+    }
+
     mutating func check(_ code: CURLcode) {
         if code != CURLE_OK, self.failure == nil { self.failure = code }
     }
@@ -267,9 +314,11 @@ private struct CurlOptions {
     }
 }
 
-private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
-    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+private func slot(_ context: UnsafeMutableRawPointer?) -> CurlSlot? {
+    context.map { Unmanaged<CurlSlot>.fromOpaque($0).takeUnretainedValue() }
 }
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? { slot(context)?.transfer }
 
 /// Returning another number than it was given makes libcurl end the transfer with `CURLE_WRITE_ERROR`.
 private let receiveBody: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
@@ -289,9 +338,14 @@ private let receiveHeader: @convention(c) (UnsafeMutablePointer<CChar>?, Int, In
 private let openSocket:
     @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = {
         context, _, target in
-        guard let transfer = transfer(context), let target else { return CURL_SOCKET_BAD }
-        return transfer.open(target)
+        guard let slot = slot(context), let transfer = slot.transfer, let target else { return CURL_SOCKET_BAD }
+        return transfer.open(target, slot.sockets)
     }
+
+private let closeSocket: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> CInt = { context, socket in
+    if let context { Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().forget(socket) }
+    return close(socket)
+}
 
 private let vetConnection:
     @convention(c) (

@@ -30,6 +30,10 @@ struct HTTPRequest: Sendable {
     }
 
     var method: Method
+    /// What is posted; `nil` for a GET.
+    var body: [UInt8]? {
+        if case .post(let body) = self.method { body } else { nil }
+    }
     var url: String
     var headers: [Header] = []
     var limits: Limits
@@ -52,6 +56,18 @@ struct HTTPRequest: Sendable {
     ///
     /// - Throws: ``HTTPError/Code/requestInvalid``.
     func validate() throws(HTTPError) {
+        try self.validateHeaders()
+        try Self.validate(url: self.url, allowsHTTP: self.allowsHTTP)
+        // libcurl separates pins by semicolons, so one inside would be another pin.
+        guard
+            self.transport.pins.allSatisfy({ pin in
+                pin.hasPrefix("sha256//") && Data(base64Encoded: String(pin.dropFirst("sha256//".count)))?.count == 32
+            })
+        else { throw HTTPError(.requestInvalid, "a pin is not sha256// and the base64 of a digest") }
+    }
+
+    /// The part of ``validate()`` that differs from one request of an endpoint to the next.
+    func validateHeaders() throws(HTTPError) {
         for header in self.headers {
             guard !header.name.isEmpty, header.name.utf8.allSatisfy(Self.isTokenCharacter) else {
                 throw HTTPError(.requestInvalid, "a header's name is not a token of RFC 9110 section 5.6.2")
@@ -62,13 +78,6 @@ struct HTTPRequest: Sendable {
                     .requestInvalid, "the value of header \(header.name) holds a character that is not visible")
             }
         }
-        try Self.validate(url: self.url, allowsHTTP: self.allowsHTTP)
-        // libcurl separates pins by semicolons, so one inside would be another pin.
-        guard
-            self.transport.pins.allSatisfy({ pin in
-                pin.hasPrefix("sha256//") && Data(base64Encoded: String(pin.dropFirst("sha256//".count)))?.count == 32
-            })
-        else { throw HTTPError(.requestInvalid, "a pin is not sha256// and the base64 of a digest") }
     }
 
     /// Checks a URL with libcurl's own parser, so that the check and the connection cannot disagree.
@@ -108,7 +117,8 @@ struct HTTPRequest: Sendable {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        case UInt8(ascii: "-"): true
+        default: "!#$%&'*+.^_`|~".utf8.contains(byte)
         }
     }
 }

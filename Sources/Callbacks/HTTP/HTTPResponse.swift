@@ -4,8 +4,8 @@ internal import Foundation
 /// The answer to a request: complete headers, and as much of the body as the limits let through.
 struct HTTPResponse: Sendable {
     var status: Int
-    /// Header lines in order of arrival, names in lower case.
-    var headers: [HTTPRequest.Header]
+    /// Header lines in order of arrival, each ended by a line feed. Few answers are asked for any of them.
+    var head: [UInt8]
     var body: [UInt8]
     /// What ended the body early: too large, too slow, torn. `nil` if the body is complete.
     ///
@@ -20,8 +20,20 @@ struct HTTPResponse: Sendable {
     var sent: ContinuousClock.Instant?
 
     /// The first value of a header.
+    ///
+    /// - Parameter name: In lower case.
     func header(_ name: String) -> String? {
-        self.headers.first { $0.name == name }?.value
+        self.head.split(separator: UInt8(ascii: "\n")).first { Self.name(of: $0, is: name) }.map { line in
+            String(decoding: line.dropFirst(name.utf8.count + 1), as: UTF8.self).trimmingCharacters(in: .whitespaces)
+        }
+    }
+
+    /// Whether a header line has a name, which is given in lower case.
+    static func name(of line: some Collection<UInt8>, is name: String) -> Bool {
+        let count = name.utf8.count
+        // Bit 5 makes ASCII letters small.
+        return line.count > count && line.dropFirst(count).first == UInt8(ascii: ":")
+            && zip(line, name.utf8).allSatisfy { $0 == $1 || (65...90).contains($0) && $0 | 0x20 == $1 }
     }
 
     /// Seconds that `Retry-After` asks for: a number or a date (RFC 9110 section 10.2.3), never below 0.

@@ -68,10 +68,7 @@ final class Resolver: Sendable {
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        let known = self.state.withLock { state in
-            state.answers[name].flatMap { $0.until > .now ? $0.addresses : nil }
-        }
-        if let known { return .success(known) }
+        if let known = self.known(name) { return .success(known) }
         let timer = Task {
             try await Task.sleep(for: limit)
             self.giveUp(number, on: name)
@@ -94,6 +91,11 @@ final class Resolver: Sendable {
         } onCancel: {
             self.giveUp(number, on: name)
         }
+    }
+
+    /// The addresses of a name that was looked up lately.
+    func known(_ name: String) -> [IPAddress]? {
+        self.state.withLock { state in state.answers[name].flatMap { $0.until > .now ? $0.addresses : nil } }
     }
 
     private func giveUp(_ waiter: Int, on name: String) {

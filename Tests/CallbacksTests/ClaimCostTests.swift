@@ -1,0 +1,83 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Callbacks
+
+/// A claim reads what it takes and little more, however much waits and however long an old transaction holds back vacuum.
+@Suite struct ClaimCostTests {
+    private static let endpoints = 50
+    private static let waiting = 100_000
+
+    /// A hundred thousand callbacks over fifty endpoints, due one after the other within the last hours; autovacuum lets the
+    /// statistics be.
+    private func fill(_ connection: PostgresConnection) async throws {
+        try await connection.execute(
+            """
+            SET synchronous_commit = off;
+            ALTER TABLE insp.callback SET (autovacuum_enabled = false);
+            ALTER TABLE insp.callback_waiting SET (autovacuum_enabled = false);
+            ALTER TABLE insp.callback_lease SET (autovacuum_enabled = false);
+            SELECT insp.create_partner('partner' || n, 'https://partner.example/') FROM generate_series(1, \(Self.endpoints)) n;
+            ALTER TABLE insp.callback DISABLE TRIGGER callback_prepare;
+            INSERT INTO insp.callback (job_id, endpoint_id, url, body)
+            SELECT n, 1 + n % \(Self.endpoints), 'https://partner.example/', '{}' FROM generate_series(1, \(Self.waiting)) n;
+            INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
+            SELECT c.id, c.endpoint_id, now() - interval '4 hours' + c.id * interval '0.1 s', 0, 0, c.state FROM insp.callback c;
+            ALTER TABLE insp.callback ENABLE TRIGGER callback_prepare;
+            """, timeout: .seconds(120))
+    }
+
+    /// Pages that a claim looks at, its work undone afterwards.
+    private func pages(_ floors: CallbackFloors, on connection: PostgresConnection) async throws -> Int {
+        let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
+        try await connection.execute("BEGIN")
+        let plan = try await connection.query(
+            """
+            EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+            SELECT * FROM insp.callback_take(256, interval '1 minute', 256, $1, $2, $3, $4)
+            """,
+            [
+                .optional(floors.base), .bigints(endpoints),
+                .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
+                .bigints(endpoints.map { floors.claims[$0] ?? 0 }),
+            ])[0].data(0)
+        try await connection.execute("ROLLBACK")
+        let document = try JSONSerialization.jsonObject(with: plan) as? [[String: Any]]
+        let top = try #require(document?.first?["Plan"] as? [String: Any])
+        return (top["Shared Hit Blocks"] as? Int ?? 0) + (top["Shared Read Blocks"] as? Int ?? 0)
+    }
+
+    @Test func anOldTransactionMakesNoClaimDearer() async throws {
+        let outbox = try await Outbox()
+        try await self.fill(outbox.connection)
+        let store = CallbackStore(connection: outbox.connection, worker: "test", lease: .seconds(60))
+        let old = try await outbox.database.connect()
+        try await old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current()")
+
+        var exchange = try await store.exchange(settling: [], claiming: 256)
+        #expect(exchange.claimed.count == 256)
+        var first = 0
+        var delivered = 0
+        for round in 0..<80 {
+            let settlements = exchange.claimed.map { callback in
+                CallbackSettlement(
+                    callback: callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,
+                    error: nil, trace: nil, deadline: .now + .seconds(60), sent: nil, claimed: .now)
+            }
+            exchange = try await store.exchange(settling: settlements, claiming: 256, above: exchange.floors)
+            #expect(exchange.settled.count == settlements.count && exchange.claimed.count == 256)
+            delivered += settlements.count
+            if round == 1 { first = try await self.pages(exchange.floors, on: outbox.connection) }
+        }
+        let last = try await self.pages(exchange.floors, on: outbox.connection)
+        // Some twenty pages for each callback, its place in the tables it leaves and enters included; twenty thousand dead
+        // rows of either table lie in front by now.
+        #expect(first > 0 && first < 10_000)
+        #expect(last < 2 * first, "\(first) pages at first, \(last) after \(delivered) deliveries")
+        try await old.execute("ROLLBACK")
+        #expect(try await outbox.count("state = 'delivered'") == Int64(delivered))
+        #expect(try await outbox.countUnderWay() == 256)
+    }
+}

@@ -6,15 +6,14 @@
 CREATE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT p_url IS NOT NULL AND p_sha256 IS NOT NULL AND p_part - ARRAY['url', 'sha256'] = '{}'
-        AND length(p_sha256) = 64 AND ltrim(p_sha256, '0123456789abcdefABCDEF') = ''
-        AND length(p_url) <= 2048 AND strpos(p_url, E'\n') = 0
+        AND length(p_sha256) = 64 AND length(p_url) <= 2048 AND strpos(p_url, E'\n') = 0
 $$;
 COMMENT ON FUNCTION insp.is_plain_part(jsonb, text, text) IS
-    'Whether a part by URL is plainly right, apart from the URL; otherwise insp.check_part_url decides';
+    'Whether a part by URL is plainly right, apart from the characters of URL and digest; otherwise insp.check_part_url decides';
 
 -- In steps, each value looked up once: an operator of jsonb costs as much as comparing a page of text.
 CREATE FUNCTION insp.plain_requests(p_payloads jsonb[])
-RETURNS TABLE (n bigint, payload jsonb, is_plain boolean, urls text)
+RETURNS TABLE (n bigint, payload jsonb, is_plain boolean, urls text, digests text)
 LANGUAGE sql STABLE AS $$
     SELECT y.n, y.p,
         insp.is_plain_part(y.front, y.front_url, y.front_sha256)
@@ -31,7 +30,8 @@ LANGUAGE sql STABLE AS $$
             AND coalesce(jsonb_typeof(y.p -> 'userReference') = 'string' AND length(y.p ->> 'userReference') <= 100, true)
             AND coalesce(jsonb_typeof(y.p -> 'idempotencyKey') = 'string'
                 AND length(y.p ->> 'idempotencyKey') BETWEEN 1 AND 100, true),
-        y.front_url || E'\n' || coalesce((y.back ->> 'url') || E'\n', '') || coalesce((y.face ->> 'url') || E'\n', '')
+        y.front_url || E'\n' || coalesce((y.back ->> 'url') || E'\n', '') || coalesce((y.face ->> 'url') || E'\n', ''),
+        y.front_sha256 || coalesce(y.back ->> 'sha256', '') || coalesce(y.face ->> 'sha256', '')
     FROM (
         SELECT x.*, x.front ->> 'url' AS front_url, x.front ->> 'sha256' AS front_sha256
         FROM (
@@ -41,15 +41,17 @@ LANGUAGE sql STABLE AS $$
         OFFSET 0) y
 $$;
 COMMENT ON FUNCTION insp.plain_requests(jsonb[]) IS
-    'Payloads in their order, whether each is plainly right apart from its URLs and what its partner demands (otherwise insp.check_request decides), and its URLs, a line each';
+    'Payloads in their order, whether each is plainly right apart from its URLs, digests and what its partner demands (otherwise insp.check_request decides), its URLs, a line each, and its digests';
 
--- A regular expression costs most where it begins, so that the URLs of a whole batch are matched as one text.
-CREATE FUNCTION insp.are_plain_urls(p_lines text) RETURNS boolean
+-- A regular expression costs most where it begins, so that the URLs and digests of a whole batch are matched as one text.
+CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT p_lines ~ '^(?:https://(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,}(?:/[!"$-[\]-~]*)?\n)+$'
         AND p_lines !~ '\.(?:local|localhost|internal|intranet|lan|home|arpa|invalid|onion)[/\n]'
+        AND p_digests !~ '[^0-9a-fA-F]'
 $$;
-COMMENT ON FUNCTION insp.are_plain_urls(text) IS 'Whether all of these lines are plainly right URLs; otherwise insp.check_part_url decides';
+COMMENT ON FUNCTION insp.are_plain_sources(text, text) IS
+    'Whether all of these lines are plainly right URLs and the digests hexadecimal; otherwise insp.check_part_url decides';
 
 -- Ids of jobs begin with the time, so that those of one batch lie beside each other in their index. 74 bits are random.
 
@@ -81,12 +83,13 @@ BEGIN
     INTO whose
     FROM insp.partner x LEFT JOIN insp.endpoint e ON e.partner_id = x.id AND e.is_default
     WHERE x.name = p_payloads[1] ->> 'partner' AND x.enabled
-        AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never';
+        AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
+        AND NOT x.liveness_evidence_suffices;
     IF NOT FOUND THEN
         RETURN;
     END IF;
     SELECT bool_and(u.is_plain AND u.payload -> 'partner' = p_payloads[1] -> 'partner' AND NOT u.payload ? 'idempotencyKey')
-        AND insp.are_plain_urls(string_agg(u.urls, ''))
+        AND insp.are_plain_sources(string_agg(u.urls, ''), string_agg(u.digests, ''))
     INTO is_plain FROM insp.plain_requests(p_payloads) u;
     IF is_plain IS NOT TRUE THEN
         RETURN;
@@ -150,9 +153,10 @@ BEGIN
             LEFT JOIN LATERAL (
                 SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, x.job_lifetime
                 FROM insp.partner x LEFT JOIN insp.endpoint e ON e.partner_id = x.id AND e.is_default
-                WHERE p_inline = '{}' AND u.is_plain AND insp.are_plain_urls(u.urls)
+                WHERE p_inline = '{}' AND u.is_plain AND insp.are_plain_sources(u.urls, u.digests)
                     AND x.name = u.payload ->> 'partner' AND x.enabled
                     AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
+                    AND NOT x.liveness_evidence_suffices
             ) plain ON true
             CROSS JOIN LATERAL (
                 SELECT plain.id AS partner_id, plain.endpoint_id, u.payload - ARRAY['parts', 'idempotencyKey'] AS payload,

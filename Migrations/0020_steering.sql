@@ -319,7 +319,10 @@ BEGIN
     number := nextval('insp.job_id');
     INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, callback_url, traceparent, payload)
     VALUES (number, fresh, old.partner_id, old.endpoint_id, old.lane, old.region, now() + partner.job_lifetime,
-        old.callback_url, old.traceparent, old.payload || jsonb_build_object('rerunOf', old.public_id));
+        old.callback_url, old.traceparent,
+        -- What the partner no longer lets suffice does not suffice again.
+        CASE WHEN partner.liveness_evidence_suffices THEN old.payload ELSE old.payload - 'evidenceSuffices' END
+            || jsonb_build_object('rerunOf', old.public_id));
     INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, url, bytes)
     SELECT number, p.kind, p.ordinal, p.size, p.sha256, p.url, p.bytes FROM insp.part p WHERE p.job_id = old.id;
     INSERT INTO insp.ready (queue, job_id) VALUES (insp.queue_of(old.region, old.lane, old.partner_id), number);

@@ -221,25 +221,232 @@ COMMENT ON FUNCTION insp.consume_challenge() IS
 CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
     WHEN (NEW.payload ? 'challenge' AND NOT NEW.payload ? 'rerunOf') EXECUTE FUNCTION insp.consume_challenge();
 
--- insp.check_request has two hundred lines, of which two change and one comes in: they are changed in place, whatever else is
--- in it by now, and the migration fails where they are not found.
-DO $$
+-- All that a request may say since 0008: reviews (a payload's key takes precedence over the partner's), faces, challenges, and
+-- chips without a picture.
+CREATE OR REPLACE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    body text := pg_get_functiondef('insp.check_request(jsonb, text[])'::regprocedure);
-    change text[];
+    r insp.request;
+    partner insp.partner;
+    endpoint insp.endpoint;
+    flow text;
+    kinds text[] := p_inline;
+    name text;
+    needle text;
+    value jsonb;
+    problem text;
+    review text;
 BEGIN
-    FOREACH change SLICE 1 IN ARRAY ARRAY[
-        ['''traceparent'', ''consent''', '''traceparent'', ''challenge'', ''consent'''],
-        ['flow = ''liveness'' AND NOT kinds && ARRAY[''FACE'', ''FRAMES''] THEN ''FACE or FRAMES''',
-         'flow = ''liveness'' AND NOT kinds && ARRAY[''FACE'', ''FRAMES'', ''SESSION_BLOB''] THEN ''FACE, FRAMES or SESSION_BLOB'''],
-        ['    r.payload := (p - ', '    PERFORM insp.check_challenge(p, flow, kinds);' || E'\n\n' || '    r.payload := (p - ']
-    ] LOOP
-        IF length(body) - length(replace(body, change[1], '')) <> length(change[1]) THEN
-            RAISE EXCEPTION 'insp.check_request does not hold this once: %', change[1];
+    IF p IS NULL OR jsonb_typeof(p) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'not an object');
+    ELSIF pg_column_size(p) > 16384 THEN
+        PERFORM insp.refuse('PAYLOAD_TOO_LARGE');
+    END IF;
+    value := p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference',
+        'userReference', 'reportingCriteria', 'callbackUrl', 'idempotencyKey', 'digests', 'parts', 'lane', 'region',
+        'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'challenge', 'consent', 'review', 'faceId', 'threshold', 'enrollmentMode'];
+    IF value <> '{}' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key '
+            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(value) k ORDER BY k LIMIT 1));
+    END IF;
+
+    IF NOT p ? 'partner' THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload names no partner');
+    END IF;
+    needle := insp.request_text(p, 'partner');
+    SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN');
+    ELSIF NOT partner.enabled THEN
+        PERFORM insp.refuse('PARTNER_DISABLED');
+    END IF;
+    SELECT * INTO endpoint FROM insp.endpoint x WHERE x.partner_id = partner.id AND x.is_default;
+    r.partner_id := partner.id;
+    r.endpoint_id := endpoint.id;
+
+    IF NOT p ? 'workflow' THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload names no workflow');
+    END IF;
+    -- Jumio's keys come as numbers and as strings.
+    name := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow' ELSE insp.request_text(p, 'workflow') END;
+    flow := CASE name WHEN '2' THEN 'id' WHEN '3' THEN 'id_identity' WHEN '5' THEN 'similarity' WHEN '6' THEN 'liveness'
+        WHEN '9' THEN 'authentication' ELSE name END;
+    IF insp.definition_key(flow) IS NULL THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(name), 40));
+    END IF;
+
+    r.lane := partner.lane;
+    IF p ? 'lane' THEN
+        r.lane := CASE insp.request_text(p, 'lane') WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END;
+        IF r.lane IS NULL THEN
+            PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p ->> 'lane'), 40));
         END IF;
-        body := replace(body, change[1], change[2]);
+    END IF;
+    r.region := coalesce(partner.region, 0);
+    IF p ? 'region' THEN
+        needle := insp.request_text(p, 'region');
+        SELECT g.id INTO r.region FROM insp.region g WHERE g.name = needle;
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40));
+        END IF;
+    END IF;
+
+    FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
+        CONTINUE WHEN NOT p ? name;
+        IF length(insp.request_text(p, name)) > 100 THEN
+            PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
+        END IF;
     END LOOP;
-    EXECUTE body;
+    IF p ? 'idempotencyKey' THEN
+        r.idempotency_key := p ->> 'idempotencyKey';
+        IF r.idempotency_key = '' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'idempotencyKey is empty');
+        END IF;
+    END IF;
+
+    IF p ? 'documentFormat' THEN
+        IF insp.request_text(p, 'documentFormat') NOT IN ('TD1', 'TD2', 'TD3') THEN
+            PERFORM insp.refuse('DOCUMENT_FORMAT_UNKNOWN', left(quote_literal(p ->> 'documentFormat'), 40));
+        END IF;
+    END IF;
+    IF p ? 'documentTypes' THEN
+        IF jsonb_typeof(p -> 'documentTypes') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'documentTypes is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'documentTypes') e LOOP
+            IF value NOT IN ('"PASSPORT"', '"VISA"', '"DRIVING_LICENSE"', '"ID_CARD"') THEN
+                PERFORM insp.refuse('DOCUMENT_TYPE_UNKNOWN', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+    IF p ? 'countries' THEN
+        IF jsonb_typeof(p -> 'countries') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'countries is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'countries') e LOOP
+            IF jsonb_typeof(value) <> 'string' OR NOT EXISTS (SELECT FROM insp.country c WHERE c.code = value #>> '{}') THEN
+                PERFORM insp.refuse('COUNTRY_INVALID', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+
+    IF p ? 'callbackUrl' THEN
+        problem := insp.url_problem(insp.request_text(p, 'callbackUrl'), 255, coalesce(endpoint.allow_http, false),
+            coalesce(endpoint.allow_private, false));
+        IF problem IS NULL AND endpoint.id IS NULL THEN
+            problem := 'the partner has no endpoint whose secret could sign';
+        END IF;
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+        END IF;
+        r.callback_url := p ->> 'callbackUrl';
+    ELSIF partner.callback_required AND endpoint.url IS NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_MISSING');
+    END IF;
+
+    IF p ? 'consent' AND jsonb_typeof(p -> 'consent') <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
+    ELSIF partner.consent_required AND NOT (
+        coalesce(p #>> '{consent,obtained}', '') IN ('yes', 'true') AND p #> '{consent}' ? 'obtainedAt') THEN
+        PERFORM insp.refuse('CONSENT_MISSING', 'consent needs obtained and obtainedAt');
+    END IF;
+    IF p #> '{consent}' ? 'obtainedAt' THEN
+        PERFORM insp.request_time(p -> 'consent', 'obtainedAt');
+    END IF;
+
+    PERFORM insp.check_face_request(p, flow);
+
+    review := partner.review;
+    IF p ? 'review' THEN
+        review := insp.request_text(p, 'review');
+        IF review NOT IN ('never', 'rejected', 'warning', 'always') THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'review is none of never, rejected, warning, always');
+        END IF;
+    END IF;
+
+    IF p ? 'traceparent' THEN
+        r.traceparent := insp.request_text(p, 'traceparent');
+        IF r.traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'traceparent is not a W3C trace context');
+        END IF;
+    END IF;
+
+    IF p ? 'delaySeconds' THEN
+        IF p ? 'runAt' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt');
+        ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is not a number from 0 to 2592000');
+        ELSIF (p -> 'delaySeconds')::numeric > 0 THEN
+            r.run_at := now() + make_interval(secs => (p -> 'delaySeconds')::double precision);
+        END IF;
+    ELSIF p ? 'runAt' THEN
+        r.run_at := insp.request_time(p, 'runAt');
+        IF r.run_at > now() + interval '30 days' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'runAt is more than 30 days ahead');
+        END IF;
+    END IF;
+    r.expires_named := p ? 'expiresAt';
+    r.expires_at := CASE WHEN r.expires_named THEN insp.request_time(p, 'expiresAt')
+        ELSE greatest(now(), coalesce(r.run_at, now())) + partner.job_lifetime END;
+    IF r.expires_at <= greatest(now(), coalesce(r.run_at, now())) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt');
+    END IF;
+
+    IF p ? 'parts' THEN
+        PERFORM insp.check_part_urls(p -> 'parts', coalesce(endpoint.allow_http, false),
+            coalesce(endpoint.allow_private, false));
+        r.part_urls := p -> 'parts';
+        kinds := ARRAY(SELECT jsonb_object_keys(r.part_urls));
+        IF kinds && p_inline THEN
+            PERFORM insp.refuse('PART_UNEXPECTED',
+                (SELECT k FROM unnest(kinds) k WHERE k = ANY (p_inline) LIMIT 1) || ' was given both as bytes and by URL');
+        END IF;
+        kinds := kinds || p_inline;
+    END IF;
+    IF p ? 'digests' THEN
+        r.digests := p -> 'digests';
+        IF jsonb_typeof(r.digests) <> 'object' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
+        END IF;
+        FOR name, value IN SELECT d.key, d.value FROM jsonb_each(r.digests) d LOOP
+            IF name <> ALL (insp.part_kinds()) THEN
+                PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+            ELSIF name <> ALL (p_inline) THEN
+                PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
+            ELSIF name = 'FRAMES' AND jsonb_typeof(value) <> 'array' OR name <> 'FRAMES' AND jsonb_typeof(value) <> 'string' THEN
+                PERFORM insp.refuse('DIGEST_INVALID', name);
+            END IF;
+        END LOOP;
+    END IF;
+
+    IF p ->> 'documentFormat' = 'TD3' AND 'BACK' = ANY (kinds) THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
+    END IF;
+    IF flow IN ('liveness', 'authentication', 'enrollment') AND kinds && ARRAY['FRONT', 'BACK', 'DG1', 'DG2', 'SOD'] THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', flow || ' takes no document');
+    END IF;
+    problem := CASE
+        -- A chip alone says who the holder is; there is no picture to judge then.
+        WHEN flow = 'id' AND NOT kinds && ARRAY['FRONT', 'SOD'] THEN 'FRONT or SOD'
+        WHEN flow IN ('id_identity', 'similarity') AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        WHEN flow IN ('similarity', 'authentication', 'enrollment') AND 'FACE' <> ALL (kinds) THEN 'FACE'
+        WHEN flow = 'liveness' AND NOT kinds && ARRAY['FACE', 'FRAMES', 'SESSION_BLOB'] THEN 'FACE, FRAMES or SESSION_BLOB'
+        WHEN 'BACK' = ANY (kinds) AND 'FRONT' <> ALL (kinds) THEN 'FRONT'
+        END;
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('PART_MISSING', problem);
+    END IF;
+
+    PERFORM insp.check_challenge(p, flow, kinds);
+
+    r.payload := (p - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
+        || jsonb_build_object('workflow', flow)
+        -- Stored only where somebody must look: workers decide by it, and most jobs need no word about it.
+        || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
+        || CASE WHEN partner.liveness_evidence_suffices
+            AND flow IN ('id_identity', 'liveness', 'authentication', 'enrollment')
+            THEN jsonb_build_object('evidenceSuffices', true) ELSE '{}' END;
+    RETURN r;
 END
 $$;
 

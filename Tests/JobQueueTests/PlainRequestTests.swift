@@ -62,7 +62,7 @@ import Testing
             DECLARE
                 r insp.request;
             BEGIN
-                IF (SELECT u.is_plain AND insp.are_plain_urls(u.urls) FROM insp.plain_requests(ARRAY[p]) u) IS NOT TRUE
+                IF (SELECT u.is_plain AND insp.are_plain_sources(u.urls, u.digests) FROM insp.plain_requests(ARRAY[p]) u) IS NOT TRUE
                     THEN RETURN 'other';
                 END IF;
                 r := insp.check_request(p, '{}');

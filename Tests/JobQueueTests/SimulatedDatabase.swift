@@ -207,7 +207,8 @@ extension SimulatedDatabase {
             name text;
         BEGIN
             FOREACH name IN ARRAY ARRAY['insp.job', 'insp.part', 'insp.step', 'insp.event', 'insp.ready', 'insp.lease',
-                'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.callback', 'insp.review_wait', 'fake.seen',
+                'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.callback', 'insp.callback_waiting',
+                'insp.callback_lease', 'insp.review_wait', 'fake.seen',
                 'fake.seen_step', 'fake.seen_event']
             LOOP
                 EXECUTE 'DELETE FROM ' || name;

@@ -46,15 +46,14 @@ struct BenchmarkDatabase: Sendable {
             """, [.textArray(names)])
     }
 
-    /// A request whose parts are given by URL.
+    /// The least that a request says, its parts given by URL.
     static func request(partner: String, workflow: Workflow = .id, lane: String? = nil) -> String {
         let digest = String(repeating: "0", count: 64)
         let parts = (workflow.requiredParts.first ?? []).map {
             #""\#($0.rawValue)":{"url":"https://images.example.com/bench/front.jpg","sha256":"\#(digest)"}"#
         }.sorted().joined(separator: ",")
         let named = lane.map { #""lane":"\#($0)","# } ?? ""
-        return #"{"partner":"\#(partner)","workflow":"\#(workflow.rawValue)",\#(named)"customerInternalReference":"#
-            + #""bench","userReference":"bench-user","parts":{\#(parts)}}"#
+        return #"{"partner":"\#(partner)","workflow":"\#(workflow.rawValue)",\#(named)"parts":{\#(parts)}}"#
     }
 
     /// Counts jobs of the benchmark that are not as they must be: finished without exactly one terminal event, one result,

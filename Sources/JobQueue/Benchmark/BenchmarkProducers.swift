@@ -18,9 +18,12 @@ struct BenchmarkProducers: Sendable {
     }
 
     /// Enqueues so many jobs and returns when the last is committed.
-    func send(_ jobs: Int) async throws {
+    ///
+    /// - Returns: The seconds that took, without those to connect: a producer has its connection.
+    @discardableResult
+    func send(_ jobs: Int) async throws -> Double {
         let left = Counter(jobs)
-        try await self.onEachConnection { connection in
+        return try await self.onEachConnection { connection in
             while true {
                 let count = left.take(self.batch)
                 if count == 0 { break }
@@ -52,23 +55,30 @@ struct BenchmarkProducers: Sendable {
         _ = try await connection.query("SELECT count(*) FROM insp.enqueue_many($1)", [.jsonbs(requests)])
     }
 
-    private func onEachConnection(_ body: @escaping @Sendable (PostgresConnection) async throws -> Void) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
+    /// - Returns: Seconds from the moment when all are connected to the end of the last.
+    @discardableResult
+    private func onEachConnection(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Void
+    ) async throws -> Double {
+        var open: [PostgresConnection] = []
+        let result: Result<Double, any Error>
+        do {
             for _ in 0..<self.connections {
-                group.addTask {
-                    let connection = try await PostgresConnection.connect(
-                        self.url, options: ConnectionOptions(name: "inspectd benchmark producer"))
-                    do {
-                        try await body(connection)
-                    } catch {
-                        await connection.close()
-                        throw error
-                    }
-                    await connection.close()
-                }
+                open.append(
+                    try await PostgresConnection.connect(
+                        self.url, options: ConnectionOptions(name: "inspectd benchmark producer")))
             }
-            try await group.waitForAll()
+            let start = ContinuousClock.now
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for connection in open { group.addTask { try await body(connection) } }
+                try await group.waitForAll()
+            }
+            result = .success((.now - start).seconds)
+        } catch {
+            result = .failure(error)
         }
+        for connection in open { await connection.close() }
+        return try result.get()
     }
 
     /// A number that several tasks count with.

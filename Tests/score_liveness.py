@@ -1,13 +1,19 @@
 """Scores liveness over recorded traces and clips: blinks in series of eye openings, clips judged as labelled.
 
-Called with `score(program, data)` by the scoring of faces, or by itself. Clips need Debian's python3-pil; the others nothing.
+Called with `score(program, data)` by the scoring of faces, or by itself. Clips need Debian's python3-pil, rendered
+frames python3-numpy, too; the others nothing.
 """
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# What motion frames are rendered from.
+PORTRAIT = "identity/face_recognition/obama/obama.jpg"
 
 
 def blinks(program, folder, entries):
@@ -60,12 +66,21 @@ def judged(program, scratch, path, steps, first=0, last=None):
 
 
 def clips(program, folder, entries, scratch):
-    rows, mistakes = [], []
+    """Rows, mistakes, and what was inconclusive: clips and segments whose face is too small for anything to be said of it."""
+    rows, mistakes, small = [], [], []
 
     def expect(name, what, good, record):
         rows.append((what, bool(good), 1))
         if not good:
             mistakes.append((what, name, json.dumps(record)[:200]))
+
+    def judge(name, what, good, record):
+        # Labels are about the person; frames that are never judged are neither right nor wrong about that.
+        reason = (record.get("data") or {}).get("reason") or ""
+        if "TOO_SMALL" in reason and (record.get("decision") or {}).get("type") == "WARNING":
+            small.append(f"{name}: {what}")
+        else:
+            expect(name.split(",")[0], what, good, record)
 
     for entry in (e for e in entries if e["kind"] == "video"):
         truth, path = entry["truth"], os.path.join(folder, entry["file"])
@@ -84,16 +99,52 @@ def clips(program, folder, entries, scratch):
         if truth.get("identity_changes") or truth.get("scene_cuts"):
             record = judged(program, scratch, path, ["NOD"])
             if record is not None:
-                expect(entry["file"], "clips, cuts and changes of person are rejected", kind(record) == "REJECTED", record)
+                judge(entry["file"], "clips, cuts and changes of person are rejected", kind(record) == "REJECTED", record)
         for segment in truth.get("segments", []):
             record = judged(program, scratch, path, [], *segment["frames"])
             if record is not None:
-                expect(entry["file"], "clips, nothing passes without a challenge", kind(record) != "PASSED", record)
+                name = f"{entry['file']}, frames {segment['frames'][0]} to {segment['frames'][1]}"
+                judge(name, "clips, nothing passes without a challenge", kind(record) != "PASSED", record)
     table = {}
     for what, good, one in rows:
         right, total = table.get(what, (0, 0))
         table[what] = (right + good, total + one)
-    return [(what, *counts) for what, counts in table.items()], mistakes
+    return [(what, *counts) for what, counts in table.items()], mistakes, small
+
+
+def batch(program, requests):
+    """Result documents in order, and the CPU seconds of the program and its analyzers."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([program, "inspect", "--batch", "-", "--slots", "1"], stdout=subprocess.PIPE, check=True,
+                          input="\n".join(map(json.dumps, requests)).encode())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [json.loads(line) for line in done.stdout.splitlines()], seconds
+
+
+def motion_cpu(program, folder, scratch):
+    """CPU seconds for 75 rendered frames: five seconds at 15 a second. None without the portrait."""
+    portrait = os.path.join(folder, PORTRAIT)
+    if not os.path.exists(portrait):
+        return None
+    answers, _ = batch(program, [{"id": "portrait", "face": portrait, "workflow": "liveness", "gate": False}])
+    points = ",".join(f"{p['x']},{p['y']}" for p in answers[0]["faces"][0]["landmarks"])
+    name = os.path.join(scratch, "motion")
+    with open(name + "-asked.json", "w") as file:
+        json.dump({"steps": ["SHAKE", "NOD", "BLINK", "SHAKE"], "stepTimeoutMs": 7000}, file)
+    subprocess.run(["/usr/bin/python3", os.path.join(HERE, "captures.py"), "--face", portrait, "--points", points,
+                    "--challenge", name + "-asked.json", "--out", name], check=True)
+    with open(name + ".json") as file:
+        challenge = json.load(file)
+    challenge["frameTimes"] = challenge["frameTimes"][:75]
+    with open(name + ".json", "w") as file:
+        json.dump(challenge, file)
+    for frame in sorted(os.listdir(name))[75:]:
+        os.remove(os.path.join(name, frame))
+    # What loading the models costs is in both runs and cancels.
+    request = {"id": name, "frames": name, "challenge": name + ".json", "workflow": "liveness", "gate": False}
+    one, many = (batch(program, [request] * n)[1] for n in (1, 4))
+    return (many - one) / 3
 
 
 def score(program, data):
@@ -102,7 +153,10 @@ def score(program, data):
     entries = json.load(open(os.path.join(folder, "manifest.json")))["entries"]
     rows, figures = blinks(program, folder, entries)
     with tempfile.TemporaryDirectory() as scratch:
-        more, mistakes = clips(program, folder, entries, scratch)
+        more, mistakes, small = clips(program, folder, entries, scratch)
+        seconds = motion_cpu(program, folder, scratch)
+        figures["motion_frames_5s_cpu_ms"] = None if seconds is None else round(1000 * seconds)
+    figures["clips, inconclusive: too small"] = small
     for what, right, total in more:
         figures[what] = {"right": right, "total": total}
     return rows + more, figures, mistakes
@@ -112,6 +166,9 @@ if __name__ == "__main__":
     table, numbers, wrong = score(sys.argv[1], sys.argv[2])
     for what, right, total in table:
         print(f"{what:60} {right:4} / {total}")
+    for segment in numbers["clips, inconclusive: too small"]:
+        print(f"inconclusive: too small: {segment}")
     for kind, name, why in wrong:
         print(f"- {kind}: {name}: {why}")
+    print(f"75 motion frames (5 s at 15 a second), CPU: {numbers['motion_frames_5s_cpu_ms']} ms (asked: 1500)")
     print(json.dumps(numbers))

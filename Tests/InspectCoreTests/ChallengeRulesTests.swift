@@ -39,6 +39,54 @@ import Testing
         #expect(MotionRules.guessRate(steps: 3, motions: LivenessChallenge.Step.allCases) > 1.0 / 80)
     }
 
+    @Test func `Two shakes with another motion between are two`() {
+        let simulation = MotionSimulation()
+        var random = SeededGenerator(seed: Self.seed)
+        var passed = 0
+        for between in [LivenessChallenge.Step.blink, .nod, .smile, .mouthOpen] {
+            for _ in 0..<10 {
+                var challenge = LivenessChallenge(steps: [.shake, between, .shake])
+                let capture = simulation.capture(.live, &challenge, &random)
+                if MotionRules.decide(challenge, capture).outcome == .pass { passed += 1 }
+            }
+        }
+        #expect(passed >= 36, "of 40, seed \(Self.seed)")
+    }
+
+    /// Living faces before a screen whose colours are those that were asked for but one.
+    @Test func `A sequence that differs in one colour is another`() {
+        let simulation = ColourFlashSimulation()
+        var random = SeededGenerator(seed: Self.seed)
+        var passed = 0
+        for _ in 0..<200 {
+            let shown = simulation.challenge(&random)
+            let capture = simulation.capture(.live, shown, &random)
+            var asked = shown
+            let index = Int.random(in: asked.colours.indices, using: &random)
+            let around = [index - 1, index, index + 1].filter(shown.colours.indices.contains).map { shown.colours[$0] }
+            let others = LivenessChallenge.Colour.allCases.filter { !around.contains($0) }
+            asked.colours[index] = others[Int.random(in: others.indices, using: &random)]
+            if ColourFlashRules.decide(asked, capture).outcome == .pass { passed += 1 }
+        }
+        #expect(passed <= 2, "of 200, seed \(Self.seed)")
+    }
+
+    @Test func `Burnt-out skin excuses a missing answer, and is no fault where the answer comes through`() {
+        let simulation = ColourFlashSimulation()
+        var random = SeededGenerator(seed: 11)
+        func verdict(_ subject: SimulatedSubject) -> LivenessVerdict {
+            let challenge = simulation.challenge(&random)
+            var capture = simulation.capture(subject, challenge, &random)
+            for index in capture.frames.indices { capture.frames[index].face?.saturated = 0.6 }
+            return ColourFlashRules.decide(challenge, capture)
+        }
+        let live = (0..<20).map { _ in verdict(.live) }
+        #expect(live.count { $0.outcome == .pass } >= 17)
+        let others = (0..<20).map { _ in verdict(.wrongSequence) }
+        #expect(others.allSatisfy { $0.outcome != .pass })
+        #expect(others.count { $0.reason == .tooBright } >= 15)
+    }
+
     private static func still(_ count: Int) -> CaptureFacts {
         var random = SeededGenerator(seed: 3)
         var challenge = LivenessChallenge(steps: [.nod])

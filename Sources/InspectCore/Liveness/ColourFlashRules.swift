@@ -24,9 +24,6 @@ public enum ColourFlashRules {
         let rest = samples.filter { $0.time < 0 }
         guard rest.count >= Self.leastFramesAtRest else { return verdict(.inconclusive, .tooFewFrames) }
         let saturated = Statistics.median(samples.filter { $0.time >= 0 && $0.time < end }.map(\.face.saturated)) ?? 1
-        guard Limits.saturatedSkin.allows(saturated) else {
-            return verdict(.inconclusive, .tooBright, ["saturated": saturated])
-        }
         let noise = Self.noise(rest.map(\.signal))
 
         let responses = Self.lags.compactMap { lag in
@@ -39,10 +36,13 @@ public enum ColourFlashRules {
             })
         else { return verdict(.inconclusive, .tooFewFrames) }
         let strength = best.response.strength
+        let lead = ColourSequenceFit.lead(
+            of: challenge.colours,
+            in: responses.filter { $0.response.correlation >= Self.asWell * most }.map(\.response.light))
         let gains = Gains(challenge, samples, lag: best.lag)
         var scores = [
             "correlation": best.response.correlation, "lagMs": best.lag, "response": strength, "noise": noise,
-            "saturated": saturated, "weakerHalf": best.response.weakerHalf,
+            "saturated": saturated, "weakerHalf": best.response.weakerHalf, "lead": lead,
         ]
         if let gains {
             scores["faceGain"] = gains.face
@@ -65,15 +65,22 @@ public enum ColourFlashRules {
         guard Limits.flashResponse.allows(strength), strength >= Self.sigmas * noise else {
             return judged(.inconclusive, .tooBright)
         }
+        // Burnt-out skin hides the answer and the relief, unless enough of them came through all the same.
+        let isHidden = !Limits.saturatedSkin.allows(saturated)
         guard Limits.flashCorrelation.allows(best.response.correlation) else {
+            if isHidden { return judged(.inconclusive, .tooBright) }
             return judged(
                 Limits.flashContradiction.allows(best.response.correlation) ? .inconclusive : .fail, .wrongColours)
+        }
+        guard Limits.flashLead.allows(lead) else {
+            return judged(Limits.flashLeadContradiction.allows(lead) ? .inconclusive : .fail, .wrongColours)
         }
         guard best.lag <= Self.latestMs else { return judged(.fail, .lateResponse) }
         guard Limits.flashHalf.allows(best.response.weakerHalf) else { return judged(.fail, .wrongColours) }
         guard let gains else { return judged(.inconclusive, .tooFewFrames) }
         guard gains.face > (gains.background ?? 0) else { return judged(.fail, .backgroundResponds) }
         guard Limits.flashRelief.allows(gains.relief) else {
+            if isHidden { return judged(.inconclusive, .tooBright) }
             return judged(Limits.flashFlat.allows(gains.relief) ? .inconclusive : .fail, .flat)
         }
         return judged(.pass, nil)
@@ -119,6 +126,13 @@ struct Opponent {
         self.redGreen = redGreen
         self.yellowBlue = yellowBlue
         self.luminance = luminance
+    }
+
+    /// The channels that these components were made of.
+    var channels: LinearColour {
+        // luminance = 0.2126 r + 0.7152 g + 0.0722 b, with g = r − redGreen and b = r − redGreen / 2 − yellowBlue.
+        let red = self.luminance + 0.7152 * self.redGreen + 0.0722 * (self.redGreen / 2 + self.yellowBlue)
+        return LinearColour(red: red, green: red - self.redGreen, blue: red - self.redGreen / 2 - self.yellowBlue)
     }
 
     static func - (a: Opponent, b: Opponent) -> Opponent {
@@ -197,6 +211,8 @@ private struct Response {
     var weakerHalf: Double
     /// Root mean square of the successive differences.
     var strength: Double
+    /// The settled light of each colour in logarithms.
+    var light: [LinearColour]
     /// Of each colour by itself.
     var agreement: [Double]
 
@@ -213,6 +229,7 @@ private struct Response {
             Self.correlation(shownSteps[..<middle], seenSteps[..<middle]),
             Self.correlation(shownSteps[middle...], seenSteps[middle...]))
         self.strength = (seenSteps.map { $0.dot($0) }.reduce(0, +) / Double(3 * seenSteps.count)).squareRoot()
+        self.light = seen.map(\.channels)
         // A colour stands in one difference at the ends and in two between them.
         let each = zip(shownSteps, seenSteps).map { Self.correlation([$0], [$1]) }
         self.agreement = challenge.colours.indices.map { index in

@@ -30,6 +30,8 @@ struct MotionTrack {
     static let dwellMs = 150.0
     /// A head that is shaken passes from one side to the other within this time.
     static let crossingMs = 1500.0
+    /// A head that looks ahead for so long has stopped shaking; from side to side it passes the middle in less.
+    static let calmMs = 500.0
     /// A nod, down and back.
     static let nodMs = 2000.0
 
@@ -58,17 +60,29 @@ struct MotionTrack {
     /// Turn from the position at rest, degrees.
     private func turn(_ face: CaptureFacts.Face) -> Double { face.yaw - self.rest.yaw }
 
-    private func drop(_ face: CaptureFacts.Face) -> Double { face.noseDrop - self.rest.noseDrop }
+    /// Drop of the nose from its position at rest, frame by frame: medians of three, since one point's noise is a third of a nod.
+    private var drops: [Double?] {
+        self.faces.indices.map { index in
+            guard self.faces[index] != nil else { return nil }
+            let near = self.faces[max(index - 1, 0)...min(index + 1, self.faces.count - 1)].compactMap { $0?.noseDrop }
+            return Statistics.median(near).map { $0 - self.rest.noseDrop }
+        }
+    }
 
     private var blinks: [MotionEvent] {
         BlinkDetector.blinks(times: self.times, openings: self.faces.map { $0?.eyeOpening }).compactMap { blink in
-            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift the points a little, so it is the
-            // eyes' place that counts and not the nose's.
-            let during = zip(self.times, self.faces).filter { $0.0 >= blink.startMs && $0.0 <= blink.endMs }.compactMap(
-                \.1)
-            let heights = during.map(\.eyeCentre.y)
-            let sunk = ((heights.max() ?? 0) - (heights.min() ?? 0)) / self.rest.eyeDistance
-            let isStill = sunk < Limits.nodSink && during.allSatisfy { abs(self.turn($0)) < Limits.stepTurn }
+            // Lids follow the head: what dips while it moves is no blink. Closed eyes shift the points, which looks like a move
+            // upwards or a turn and is over with the blink: it is the frames before and after that must look ahead.
+            let seen = zip(self.times, self.faces).compactMap { time, face in face.map { (time: time, face: $0) } }
+            let during = seen.filter { $0.time >= blink.startMs && $0.time <= blink.endMs }.map(\.face)
+            let around = [
+                seen.last { $0.time < blink.startMs }?.face, seen.first { $0.time > blink.endMs }?.face,
+            ].compactMap { $0 }
+            let heights = during.map { ($0.eyeCentre.y - (during.first?.eyeCentre.y ?? 0)) / self.rest.eyeDistance }
+            let isStill =
+                heights.allSatisfy { $0 < Limits.nodSink && $0 > -2 * Limits.nodSink }
+                && around.allSatisfy { abs(self.turn($0)) < Limits.stepTurn }
+                && during.allSatisfy { abs(self.turn($0)) < 2 * Limits.stepTurn }
             return isStill
                 ? MotionEvent(
                     step: .blink, startMs: blink.startMs, endMs: blink.endMs,
@@ -78,7 +92,8 @@ struct MotionTrack {
 
     private var mouths: [MotionEvent] {
         let smiles = self.spans(.smile, enter: 1, leave: 0.5) { face in
-            self.rest.mouthWidth > 0
+            // Where the line between the lips was not found at rest, nothing can be said of its growth.
+            self.rest.mouthWidth >= Limits.leastMouth
                 ? (face.mouthWidth / self.rest.mouthWidth - 1) / (Limits.smileWidening - 1) : nil
         }
         let open = self.spans(.mouthOpen, enter: 1, leave: 0.5) { face in
@@ -128,13 +143,18 @@ struct MotionTrack {
         var events: [MotionEvent] = []
         var side: (sign: Double, time: Double, extent: Double)?
         var start: Double?
+        var calmSince: Double?
         for (time, face) in zip(self.times, self.faces) {
             guard let face else { continue }
             let turn = self.turn(face)
             guard abs(turn) >= Limits.shakeTurn else {
-                if abs(turn) < Limits.shakeTurn / 2, side == nil { start = time }
+                calmSince = abs(turn) < Limits.shakeTurn / 2 ? calmSince ?? time : nil
+                // A head that came to rest begins anew: the last side of one shake is not the first of the next.
+                if let calmSince, time - calmSince >= Self.calmMs { side = nil }
+                if calmSince != nil, side == nil { start = time }
                 continue
             }
+            calmSince = nil
             let sign: Double = turn < 0 ? -1 : 1
             if let seen = side, seen.sign != sign, time - seen.time <= Self.crossingMs {
                 events.append(
@@ -149,7 +169,7 @@ struct MotionTrack {
         }
         // Going on shaking is one motion.
         return events.reduce(into: []) { merged, event in
-            if let last = merged.last, event.startMs - last.endMs <= Self.crossingMs {
+            if let last = merged.last, event.startMs - last.endMs <= Self.calmMs {
                 merged[merged.count - 1].endMs = event.endMs
                 merged[merged.count - 1].extent = max(last.extent, event.extent)
             } else {
@@ -164,9 +184,8 @@ struct MotionTrack {
         var start: (time: Double, eyes: Double)?
         var most = (drop: 0.0, sunk: 0.0)
         var isStraight = true
-        for (time, face) in zip(self.times, self.faces) {
-            guard let face else { continue }
-            let drop = self.drop(face)
+        for ((time, face), drop) in zip(zip(self.times, self.faces), self.drops) {
+            guard let face, let drop else { continue }
             if drop < Limits.nodDrop / 2 {
                 if let from = start, most.drop >= Limits.nodDrop, most.sunk >= Limits.nodSink, isStraight,
                     time - from.time <= Self.nodMs

@@ -14,11 +14,15 @@ extension InspectionDecider {
         }
         let passive = self.facts.liveness?.passive
         let faults = FaceConformity(faces: selfie.faces).faults.map(\.rawValue)
-        var decision = LivenessRules.decide(faces: selfie.faces, passive: passive)
+        let suffices = self.facts.request.evidenceSuffices
+        var decision = LivenessRules.decide(
+            faces: selfie.faces, passive: passive, image: selfie.image, suffices: suffices)
         var data = LivenessData(
             method: "passive", assurance: LivenessRules.assurance, scores: passive?.cues ?? [:],
             reason: faults.isEmpty
                 ? "one picture proves no living person; only a challenge can" : faults.joined(separator: ", "))
+        data.findings = passive.map { LivenessRules.findings($0, image: selfie.image) }
+        data.network = passive?.network
         guard faults.isEmpty else { return self.record([.face], decision, data) }
         if let challenge = self.facts.request.challenge {
             let outcome = ChallengeRules.decide(challenge, self.facts.liveness?.capture)
@@ -32,11 +36,15 @@ extension InspectionDecider {
             if decision.type != .rejected { decision = outcome.decision }
             return self.record([.face, .frames], decision, data)
         }
+        if suffices {
+            data.evidenceSuffices = true
+            if decision.type == .passed { data.reason = "nothing was found, and the partner lets evidence suffice" }
+        }
         if let capture = self.facts.liveness?.capture {
             data.scores["framesRepeated"] = CaptureRules.repeatedShare(capture)
             data.scores["framesWithFace"] = CaptureRules.faceShare(capture)
             data.scores["movement"] = CaptureRules.movement(capture)
-            if decision.type != .rejected, let evidence = LivenessRules.decide(capture) {
+            if decision.type != .rejected, let evidence = LivenessRules.decide(capture, suffices: suffices) {
                 decision = evidence.decision
                 data.reason = evidence.reason
             }

@@ -26,7 +26,8 @@ extension Limits {
     // MARK: Colour flash
 
     /// Share of the skin that is burnt out while colours are shown.
-    static let saturatedSkin = Limit(.atMost(0.3), "burnt-out skin cannot answer")
+    static let saturatedSkin = Limit(
+        .atMost(0.3), "burnt-out skin cannot answer; counts where the answer does not come through")
     /// Root mean square of the response between successive colours, logarithm of light.
     static let flashResponse = Limit(.atLeast(0.012), "a change of 1.2 %: about one step of an 8-bit mid-tone")
     /// Correlation of the response with the colours that were shown.
@@ -34,6 +35,14 @@ extension Limits {
         .atLeast(0.87), "simulated captures: living faces 0.9 and more, other sequences below it in 99.5 %")
     /// Below this the response contradicts the colours.
     static let flashContradiction = Limit(.atLeast(0.7), "between this and the limit above nothing is decided")
+    /// How much more of the light the colours explain than any sequence that differs in one of them, as a share of it.
+    static let flashLead = Limit(
+        .above(0),
+        "simulated captures: living faces above it in 99.5 %; who guesses one colour wrong lies at -0.02 to -0.3")
+    /// Below this another sequence was shown.
+    static let flashLeadContradiction = Limit(
+        .atLeast(-0.01),
+        "the worst of 3,000 simulated living faces; between this and the limit above nothing is decided")
     /// Correlation in the weaker half of the colours.
     static let flashHalf = Limit(.atLeast(0.75), "one lag must serve both halves")
     /// Gain of the nose over that of the cheeks.
@@ -50,12 +59,15 @@ extension Limits {
     static let shakeTurn = 15.0
     /// Degrees of yaw within which other motions are made.
     static let stepTurn = 10.0
-    /// Drop of the nose in eye distances that makes a nod: three times the points' noise; a rendered nod of 16° shows 0.03.
-    static let nodDrop = 0.025
+    /// Drop of the nose in eye distances that makes a nod: four times what medians of three leave of the points' noise; rendered
+    /// nods of 16° show 0.02 to 0.05.
+    static let nodDrop = 0.018
     /// How far the eyes go down in a nod, in eye distances.
     static let nodSink = 0.1
     /// A nod does not bring the eyes closer together than this.
     static let nodShrinking = 0.96
+    /// Width of a mouth at rest in eye distances: neutral faces have 0.75 to 0.9.
+    static let leastMouth = 0.5
     /// Widening of the mouth that makes a smile.
     static let smileWidening = 1.12
     /// Share of a mouth's columns that is dark when it is open.

@@ -6,9 +6,16 @@ public enum Limits {
     // MARK: Pictures of documents
 
     /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px.
-    static let blur = Limit(.atMost(6.7), "readable pictures reach 5.5, blurred ones start at 8")
+    static let blur = Limit(.atMost(5.9), "readable pictures reach 5.5, most of them 4.5; blurred ones start at 7.4")
     /// From here on a picture is rejected even if its largest print, the machine-readable zone, can still be read.
-    static let hopelessBlur = Limit(.atMost(7.5), "blurred beyond this, only the largest print can be read")
+    static let hopelessBlur = Limit(.atMost(6.5), "blurred beyond this, only the largest print can be read")
+    /// Coherence of the directions of strong gradients, where edges are wide.
+    static let motion = Limit(
+        .below(0.42),
+        "print and security print of sharp pictures reach 0.27, pictures taken by a moving hand 0.66 to 0.97")
+    /// The same as ``blur``, from which that coherence is a movement's.
+    static let movedEdges = Limit(
+        .atMost(4.2), "barcodes and rules of tables agree on one direction, too, but are sharp")
     /// Mean luminance of the document, 0–255.
     static let brightness = Limit(
         .atLeast(57), "45 when a document could only just be guessed at, 76 in a dim but usable photo")
@@ -25,9 +32,11 @@ public enum Limits {
     /// Pixels per character of a machine-readable zone.
     static let pitch = Limit(.atLeast(7), "smaller print is not to be trusted without its check digits")
     /// Share of the document under glare.
-    static let glare = Limit(.atMost(0.01), "0 in usable pictures, 0.02 to 0.2 where print is lost")
+    static let glare = Limit(.atMost(0.005), "0 in usable pictures, 0.007 to 0.2 where print is lost")
     /// From here on a picture is rejected even if its text can be read.
-    static let hopelessGlare = Limit(.atMost(0.08), "more than this hides the portrait or the print")
+    static let hopelessGlare = Limit(
+        .atMost(0.0176),
+        "a readable crop on white paper reaches 0.015; lamps that hide the portrait or the print start at 0.0207")
     /// 95th percentile of max−min over the colour channels inside the document, 0–255.
     static let colour = Limit(
         .above(4), "a true black-and-white picture measures 0 to 1 after JPEG, the palest colour document 21")
@@ -43,7 +52,9 @@ public enum Limits {
     static let colourfulPrint = Limit(.above(16), "four times what a grey picture may have")
     /// The same outside the document, where the document itself is grey.
     static let backgroundOfPhotocopy = Limit(
-        .below(12), "backgrounds of colour photos measure 15 and more even when they are grey tables under warm light")
+        .below(6),
+        "the noise of a grey picture reaches 4; tables of stone measure 7 and 8 under white light, 15 and more under warm"
+    )
     /// Share of the picture in mid-tones, where the picture is grey.
     static let midtones = Limit(
         .below(0.35), "photos have half of the picture in mid-tones, drawings and scans of print 3 to 24 %")
@@ -58,6 +69,23 @@ public enum Limits {
     /// Corners outside the frame or on its border.
     static let cornersOutside = Limit(
         .below(3), "where three are, the document leaves the frame through a corner; four are a tight crop")
+    /// Longer over shorter side of a document of which one side lies along the frame and no zone was read: it may be a card.
+    static let cardAspectRatio = Limit(
+        .within(1.47...1.71),
+        "ID-1 1.586 (ISO/IEC 7810), 7 % for oblique views; a card that lacks a tenth has 1.43 or 1.76")
+    /// From a frame's border, over its longer side, where the other corners of such a document are inside it.
+    static let clearOfBorder = 0.02
+    /// How far a document goes on outside the frame, over its height, as its zone tells.
+    static let beyondFrame = Limit(.atMost(0.15), "the tenth that perspective makes it uncertain by, and a margin")
+    /// The same that must be told before an outline cut short by the frame is believed.
+    static let outlineBeyondFrame = Limit(.atMost(0.03), "what reading a zone's place is uncertain by")
+    /// How much of its height an outline lacks that lies on the frame, beside the size that its zone tells of.
+    static let missingHeight = Limit(
+        .atMost(0.14), "0.1 in a steep view of a whole page, 0.28 and more where a part is cut")
+    /// Share of an outline that edges back, from which its corners are believed to be the document's.
+    static let trustedOutline = Limit(
+        .atLeast(0.8),
+        "0.9 and more where the outline is right, 0.83 where a corner was cut off, 0.76 beside other papers")
     /// How much a corner's tip looks like the table behind it.
     static let missingCorner = Limit(.below(0.6), "whole corners measure 0 to 0.28, cut ones 0.67 to 1")
     /// Share of the document under a hand.

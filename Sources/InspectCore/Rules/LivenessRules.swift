@@ -1,8 +1,8 @@
 /// Decides what one selfie tells about a living person.
 ///
 /// A single picture can be enough to reject, never to accept: passive cues do not separate live faces from good artefacts, so
-/// the best outcome is WARNING LIVENESS_UNDETERMINED. Only challenges that the server issued can pass. Labels as in
-/// Jumio's contract.
+/// the best outcome is WARNING LIVENESS_UNDETERMINED. Only challenges that the server issued can pass, unless the partner chose
+/// that evidence without any finding suffices. Labels as in Jumio's contract.
 public enum LivenessRules {
     /// How far an outcome can be trusted.
     public static let assurance = "evidence"
@@ -15,7 +15,11 @@ public enum LivenessRules {
     /// - Parameters:
     ///   - faces: The faces of the selfie, largest first.
     ///   - passive: The cues, or `nil` when they were not measured.
-    public static func decide(faces: [FaceFacts], passive: LivenessFacts?) -> CapabilityDecision {
+    ///   - image: The picture, whose size may be that of a screen.
+    ///   - suffices: Whether evidence passes where everything was measured and nothing was found.
+    public static func decide(
+        faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, suffices: Bool = false
+    ) -> CapabilityDecision {
         let faults = FaceConformity(faces: faces).faults
         if faults.contains(.noFace) { return self.rejected("NO_FACE_PRESENT") }
         if faults.contains(.severalFaces) { return self.rejected("MULTIPLE_PEOPLE") }
@@ -26,30 +30,57 @@ public enum LivenessRules {
             if self.looksLikeScreen(passive) {
                 return self.rejected("DIGITAL_COPY")
             }
+            if suffices, self.isComplete(passive), self.findings(passive, image: image).isEmpty { return .passed }
         }
-        return CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
+        return self.undetermined
+    }
+
+    /// What a person should look at, whatever was decided: names of cues, also of those that accuse nobody by themselves, and
+    /// `metadata` with its reason.
+    public static func findings(_ passive: LivenessFacts, image: ImageFacts?) -> [String] {
+        LivenessFacts.Cue.allCases.filter { self.isPresent($0, in: passive) }.map(\.rawValue)
+            + (passive.network?.isSuspicious == true ? ["network"] : [])
+            + (passive.metadata?.reasons(width: image?.width ?? 0, height: image?.height ?? 0) ?? [])
+            .map { "metadata: \($0)" }
+    }
+
+    /// Whether everything was measured: what was not looked at is not free of findings.
+    private static func isComplete(_ passive: LivenessFacts) -> Bool {
+        LivenessFacts.Cue.allCases.allSatisfy { passive[$0] != nil }
+            && passive.metadata != nil && passive.network.map { $0.live != nil } ?? true
+    }
+
+    private static func isPresent(_ cue: LivenessFacts.Cue, in passive: LivenessFacts) -> Bool {
+        passive[cue].map { !Limits.cue.allows($0) } ?? false
     }
 
     /// A frame around the face is a door or a picture on the wall as often as a bezel, and gloss is sweat as often as
-    /// glass: a screen is only named when its frame and one of its other marks are there together.
+    /// glass, and networks take phones' screens for faces and faces for screens: a screen is only named when two of its marks
+    /// are there together.
     private static func looksLikeScreen(_ passive: LivenessFacts) -> Bool {
-        let present = { (cue: LivenessFacts.Cue) in passive[cue].map { !Limits.cue.allows($0) } ?? false }
-        return present(.moire) && (present(.frame) || present(.specular)) || present(.frame) && present(.specular)
+        let marks = [.moire, .frame, .specular].count { self.isPresent($0, in: passive) }
+        return marks + (passive.network?.isSuspicious == true ? 1 : 0) >= 2
     }
 
     /// The cues beside their limit, by name. One alone accuses nobody, except lack of any colour.
     public static func measurements(_ passive: LivenessFacts) -> [Measurement] {
         let isScreen = self.looksLikeScreen(passive)
-        return LivenessFacts.Cue.allCases.map { cue in
+        let note = { (value: Double?) in value == nil ? "not measured" : "counts only together with others" }
+        let cues = LivenessFacts.Cue.allCases.map { cue in
             let accuses = cue == .grey || isScreen && [.moire, .frame, .specular].contains(cue)
-            return Measurement(
-                cue.rawValue, passive[cue], Limits.cue, counts: accuses,
-                note: passive[cue] == nil ? "not measured" : "counts only together with others")
+            return Measurement(cue.rawValue, passive[cue], Limits.cue, counts: accuses, note: note(passive[cue]))
         }
+        guard let network = passive.network else { return cues }
+        let limit = Limit(.atLeast(network.threshold), "the operator's threshold for \(network.name)")
+        return cues + [Measurement("network", network.live, limit, counts: isScreen, note: note(network.live))]
     }
 
     /// What frames that answer no challenge show of an artefact; `nil` where they show nothing of it.
-    public static func decide(_ capture: CaptureFacts) -> (decision: CapabilityDecision, reason: String)? {
+    ///
+    /// - Parameter suffices: Whether evidence passes: frames that do not show the same face throughout then keep it from that.
+    public static func decide(
+        _ capture: CaptureFacts, suffices: Bool = false
+    ) -> (decision: CapabilityDecision, reason: String)? {
         if let fault = CaptureRules.fault(of: capture, isChallenge: false) {
             switch fault.reason {
             case .severalPeople: return (self.rejected("MULTIPLE_PEOPLE"), fault.reason.rawValue)
@@ -58,10 +89,15 @@ public enum LivenessRules {
         }
         if let movement = CaptureRules.movement(capture), capture.frames.count >= 10, !Limits.stillness.allows(movement)
         {
-            return (CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED"), "the face does not move")
+            return (self.undetermined, "the face does not move")
+        }
+        if suffices, let fault = CaptureRules.fault(of: capture, isChallenge: true) {
+            return (self.undetermined, fault.reason.rawValue)
         }
         return nil
     }
+
+    private static let undetermined = CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
 
     private static func rejected(_ label: String) -> CapabilityDecision {
         CapabilityDecision(type: .rejected, label: label)

@@ -23,7 +23,7 @@ public enum LivenessSimulation {
             }
             let guess = self[.guess]
             let spread = (self.guessRate * (1 - self.guessRate) / Double(max(guess.runs, 1))).squareRoot()
-            if guess.passRate > max(self.guessRate + 3 * spread, 3 / Double(max(guess.runs, 1))) {
+            if guess.passRate > max(self.guessRate + 3 * spread, 1 / Double(max(guess.runs, 1))) {
                 faults.append("guess passes \(guess.passRate)")
             }
             return faults

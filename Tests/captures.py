@@ -21,21 +21,25 @@ WIDTH, HEIGHT, IED = 640, 480, 84.0
 
 
 def linear(v):
-    v = v / 255.0
-    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+    v = v / np.float32(255)
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+# The curve as a table: 4,096 steps are finer than eight bits.
+CURVE = np.linspace(0, 1, 4097)
+CURVE = (255 * np.where(CURVE <= 0.0031308, CURVE * 12.92, 1.055 * CURVE ** (1 / 2.4) - 0.055)).astype(np.float32)
 
 
 def encoded(v):
-    v = np.clip(v, 0, 1)
-    return 255 * np.where(v <= 0.0031308, v * 12.92, 1.055 * v ** (1 / 2.4) - 0.055)
+    return CURVE[(np.clip(v, 0, 1) * 4096).astype(np.int16)]
 
 
 def sampled(picture, x, y):
     """Bilinear, the border repeated."""
     h, w = picture.shape[:2]
     x, y = np.clip(x, 0, w - 1.001), np.clip(y, 0, h - 1.001)
-    i, j = x.astype(int), y.astype(int)
-    a, b = (x - i)[..., None], (y - j)[..., None]
+    i, j = x.astype(np.int32), y.astype(np.int32)
+    a, b = (x - i).astype(np.float32)[..., None], (y - j).astype(np.float32)[..., None]
     return ((1 - b) * ((1 - a) * picture[j, i] + a * picture[j, i + 1])
             + b * ((1 - a) * picture[j + 1, i] + a * picture[j + 1, i + 1]))
 
@@ -48,25 +52,47 @@ class Scene:
         middle, along = (eyes[0] + eyes[1]) / 2, eyes[1] - eyes[0]
         across = along / IED
         down = np.array([-across[1], across[0]])
-        self.y, self.x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
+        self.y, self.x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(np.float32)
         u, v = self.x - WIDTH / 2, self.y - 0.45 * HEIGHT
         self.albedo = linear(sampled(portrait, middle[0] + u * across[0] + v * down[0], middle[1] + u * across[1] + v * down[1]))
         self.u, self.v = u / IED, v / IED
         nose = (points[4] - middle) @ down / (down @ down) / IED
-        self.nose = np.exp(-((self.u / 0.28) ** 2 + ((self.v - 0.85 * nose) / 0.4) ** 2))
         self.nose_y = nose
-        # The head fades into what is behind it.
-        self.head = 1 / (1 + np.exp(12 * (np.hypot(self.u / 1.25, (self.v - 0.35) / 1.8) - 1)))
+        self.nose, self.head = self.relief(self.u, self.v), self.oval(self.u, self.v)
         self.random = random
+
+    def relief(self, u, v):
+        """How far the nose stands out, 0 to 1."""
+        return np.exp(-((u / 0.28) ** 2 + ((v - 0.85 * self.nose_y) / 0.4) ** 2))
+
+    def jaws(self, u, v):
+        """How far nose, mouth and chin stand before the eyes and cheeks, 0 to 1."""
+        return np.exp(-((u / 0.55) ** 2 + ((v - 1.1 * self.nose_y) / 0.7) ** 2))
+
+    def oval(self, u, v):
+        """The head, which fades into what is behind it."""
+        return 1 / (1 + np.exp(12 * (np.hypot(u / 1.25, (v - 0.35) / 1.8) - 1)))
+
+    def waved(self, time, bend):
+        """The albedo of a print that is turned, tilted and shifted as a whole, and bent about its upright axis by `bend`, 0 to 1."""
+        turn, tilt = 0.4 * math.sin(time / 310), 0.3 * math.sin(time / 430)
+        u, v = self.u - 0.1 * math.sin(time / 270), self.v - 0.3 * max(0, math.sin(time / 430))
+        depth = 1 + 0.1 * (u * math.sin(turn) + v * math.sin(tilt))
+        u, v = u / math.cos(turn) * depth, v / math.cos(tilt) * depth
+        u = u + bend * 0.12 * math.sin(time / 350) * u * u
+        return sampled(self.albedo, u * IED + WIDTH / 2, v * IED + 0.45 * HEIGHT)
 
     def moved(self, motion):
         """The albedo after motions: yaw and nod in radians, the others 0 to 1."""
         u, v = self.u.copy(), self.v.copy()
         picture = self.albedo
         if motion["yaw"] or motion["nod"]:
-            bump = 0.42 * self.nose + 0.15 * self.head
-            u -= np.sin(motion["yaw"]) * bump
-            v -= np.sin(motion["nod"]) * (bump + 1.5 * self.head)
+            # What lies where after the turn: the relief belongs to the head, so it is looked up where the head was before. The base of the
+            # nose lies a third of the eyes' distance before them; a nod turns about the neck, and what turns away is shortened.
+            for _ in range(4):
+                bump = 0.2 * self.relief(u, v) + 0.2 * self.jaws(u, v) + 0.15 * self.oval(u, v)
+                u = (self.u - np.sin(motion["yaw"]) * bump) / np.cos(motion["yaw"])
+                v = (self.v - np.sin(motion["nod"]) * (bump + 1.5 * self.oval(u, v))) / np.cos(motion["nod"])
         u, v = u - motion["sway"][0] * self.head, v - motion["sway"][1] * self.head
         if motion["smile"]:
             window = np.exp(-((self.v - self.nose_y - 0.35) / 0.25) ** 2 - (self.u / 0.8) ** 4)
@@ -115,7 +141,7 @@ def state(acts, time, sway):
             continue
         level = min(1, 1.7 * math.sin(math.pi * phase))
         if step == "SHAKE":
-            motion["yaw"] = math.radians(30 * strength) * max(-1, min(1, 1.3 * math.sin(2 * math.pi * phase)))
+            motion["yaw"] = math.radians(36 * strength) * max(-1, min(1, 1.3 * math.sin(2 * math.pi * phase)))
         elif step == "NOD":
             motion["nod"] = math.radians(16 * strength) * level
         else:
@@ -140,7 +166,11 @@ def main():
     parser.add_argument("--points", required=True, help="its five points, x,y,x,y,…")
     parser.add_argument("--challenge", required=True, help="JSON of insp.challenge_issue")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--subject", default="live", choices=["live", "wrongSequence", "late", "plane", "still"])
+    parser.add_argument("--subject", default="live",
+                        choices=["live", "wrongSequence", "late", "plane", "still", "waved", "bent"])
+    parser.add_argument("--noise", type=float, default=1.5, help="of each pixel, standard deviation of 8-bit values")
+    parser.add_argument("--quality", type=int, default=88, help="of the JPEG frames")
+    parser.add_argument("--shake", type=float, default=0, help="of the camera, pixels")
     parser.add_argument("--fps", type=float, default=15)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -148,7 +178,7 @@ def main():
     challenge = json.load(open(options.challenge))
     colours, ms, steps = challenge.get("colours", []), challenge.get("colourMs", 400), challenge.get("steps", [])
     points = np.array([float(v) for v in options.points.split(",")]).reshape(5, 2)
-    portrait = np.asarray(Image.open(options.face).convert("RGB")).astype(float)
+    portrait = np.asarray(Image.open(options.face).convert("RGB")).astype(np.float32)
     scene = Scene(portrait, points, random)
 
     answered, made, lag = list(colours), list(steps), random.uniform(60, 220)
@@ -159,29 +189,35 @@ def main():
         lag, begin = 800, begin + challenge.get("stepTimeoutMs", 7000)
     acts, end = motions(made, begin, random)
     end = max(end, len(colours) * ms + 450)
-    if options.subject in ("plane", "still"):
+    if options.subject in ("plane", "still", "waved", "bent"):
         acts = []
 
-    gain = np.ones((HEIGHT, WIDTH)) if options.subject == "plane" else scene.head * (0.85 + 0.5 * scene.nose) + 0.06
+    gain = np.ones((HEIGHT, WIDTH)) if options.subject in ("plane", "waved", "bent") else scene.head * (0.85 + 0.5 * scene.nose) + 0.06
     ambient, strength = np.array([1.05, 1, 0.95]), random.uniform(0.25, 0.5)
     balance = None
     os.makedirs(options.out, exist_ok=True)
     times, time, index = [], -600.0, 0
-    still = None
+    still, hand = None, np.zeros(2)
     while time < end:
         sway = (0.012 * math.sin(time / 900), 0.01 * math.sin(time / 700))
         if options.subject == "plane":
             sway = (0, 0)
         if options.subject != "still" or still is None:
-            albedo = scene.moved(state(acts, time, sway))
+            if options.subject in ("waved", "bent"):
+                albedo = scene.waved(time, options.subject == "bent")
+            else:
+                albedo = scene.moved(state(acts, time, sway))
+            if options.shake:
+                hand = 0.8 * hand + random.normal(0, 0.6 * options.shake, 2)
+                albedo = np.roll(albedo, tuple(int(v) for v in np.rint(hand)), (0, 1))
             light = ambient + (strength * gain[..., None] * exposed(answered, ms, time - lag) if colours else 0)
             radiance = albedo * light
-            mean = radiance.mean(axis=(0, 1))
+            mean = radiance[::4, ::4].mean(axis=(0, 1))
             wanted = 0.22 / mean.mean() * (0.75 + 0.25 * mean.mean() / mean)
             balance = wanted if balance is None else balance + 0.06 * (wanted - balance)
-            picture = encoded(radiance * balance) + random.normal(0, 1.5, radiance.shape)
+            picture = encoded(radiance * balance) + options.noise * random.standard_normal(radiance.shape, np.float32)
             still = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
-        still.save(os.path.join(options.out, f"{index:03}.jpg"), quality=88)
+        still.save(os.path.join(options.out, f"{index:03}.jpg"), quality=options.quality)
         times.append(round(time, 1))
         time += 1000 / options.fps + random.uniform(-3, 3)
         index += 1

@@ -25,6 +25,10 @@ save("left.png", one.transpose(Image.Transpose.ROTATE_90))
 save("right.png", one.transpose(Image.Transpose.ROTATE_270))
 save("down.png", one.transpose(Image.Transpose.ROTATE_180))
 save("tight.png", one.crop((FACE[0] + 20, FACE[1] + 10, FACE[2] - 20, FACE[3] + 10)))
+# The same with few pixels, whichever way up.
+small = one.crop((FACE[0] - 10, FACE[1] - 30, FACE[2] + 10, FACE[3] + 30)).resize((150, 172), Image.Resampling.LANCZOS)
+for quarters in range(4):
+    save(f"small-tight-{quarters}.png", small.rotate(90 * quarters, expand=True))
 save("blurred.png", one.filter(ImageFilter.GaussianBlur(14)))
 save("grey.png", one.convert("L").convert("RGB"))
 save("dark.png", one.point(lambda value: value * 0.06))

@@ -1,4 +1,4 @@
-// The descriptor network. The one file that instantiates dlib's network templates: it takes half a minute to compile.
+// The descriptor's weights. The one file that instantiates dlib's network templates: it takes half a minute to compile.
 // SwiftPM defines DEBUG in debug builds; Debian compiles libdlib without dlib's assertions and both must agree.
 #define DLIB_DISABLE_ASSERTS
 #include <dlib/dnn.h>
@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "face_network.hpp"
 #include "face_parts.hpp"
 
 namespace cvision {
@@ -48,46 +49,99 @@ using Network = dlib::loss_metric<dlib::fc_no_bias<
         3, 3, 2, 2,
         dlib::relu<dlib::affine<dlib::con<32, 7, 7, 2, 2, dlib::input_rgb_image_sized<chip_side>>>>>>>>>>>>>;
 
-using Chip = dlib::matrix<dlib::rgb_pixel>;
+/// Collects what has weights, from the network's end to its start.
+struct WeightCollector {
+    std::vector<Convolution> *convolutions;
+    std::vector<float> *matrix;
 
-Chip copied(const cv::Mat &rgb) {
-    Chip chip(rgb.rows, rgb.cols);
-    for (int y = 0; y < rgb.rows; ++y) {
-        const cv::Vec3b *row = rgb.ptr<cv::Vec3b>(y);
-        for (int x = 0; x < rgb.cols; ++x) chip(y, x) = dlib::rgb_pixel(row[x][0], row[x][1], row[x][2]);
+    template <typename Layer>
+    void operator()(size_t, Layer &) const {}
+
+    template <unsigned long N, typename Subnet>
+    void operator()(size_t, dlib::add_layer<dlib::fc_<N, dlib::FC_NO_BIAS>, Subnet> &layer) const {
+        const dlib::tensor &weights = layer.layer_details().get_layer_params();
+        this->matrix->assign(weights.begin(), weights.end());
     }
-    return chip;
+
+    /// A convolution and its normalisation: a factor and a summand for each channel, folded into filters and biases.
+    template <long N, long Rows, long Columns, int Down, int Right, int PadY, int PadX, typename Subnet>
+    void operator()(size_t, dlib::add_layer<dlib::affine_, dlib::add_layer<
+                                dlib::con_<N, Rows, Columns, Down, Right, PadY, PadX>, Subnet>> &layer) const {
+        static_assert(Rows == Columns && Down == Right && PadY == PadX);
+        const dlib::tensor &weights = layer.subnet().layer_details().get_layer_params();
+        auto gamma = layer.layer_details().get_gamma(), beta = layer.layer_details().get_beta();
+        const float *filters = weights.host(), *factors = static_cast<dlib::tensor &>(gamma).host(),
+                    *summands = static_cast<dlib::tensor &>(beta).host();
+        const size_t length = (weights.size() - N) / N;
+        Convolution result{static_cast<int>(length / (Rows * Columns)), N, Rows, Down, PadY, {}, {}};
+        for (size_t channel = 0; channel < N; ++channel) {
+            for (size_t i = 0; i < length; ++i) result.filters.push_back(factors[channel] * filters[channel * length + i]);
+            result.biases.push_back(factors[channel] * filters[N * length + channel] + summands[channel]);
+        }
+        this->convolutions->push_back(std::move(result));
+    }
+};
+
+/// The weights of the model file in `bytes`.
+ResidualNetwork weights(const std::vector<char> &bytes) {
+    std::istringstream stream(std::string(bytes.data(), bytes.size()));
+    auto published = std::make_unique<Network>();
+    dlib::deserialize(*published, stream);
+    std::vector<Convolution> layers;
+    ResidualNetwork network;
+    dlib::visit_layers(*published, WeightCollector{&layers, &network.matrix});
+    network.outputs = CV_FACE_FEATURE_LENGTH;
+    if (layers.size() % 2 != 1 || network.matrix.size() % CV_FACE_FEATURE_LENGTH != 0) {
+        throw dlib::serialization_error("not the descriptor's layers");
+    }
+    network.entry = std::move(layers.back());
+    for (size_t i = layers.size() - 1; i > 0; i -= 2) {
+        network.blocks.push_back({std::move(layers[i - 1]), std::move(layers[i - 2])});
+    }
+    return network;
 }
+
+/// What the network expects in place of a channel's 0, and the range that becomes 1 (dlib, input_rgb_image).
+constexpr float channel_means[] = {122.782f, 117.001f, 104.298f};
+constexpr float channel_range = 256;
 
 }  // namespace
 
 struct FaceEmbedder::Parts {
-    Network network;
+    ResidualNetwork network;
 };
 
-FaceEmbedder::FaceEmbedder(const std::vector<char> &model) : parts(std::make_unique<Parts>()) {
-    std::istringstream stream(std::string(model.data(), model.size()));
-    dlib::deserialize(this->parts->network, stream);
-    // The first pass takes what every pass needs: the network's tensors and OpenBLAS's work area of 128 MB, which OpenBLAS
-    // seeks for ever where a memory limit refuses it. Taken here, it is there before the limit and shared by forks.
+FaceEmbedder::FaceEmbedder(const std::vector<char> &model) : parts(new Parts{weights(model)}) {
+    // The first pass takes what every pass needs: OpenBLAS's work area of 128 MB, which OpenBLAS seeks for ever where a
+    // memory limit refuses it. Taken here, it is there before the limit and shared by forks.
     this->embed({cv::Mat::zeros(chip_side, chip_side, CV_8UC3)});
 }
 
 FaceEmbedder::~FaceEmbedder() = default;
 
 std::vector<Feature> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
-    std::vector<Chip> batch;
-    batch.reserve(2 * chips.size());
-    for (const cv::Mat &pixels : chips) {
-        batch.push_back(copied(pixels));
-        batch.push_back(dlib::fliplr(batch.back()));
+    const int samples = 2 * static_cast<int>(chips.size());
+    Planes pictures{3, chip_side, {}};
+    for (int channel = 0; channel < pictures.channels; ++channel) {
+        const auto normal = [&](unsigned char value) {
+            return (static_cast<float>(value) - channel_means[channel]) / channel_range;
+        };
+        for (const cv::Mat &chip : chips) {
+            for (const bool mirrored : {false, true}) {
+                for (int y = 0; y < chip_side; ++y) {
+                    const cv::Vec3b *row = chip.ptr<cv::Vec3b>(y);
+                    for (int x = 0; x < chip_side; ++x) {
+                        pictures.values.push_back(normal(row[mirrored ? chip_side - 1 - x : x][channel]));
+                    }
+                }
+            }
+        }
     }
-    const std::vector<dlib::matrix<float, 0, 1>> outputs = this->parts->network(batch, batch.size());
+    const std::vector<float> outputs = this->parts->network.apply(std::move(pictures), samples);
     std::vector<Feature> features(chips.size());
     for (size_t i = 0; i < chips.size(); ++i) {
-        for (int k = 0; k < CV_FACE_FEATURE_LENGTH; ++k) {
-            features[i][k] = (outputs[2 * i](k) + outputs[2 * i + 1](k)) / 2;
-        }
+        const float *one = outputs.data() + 2 * i * CV_FACE_FEATURE_LENGTH, *other = one + CV_FACE_FEATURE_LENGTH;
+        for (size_t k = 0; k < features[i].size(); ++k) features[i][k] = (one[k] + other[k]) / 2;
     }
     return features;
 }

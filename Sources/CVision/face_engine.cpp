@@ -36,16 +36,23 @@ struct Look {
 constexpr double sure_score = 0.8;
 /// Print and patterns, seen sideways, score up to 0.4.
 constexpr double least_turned_score = 0.5;
+/// What a face below sure_score must score to be believed without further looks, once none of the other ways up scores more.
+constexpr double believable_score = 0.5;
 
 /// Cheapest first: an upright picture with a face costs one look.
 constexpr Look looks[] = {
     // Selfies and most documents: faces from an eighth of the longer side.
     {0, 640, 1, 0, 0},
-    // Crops that a face fills, which the detector only finds with room around the face.
-    {0, 640, 1, 0.3, 0},
+    // Crops that a face fills, which the detector only finds with room around the face. Such a face has pixels enough at half
+    // the size.
+    {0, 320, 1, 0.3, 0},
+    // The same for selfies and crops taken sideways without saying so in EXIF.
+    {1, 320, 1, 0.3, least_turned_score},
+    {3, 320, 1, 0.3, least_turned_score},
+    {2, 320, 1, 0.3, least_turned_score},
     // Small portraits on wide scans, and pictures of few pixels.
     {0, 1280, 2, 0.1, 0},
-    // Pictures taken sideways without saying so in EXIF.
+    // The smaller faces of pictures taken sideways.
     {1, 960, 1.5, 0, least_turned_score},
     {3, 960, 1.5, 0, least_turned_score},
     {2, 960, 1.5, 0, least_turned_score},
@@ -62,6 +69,13 @@ constexpr Look document_looks[] = {
 };
 /// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
 constexpr double clear_score = 0.25;
+
+/// Over the longer side: a face that wide is the picture's subject, whoever stands behind.
+constexpr double subject_width = 0.2;
+
+/// As many faces as this are a group, in which some stand further back: one closer look counts them.
+constexpr size_t group = 3;
+constexpr Look group_look = {0, 1280, 2, 0, believable_score};
 
 /// Longer side to which a picture is reduced once, before the looks reduce it further.
 constexpr int workspace_side = 1280;
@@ -139,19 +153,39 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
 /// A face that is large in its picture, at half the cost of the first of `looks`. Whatever is larger is found as well.
 constexpr Look quick_look = {0, 448, 1, 0, 0};
 
-/// The part of the picture that shows the document.
-cv::Rect document_region(const cv_outline *outline, const cv::Size &size) {
-    const cv::Rect frame(cv::Point(), size);
-    if (outline == nullptr) return frame;
-    double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
-    for (const cv_point &corner : outline->corners) {
-        x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
-        y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
+/// Of a region above a zone at least this share must be left, else what was cut off is no page below its zone.
+constexpr double least_left = 0.5;
+
+/// `region` without the zone and what lies beyond its end.
+cv::Rect above_zone(const cv::Rect &region, const cv_point zone[4]) {
+    const double across = zone[3].x - zone[0].x, down = zone[3].y - zone[0].y;
+    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
+    if (std::abs(down) >= std::abs(across)) {
+        down > 0 ? y1 = std::min(y1, std::max(zone[0].y, zone[1].y)) : y0 = std::max(y0, std::min(zone[0].y, zone[1].y));
+    } else {
+        across > 0 ? x1 = std::min(x1, std::max(zone[0].x, zone[1].x))
+                   : x0 = std::max(x0, std::min(zone[0].x, zone[1].x));
     }
-    const cv::Rect region = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
-                                     cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
-                            frame;
-    return region.empty() ? frame : region;
+    const cv::Rect left(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                        cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
+    return x1 > x0 && y1 > y0 && left.area() >= least_left * region.area() ? left : region;
+}
+
+/// The part of the picture that shows the document's portrait.
+cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size) {
+    cv::Rect region(cv::Point(), size);
+    if (side.has_outline) {
+        double x0 = size.width, y0 = size.height, x1 = 0, y1 = 0;
+        for (const cv_point &corner : side.outline) {
+            x0 = std::min(x0, corner.x), x1 = std::max(x1, corner.x);
+            y0 = std::min(y0, corner.y), y1 = std::max(y1, corner.y);
+        }
+        const cv::Rect inside = cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                                         cv::Point(static_cast<int>(x1) + 1, static_cast<int>(y1) + 1)) &
+                                region;
+        if (!inside.empty()) region = inside;
+    }
+    return side.has_zone ? above_zone(region, side.zone) : region;
 }
 
 /// How a picture is searched.
@@ -160,6 +194,9 @@ struct Search {
     const Look *first, *last;
     double sure;      // a face that scores this much ends the search
     int known_turns;  // 0–3 leaves out the looks for other ways up; −1 looks for all of them
+    /// Over the picture's longer side: a face this wide ends the search also where it scores less, if it stands upright.
+    double believable_width;
+    bool counts;  // looks for more where there are several faces
 };
 
 /// Where the top left of `region` lies once the picture of `size` is turned.
@@ -172,26 +209,65 @@ cv::Point turned_corner(const cv::Rect &region, const cv::Size &size, int turns)
     }
 }
 
+/// Whether `face`, of which one look was not sure, is one that stands upright: seen from near it scores enough, and more than
+/// any other way up. Then its box is the one seen from near. A sixth of the cost of looking at the whole picture in every way.
+bool is_confirmed(cvision::FaceDetector &detector, const cv::Mat &gray, FaceBox &face) {
+    // Near is 1.4 times the detector's smallest face, with room for its margin.
+    constexpr double side = 112, room = 0.6;
+    const cv::Rect2d &rect = face.rect;
+    const cv::Rect around = cv::Rect(cv::Rect2d(rect.x - room * rect.width, rect.y - room * rect.height,
+                                                (1 + 2 * room) * rect.width, (1 + 2 * room) * rect.height)) &
+                            cv::Rect(cv::Point(), gray.size());
+    if (around.empty()) return false;
+    const double enlargement = side / rect.width;
+    const int longer_side = static_cast<int>(enlargement * std::max(around.width, around.height));
+    FaceBox upright = face;
+    for (int turns = 0; turns < 4; ++turns) {
+        const Look near = {turns, longer_side, enlargement, 0.1, 0};
+        for (const FaceBox &found : find(detector, gray(around), near)) {
+            if (found.score <= upright.score) continue;
+            if (turns != 0) return false;
+            upright = {found.rect + cv::Point2d(around.tl()), found.score};
+        }
+        if (upright.score < believable_score) return false;
+    }
+    face = upright;
+    return true;
+}
+
 std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const Search &search) {
     double reduction;
     const cv::Mat workspace = scaled_to(image.gray(search.region), workspace_side, 1, reduction);
     std::vector<FaceBox> best;
     int turns = 0;
     double best_score = 0;
+    int best_side = 0;
     for (const Look *next = search.first; next != search.last; ++next) {
         Look look = *next;
         if (search.known_turns >= 0) {
-            if (look.quarter_turns != 0) break;
+            if (look.quarter_turns != 0) continue;
             look.quarter_turns = search.known_turns;
         }
         const std::vector<FaceBox> found = find(engine.detector, workspace, look);
-        for (const FaceBox &box : found) {
-            if (box.score <= best_score && !best.empty()) continue;
-            best_score = box.score;
-            turns = look.quarter_turns;
-            best = found;
+        const auto top = std::max_element(
+            found.begin(), found.end(), [](const FaceBox &a, const FaceBox &b) { return a.score < b.score; });
+        if (top == found.end() || (!best.empty() && top->score <= best_score)) continue;
+        best_score = top->score;
+        turns = look.quarter_turns;
+        best = found;
+        best_side = look.longer_side;
+        if (best_score >= search.sure) break;
+        FaceBox &subject = best[static_cast<size_t>(top - found.begin())];
+        if (turns == 0 && subject.rect.width >= search.believable_width * std::max(workspace.cols, workspace.rows) &&
+            is_confirmed(engine.detector, workspace, subject)) {
+            break;
         }
-        if (!best.empty() && best_score >= search.sure) break;
+    }
+    if (search.counts && best.size() >= group && best_side < group_look.longer_side) {
+        Look closer = group_look;
+        closer.quarter_turns = turns;
+        const std::vector<FaceBox> found = find(engine.detector, workspace, closer);
+        if (found.size() > best.size()) best = found;
     }
     std::sort(best.begin(), best.end(),
               [](const FaceBox &a, const FaceBox &b) { return a.rect.area() > b.rect.area(); });
@@ -214,6 +290,9 @@ cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face
     return cvision::guard(error, [&] {
         // An analyzer is one thread. OpenCV would start a pool at the first large picture, and a pool does not survive a fork.
         cv::setNumThreads(1);
+        // OpenCV fills its tables for CIELAB at first use, in 90 ms that forks need not spend again.
+        cv::Mat colour(1, 1, CV_32FC3, cv::Scalar::all(0.5));
+        cv::cvtColor(colour, colour, cv::COLOR_RGB2Lab);
         try {
             *engine = new cv_face_engine{
                 cvision::FaceDetector(),
@@ -240,7 +319,7 @@ cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t 
         std::vector<Look> order(std::begin(looks), std::end(looks));
         if (only_largest) order.insert(order.begin(), quick_look);
         const Search whole{cv::Rect(cv::Point(), image->gray.size()), order.data(), order.data() + order.size(),
-                           sure_score, known_turns};
+                           sure_score, known_turns, only_largest ? 0 : subject_width, !only_largest};
         const std::vector<cv_face> found = search(*engine, *image, whole);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
@@ -248,13 +327,13 @@ cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t 
     });
 }
 
-cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_outline *outline,
-                                     int32_t known_turns, bool thorough, cv_face *faces, size_t capacity,
-                                     size_t *count, cv_error *error) {
+cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
+                                     int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
+                                     cv_error *error) {
     return cvision::guard(error, [&] {
-        const Look *last = thorough ? std::end(document_looks) : std::begin(document_looks) + 1;
-        const Search document{document_region(outline, image->gray.size()), std::begin(document_looks), last,
-                              clear_score, known_turns};
+        const Look *last = side->bears_portrait ? std::end(document_looks) : std::begin(document_looks) + 1;
+        const Search document{portrait_region(*side, image->gray.size()), std::begin(document_looks), last,
+                              clear_score, known_turns, 1, false};
         const std::vector<cv_face> found = search(*engine, *image, document);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();

@@ -36,7 +36,7 @@ double median(std::vector<double> values) {
 double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, double &darkest) {
     constexpr int columns = 64, rows = 48;
     constexpr double height = 0.9;  // of the patch over the eye's width
-    constexpr double brow = -0.22;
+    constexpr int brow_row = static_cast<int>((0.5 - 0.22 / height) * (rows - 1));
     const cv::Point2d across = right - left, down(-across.y, across.x);
     cv::Mat eye = patch(gray, left - 0.5 * height * down, across, height * down, {columns, rows});
     cv::GaussianBlur(eye, eye, {}, 1.6);
@@ -46,19 +46,18 @@ double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, dou
     darkest = darkest > 0 ? std::min(dark, std::min(darkest * 1.01, 0.9)) : dark;
     const double limit = skin * (1 + darkest) / 2;
     std::vector<double> heights;
-    for (int x = columns / 3; x < columns - columns / 3; ++x) {
-        int longest = 0, from = -1;
-        for (int y = 0; y <= rows; ++y) {
-            const bool is_dark = y < rows && eye.at<unsigned char>(y, x) < limit;
-            if (is_dark && from < 0) from = y;
-            if (is_dark || from < 0) continue;
-            const double middle = height * ((from + y - 1) / 2.0 / (rows - 1) - 0.5);
-            if (middle > brow) longest = std::max(longest, y - from);
-            from = -1;
+    for (int x = columns / 5; x < columns - columns / 5; ++x) {
+        int longest = 0, run = 0;
+        // From the brow's line on: under a low brow the dark of brow and eye is one.
+        for (int y = brow_row; y < rows; ++y) {
+            run = eye.at<unsigned char>(y, x) < limit ? run + 1 : 0;
+            longest = std::max(longest, run);
         }
         heights.push_back(height * longest / rows);
     }
-    return median(heights);
+    const auto third = heights.begin() + static_cast<std::ptrdiff_t>(2 * heights.size() / 3);
+    std::nth_element(heights.begin(), third, heights.end());
+    return *third;
 }
 
 /// Mouth below the base of the nose: how dark its middle is, and how long the line between the lips.

@@ -32,10 +32,15 @@ public struct FaceModels: Sendable {
     /// The file of dlib's 68-point model.
     public var contour: String?
     public var network: FaceNetworkModel?
+    /// A network that judges selfies beside the cues.
+    public var liveness: LivenessNetworkModel?
 
-    public init(contour: String? = nil, network: FaceNetworkModel? = nil) {
+    public init(
+        contour: String? = nil, network: FaceNetworkModel? = nil, liveness: LivenessNetworkModel? = nil
+    ) {
         self.contour = contour
         self.network = network
+        self.liveness = liveness
     }
 }
 

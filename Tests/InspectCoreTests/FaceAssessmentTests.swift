@@ -6,7 +6,7 @@ import Testing
 struct FaceAssessmentTests {
     private static let image = ImageFacts(format: .jpeg, width: 600, height: 800, orientation: 1)
     private static let neutral = FaceContour(
-        eyeOpening: 0.07, eyeAspect: 0.3, mouthOpening: 0.02, smileWidth: 0.85, pitch: 0, yaw: 0, length: 300)
+        eyeOpening: 0.07, eyeAspect: 0.3, mouthOpening: 0.02, smileWidth: 0.85, pitch: 6.5, yaw: 0, length: 300)
 
     private static func assess(
         others: [FaceFacts] = [], contour: FaceContour? = Self.neutral, _ edit: (inout FaceQuality) -> Void = { _ in }

@@ -111,12 +111,12 @@ struct FaceCalibrationTests {
     }
 
     @Test func boundIsThatOfClopperAndPearson() throws {
-        // No event in 904 trials: 1 - 0.05^(1/904), near the rule of three.
+        // No event in 4,002 trials: 1 - 0.05^(1/4002), near the rule of three.
         let bound = try #require(FaceCalibration.dlib.falseMatchBound(threshold: 0.85))
-        #expect(abs(bound - 0.003308) < 1e-6)
-        #expect(abs(bound - 3.0 / 904) < 2e-5)
-        // One event in 904 trials: 4.744 / 904 for a Poisson count.
-        #expect(abs(try #require(FaceCalibration.dlib.falseMatchBound(threshold: 0.25)) - 4.744 / 904) < 2e-5)
+        #expect(abs(bound - 0.000_748_3) < 1e-7)
+        #expect(abs(bound - 3.0 / 4002) < 2e-6)
+        // One event in 4,002 trials: 4.744 / 4,002 for a Poisson count.
+        #expect(abs(try #require(FaceCalibration.dlib.falseMatchBound(threshold: 0.75)) - 4.744 / 4002) < 2e-6)
         for row in FaceCalibration.dlib.table {
             #expect(try #require(FaceCalibration.dlib.falseMatchBound(threshold: row.similarity)) > row.falseMatchRate)
         }

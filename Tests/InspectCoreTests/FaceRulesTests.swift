@@ -127,6 +127,58 @@ struct LivenessRulesTests {
         #expect(self.label([Sample.face()], clean) == "WARNING LIVENESS_UNDETERMINED")
     }
 
+    @Test func `Evidence suffices where the partner says so, every cue was measured and none was found`() {
+        func decide(
+            _ cues: [LivenessFacts.Cue: Double]?, _ face: FaceFacts = Sample.face(),
+            network: LivenessNetworkScore? = nil,
+            metadata: PictureMetadata? = PictureMetadata()
+        ) -> DecisionType {
+            let passive = cues.map { cues in
+                LivenessFacts(
+                    cues: Dictionary(uniqueKeysWithValues: cues.map { ($0.key.rawValue, $0.value) }), network: network,
+                    metadata: metadata)
+            }
+            return LivenessRules.decide(faces: [face], passive: passive, suffices: true).type
+        }
+        let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0, 0.0) })
+        #expect(decide(clean) == .passed)
+        #expect(decide(nil) == .warning)
+        #expect(decide(clean, Sample.face { $0.sharpness = 3 }) == .warning)
+        for cue in LivenessFacts.Cue.allCases {
+            var cues = clean
+            cues[cue] = 0.95
+            #expect(decide(cues) == (cue == .grey ? .rejected : .warning), "\(cue)")
+            cues[cue] = nil
+            #expect(decide(cues) == .warning, "\(cue) not measured")
+        }
+        func network(_ live: Double?) -> LivenessNetworkScore {
+            LivenessNetworkScore(name: "small", modelSHA256: "", live: live, threshold: 0.6)
+        }
+        #expect(decide(clean, network: network(0.6)) == .passed)
+        #expect(decide(clean, network: network(0.5)) == .warning)
+        #expect(decide(clean, network: network(nil)) == .warning)
+        var edited = PictureMetadata()
+        edited.editor = "GIMP"
+        #expect(decide(clean, metadata: edited) == .warning)
+        #expect(decide(clean, metadata: nil) == .warning)
+    }
+
+    @Test func `A network accuses only together with another mark, and metadata nobody`() {
+        func label(_ cues: [LivenessFacts.Cue: Double], live: Double?) -> String {
+            var passive = LivenessFacts(
+                cues: Dictionary(uniqueKeysWithValues: cues.map { ($0.key.rawValue, $0.value) }),
+                network: LivenessNetworkScore(name: "small", modelSHA256: "", live: live, threshold: 0.6),
+                metadata: PictureMetadata())
+            passive.metadata?.isScreenshot = true
+            return LivenessRules.decide(faces: [Sample.face()], passive: passive).label
+        }
+        #expect(label([:], live: 0.1) == "LIVENESS_UNDETERMINED")
+        #expect(label([.frame: 1], live: 0.7) == "LIVENESS_UNDETERMINED")
+        #expect(label([.frame: 1], live: nil) == "LIVENESS_UNDETERMINED")
+        #expect(label([.frame: 1], live: 0.1) == "DIGITAL_COPY")
+        #expect(label([.soft: 1, .flatFocus: 1], live: 0.1) == "LIVENESS_UNDETERMINED")
+    }
+
     @Test func oneWeakCueAccusesNobody() {
         for cue in [LivenessFacts.Cue.moire, .specular, .frame, .flatFocus, .narrowColour, .soft] {
             #expect(self.label([Sample.face()], [cue: 1]) == "WARNING LIVENESS_UNDETERMINED")

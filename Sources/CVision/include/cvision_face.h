@@ -64,11 +64,19 @@ const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
 cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
                          cv_face *faces, size_t capacity, size_t *count, cv_error *error);
 
-/// The same for the picture of a document, in which faces have known sizes: looks inside `outline`, which may be null.
-/// `thorough` looks for small faces and other ways up, too; without it one look of 20 ms is all.
-cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_outline *outline,
-                                     int32_t known_turns, bool thorough, cv_face *faces, size_t capacity,
-                                     size_t *count, cv_error *error);
+/// What is known of a document whose faces are sought. Corners go clockwise from the top left.
+typedef struct {
+    bool has_outline;
+    cv_point outline[4];
+    bool has_zone;
+    cv_point zone[4];     ///< of the machine-readable zone, as it is read: portraits are above it
+    bool bears_portrait;  ///< looks for small faces and other ways up, too; without it one look of 20 ms is all
+} cv_document_side;
+
+/// The same for the picture of a document, in which faces have known sizes.
+cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
+                                     int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
+                                     cv_error *error);
 
 /// Descriptors of `count` faces of `image`, CV_FACE_FEATURE_LENGTH numbers each: the mean over the aligned face and its
 /// mirror image, computed in one pass of the network.

@@ -124,10 +124,40 @@ public struct FaceContour: Codable, Sendable, Hashable {
 public struct LivenessFacts: Codable, Sendable, Hashable {
     /// Named cues, 0–1 each where 1 is most suspicious; the names are those of ``Cue``.
     public var cues: [String: Double]
+    /// What an operator's network says; `nil` where none is configured.
+    public var network: LivenessNetworkScore?
+    /// What the picture's file says of how it was made; `nil`: read by an earlier version.
+    public var metadata: PictureMetadata?
 
-    public init(cues: [String: Double]) {
+    public init(
+        cues: [String: Double], network: LivenessNetworkScore? = nil, metadata: PictureMetadata? = nil
+    ) {
         self.cues = cues
+        self.network = network
+        self.metadata = metadata
     }
+}
+
+/// The word of an operator's network on whether a face is a living one: evidence as any other cue.
+public struct LivenessNetworkScore: Codable, Sendable, Hashable {
+    /// The operator's name for the network.
+    public var name: String
+    /// SHA-256 of its file, lower-case hex.
+    public var modelSHA256: String
+    /// Probability, 0–1, of a living face; `nil` where the network's answer was none.
+    public var live: Double?
+    /// Below this an artefact is suspected.
+    public var threshold: Double
+
+    public init(name: String, modelSHA256: String, live: Double?, threshold: Double) {
+        self.name = name
+        self.modelSHA256 = modelSHA256
+        self.live = live
+        self.threshold = threshold
+    }
+
+    /// Whether an artefact is suspected.
+    public var isSuspicious: Bool { self.live.map { $0 < self.threshold } ?? false }
 }
 
 extension LivenessFacts {

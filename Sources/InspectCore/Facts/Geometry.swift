@@ -37,6 +37,23 @@ public struct Quad: Codable, Sendable, Hashable {
         self.bottomRight = bottomRight
         self.bottomLeft = bottomLeft
     }
+
+    /// The mean of the corners.
+    public var centre: Point {
+        let corners = self.corners
+        return Point(x: corners.reduce(0) { $0 + $1.x } / 4, y: corners.reduce(0) { $0 + $1.y } / 4)
+    }
+
+    /// Whether `point` is inside, as long as the corners go round clockwise and none is dented.
+    public func contains(_ point: Point) -> Bool {
+        let corners = self.corners
+        return corners.indices.allSatisfy { index in
+            let (a, b) = (corners[index], corners[(index + 1) % 4])
+            return (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x) >= 0
+        }
+    }
+
+    private var corners: [Point] { [self.topLeft, self.topRight, self.bottomRight, self.bottomLeft] }
 }
 
 /// A straight line from one position to another.

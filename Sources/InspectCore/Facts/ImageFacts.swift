@@ -88,12 +88,16 @@ public struct QualityFacts: Codable, Sendable, Hashable {
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
     /// colours; `nil` where the document is smaller than a patch.
     public var halftone: Double?
+    /// How much the directions of the document's strong gradients agree, 0–1: little in print, much where a hand moved; `nil`
+    /// in facts that were stored before it was measured.
+    public var coherence: Double?
 
     public init(
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
         midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,
-        balancedChroma: Double? = nil, missingCorner: Double? = nil, halftone: Double? = nil
+        balancedChroma: Double? = nil, missingCorner: Double? = nil, halftone: Double? = nil,
+        coherence: Double? = nil
     ) {
         self.laplacianVariance = laplacianVariance
         self.edgeWidth = edgeWidth
@@ -110,5 +114,6 @@ public struct QualityFacts: Codable, Sendable, Hashable {
         self.balancedChroma = balancedChroma
         self.missingCorner = missingCorner
         self.halftone = halftone
+        self.coherence = coherence
     }
 }

@@ -3,12 +3,16 @@
 
 Every picture is a flat document photographed on a table (deploy/specimen/camera.py) in a position, light and size drawn by
 lot, then spoilt in one way with a strength drawn by lot: unmistakably, or (label OK) not enough to matter. Documents
-are the specimens that deploy/specimens.py draws and, with --flat, scans of other make.
+are the specimens that deploy/specimens.py draws and, with --flat, scans of other make; `truth.json` beside these maps a scan's
+name to the lines of its zone.
 
 Needs Debian's python3-pil and python3-numpy. The same arguments give the same pictures.
 
 Usage: derive-documents.py make --out DIR --face FACE.jpg [--flat DIR] [--count N] [--seed N]
+                                [--labels A,B...] [--documents A,B...]
        derive-documents.py score --out DIR --inspectd PROGRAM [--mistakes]
+
+The label TURNED is OK for pictures that lie anyhow, up to upside down, on a table that may be littered.
 """
 
 import argparse
@@ -17,8 +21,11 @@ import json
 import math
 import subprocess
 import sys
-from dataclasses import replace
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -42,21 +49,51 @@ LABELS = [
     "BAD_QUALITY_IMAGE", "DIGITAL_COPY", "DAMAGED_DOCUMENT", "COLOR_PHOTOCOPY",
 ]
 
+#: Fields of a zone as `inspectd parse` names them, and what the result calls them.
+FIELDS = {
+    "documentNumber": "documentNumber", "surname": "lastName", "givenNames": "firstName", "birthDate": "dateOfBirth",
+    "expiryDate": "expiryDate", "personalNumber": "personalNumber", "nationality": "nationality", "sex": "gender",
+    "issuingState": "issuingCountry",
+}
 
-def flat_documents(face: Path, folder: Path | None, seed: int) -> list[tuple[str, Image.Image]]:
-    """Documents as a scanner would see them."""
+
+@dataclass
+class Document:
+    """A document as a scanner would see it: its name, the lines of its zone, and what else is printed."""
+
+    name: str
+    draw: Callable[[], Image.Image]
+    lines: list[str] | None
+    printed: dict[str, str]
+
+    @cached_property
+    def image(self) -> Image.Image:
+        return self.draw()
+
+
+def flat_documents(face: Path, folder: Path | None, seed: int) -> list[Document]:
     portrait = card.Face(face, (0.375, 0.03, 0.34, 0.36))
     documents = []
     for number, holder in enumerate(HOLDERS):
-        for name, draw in [
-            ("td3", card.passport), ("td1", card.identity_card_front), ("td2", card.travel_document),
-            ("dl", card.licence_front),
+        printed = {"documentNumber": holder.number, "dateOfBirth": holder.birth.isoformat(),
+                   "expiryDate": holder.expiry.isoformat(), "lastName": holder.surname.upper(),
+                   "firstName": holder.given_names.upper(), "issuingDate": holder.issued.isoformat()}
+        for name, draw, lines in [
+            ("td3", card.passport, holder.td3()), ("td1", card.identity_card_front, None),
+            ("td2", card.travel_document, holder.td2()), ("dl", card.licence_front, None),
         ]:
-            documents.append((f"{name}_{number}", draw(holder, portrait, seed + number)))
-        documents.append((f"td1back_{number}", card.identity_card_back(holder, seed + number)))
-    for path in sorted(folder.iterdir()) if folder else []:
-        documents.append((path.stem, Image.open(path).convert("RGB")))
+            front = partial(draw, holder, portrait, seed + number)
+            documents.append(Document(f"{name}_{number}", front, lines, printed))
+        back = partial(card.identity_card_back, holder, seed + number)
+        documents.append(Document(f"td1back_{number}", back, holder.td1(), {}))
+    truth = json.loads((folder / "truth.json").read_text()) if folder else {}
+    for path in sorted(folder.glob("*.[jp]*g")) if folder else []:
+        documents.append(Document(path.stem, partial(opened, path), truth.get(path.stem), {}))
     return documents
+
+
+def opened(path: Path) -> Image.Image:
+    return Image.open(path).convert("RGB")
 
 
 def pose(rng: np.random.Generator) -> camera.Shot:
@@ -125,8 +162,15 @@ def halftone(document: Image.Image, period: float) -> Image.Image:
 def spoil(label: str, document: Image.Image, rng: np.random.Generator, seed: int) -> bytes:
     """One picture of `document` that deserves `label`."""
     shot = pose(rng)
+    if label == "TURNED":
+        width = shot.size[0]
+        shot = replace(
+            shot, roll=rng.uniform(0, 360), fill=rng.uniform(0.55, 0.68), tilt=rng.uniform(-18, 18),
+            turn=rng.uniform(-18, 18), blur=rng.uniform(0, 1.1), size=(width, width), quality=int(rng.integers(50, 91)),
+            desk=str(rng.choice(["wood", "cloth", "stone", "tiles", "papers"])))
     scale = shot.fill * shot.size[0] / 1000  # px for each thousandth of the document's width
-    if label == "PART_OF_DOCUMENT_MISSING":
+    is_framed = label == "PART_OF_DOCUMENT_MISSING" and rng.integers(2)
+    if label == "PART_OF_DOCUMENT_MISSING" and not is_framed:
         x, y = rng.choice([(0.8, 0.5), (0.2, 0.5), (0.5, 0.85), (0.5, 0.15), (0.78, 0.25)])
         shot = replace(shot, centre=(x + rng.uniform(-0.04, 0.04), y + rng.uniform(-0.04, 0.04)))
     if label == "PART_OF_DOCUMENT_HIDDEN":
@@ -144,6 +188,8 @@ def spoil(label: str, document: Image.Image, rng: np.random.Generator, seed: int
     if label == "DIGITAL_COPY":
         document = document.resize((1400, round(1400 * document.height / document.width)), Image.LANCZOS)
     pixels = decode(camera.photograph(document, shot, seed, photocopy=label == "PHOTOCOPY")[0])
+    if is_framed:
+        pixels = frame(pixels, shot, document.height / document.width, rng)
     if label == "BLURRED":
         kind = rng.integers(3)
         if kind == 0:
@@ -183,18 +229,40 @@ def screen(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return pixels
 
 
+def frame(pixels: np.ndarray, shot: camera.Shot, aspect: float, rng: np.random.Generator) -> np.ndarray:
+    """What is left where the frame ends inside the document, at one side or at two that meet."""
+    height, width = pixels.shape[:2]
+    along = shot.fill * width
+    down = along * aspect
+    left, top = shot.centre[0] * width - along / 2, shot.centre[1] * height - down / 2
+    side = int(rng.integers(6))
+    x0, y0, x1, y1 = 0, 0, width, height
+    if side in (0, 4):
+        x0 = int(left + along * rng.uniform(0.08, 0.35))
+    if side in (1, 5):
+        x1 = int(left + along * rng.uniform(0.65, 0.92))
+    if side in (2, 4):
+        y0 = int(top + down * rng.uniform(0.1, 0.35))
+    if side in (3, 5):
+        y1 = int(top + down * rng.uniform(0.65, 0.9))
+    return pixels[y0:y1, x0:x1]
+
+
 def make(options: argparse.Namespace) -> None:
-    documents = flat_documents(options.face, options.flat, options.seed)
+    documents = [
+        document for document in flat_documents(options.face, options.flat, options.seed)
+        if not options.documents or document.name in options.documents]
     options.out.mkdir(parents=True, exist_ok=True)
     manifest = []
     for index in range(options.count):
         rng = np.random.default_rng([options.seed, index])
         label = options.labels[index % len(options.labels)]
-        name, document = documents[rng.integers(len(documents))]
-        data = spoil(label, document, rng, options.seed * 7919 + index)
-        file = f"{index:04d}_{label}_{name}.jpg"
+        document = documents[rng.integers(len(documents))]
+        data = spoil(label, document.image, rng, options.seed * 7919 + index)
+        file = f"{index:04d}_{label}_{document.name}.jpg"
         (options.out / file).write_bytes(data)
-        manifest.append({"file": file, "label": label, "document": name})
+        manifest.append({"file": file, "label": label, "document": document.name, "lines": document.lines,
+                         "printed": document.printed})
     (options.out / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
@@ -206,33 +274,97 @@ def score(options: argparse.Namespace) -> None:
     done = subprocess.run(
         [options.inspectd, "inspect", "--batch", "-", "--slots", "1"], input=requests.encode(),
         stdout=subprocess.PIPE, check=True)
+    fields = zone_fields(options.inspectd, manifest)
     counts = {label: [0, 0, 0] for label in LABELS}
-    mistakes = []
+    mistakes, zones, certain, wrong = [], [], 0, []
     for entry, line in zip(manifest, done.stdout.splitlines(), strict=True):
         capabilities = json.loads(line)["capabilities"]
+        data = (capabilities["extraction"][0] if capabilities.get("extraction") else {}).get("data") or {}
+        zone = data.get("mrz")
+        if entry["lines"] and entry["label"] in ("OK", "TURNED"):
+            zones.append((entry["file"], entry["lines"], zone and zone["lines"]))
+        sure, false = certain_fields(data, fields.get(entry["file"], {}), entry["printed"])
+        certain += sure
+        wrong += [f"{entry['file']}: {text}" for text in false]
+        claims = (capabilities["dataChecks"][0] if capabilities.get("dataChecks") else {}).get("decision") or {}
+        if claims.get("details", {}).get("label") == "MISMATCH_HRZ_MRZ_DATA":
+            wrong.append(f"{entry['file']}: a contradiction of the print")
         found = set()
         for name in ("usability", "imageChecks"):
             for record in capabilities.get(name) or []:
                 if record["decision"]["type"] == "REJECTED":
                     found.add(record["decision"]["details"]["label"])
+        if any(reason["code"] == 103 for reason in json.loads(line)["rejectReasons"]):
+            found = found - {"PHOTOCOPY"} | {"COLOR_PHOTOCOPY"}  # one label, two codes
         found = found & set(LABELS) or ({"OK"} if not found else found)
         quality = (capabilities["usability"][0].get("data") or {}).get("quality")
-        wanted = entry["label"]
+        wanted = entry["label"] if entry["label"] != "TURNED" else "OK"
         for label in counts:
             hit, seen = label == wanted, label in found
             counts[label][0] += hit and seen
             counts[label][1] += seen and not hit
             counts[label][2] += hit and not seen
         if wanted not in found:
-            mistakes.append((entry["file"], sorted(found), quality))
+            outline = (capabilities["usability"][0].get("data") or {}).get("outline")
+            mistakes.append((entry["file"], sorted(found), {"quality": quality, "outline": outline, "zone": zone}))
     print(f"{'label':28} right  false  missed  precision  recall")
     for label, (right, false, missed) in counts.items():
         if right + false + missed:
             precision = right / (right + false) if right + false else float("nan")
             recall = right / (right + missed) if right + missed else float("nan")
             print(f"{label:28} {right:5} {false:6} {missed:7} {precision:10.2f} {recall:7.2f}")
-    for file, found, quality in mistakes if options.mistakes else []:
-        print(f"- {file}: {found} {json.dumps(quality)}")
+    exact = sum(wanted == found for _, wanted, found in zones)
+    print(f"zones exact in pictures without a fault: {exact} of {len(zones)}")
+    print(f"fields reported as certain: {certain}, false: {len(wrong)}")
+    if options.mistakes:
+        for text in wrong:
+            print(f"- false: {text}")
+        for file, wanted, found in zones:
+            if wanted != found:
+                print(f"- zone: {file}: {found} for {wanted}")
+        for file, found, facts in mistakes:
+            print(f"- {file}: {found} {json.dumps(facts)}")
+
+
+def zone_fields(program: str, manifest: list[dict]) -> dict[str, dict[str, str]]:
+    """What the zones say, by file."""
+    entries = [entry for entry in manifest if entry["lines"]]
+    requests = "".join(json.dumps({"mrz": entry["lines"]}) + "\n" for entry in entries)
+    done = subprocess.run(
+        [program, "parse", "--batch", "-"], input=requests.encode(), stdout=subprocess.PIPE, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    return {entry["file"]: answer["fields"] for entry, answer in zip(entries, answers, strict=True)}
+
+
+def certain_fields(data: dict, zone: dict[str, str], printed: dict[str, str]) -> tuple[int, list[str]]:
+    """How many fields of a result are certain, and which of these the document does not bear."""
+    method = data.get("extractionMethod")
+    certain, false = 0, []
+    if method == "MRZ":
+        for key, name in FIELDS.items():
+            found = data.get(name)
+            if found is None or name in data["mrz"]["uncertain"]:
+                continue
+            wanted = zone.get(key) or ""
+            if name in ("dateOfBirth", "expiryDate"):
+                found = found.replace("-", "")[2:]
+            wanted = {"issuingCountry": {"D": "DEU"}, "nationality": {"D": "DEU"}, "gender": {"<": "X", "": "X"}}.get(
+                name, {}).get(wanted, wanted)
+            certain += 1
+            if found != wanted:
+                false.append(f"{name} {found} for {wanted}")
+    for name in printed if method == "OCR" else ["issuingDate"] if "issuingDate" in printed else []:
+        found = data.get(name)
+        if found is not None:
+            certain += 1
+            if unmarked(found) != unmarked(printed[name]):
+                false.append(f"print: {name} {found} for {printed[name]}")
+    return certain, false
+
+
+def unmarked(text: str) -> str:
+    """A name without the marks on its letters: the recogniser reads none."""
+    return "".join(c for c in unicodedata.normalize("NFD", text.upper()) if not unicodedata.combining(c))
 
 
 def main() -> None:
@@ -242,6 +374,7 @@ def main() -> None:
     parser.add_argument("--face", type=Path)
     parser.add_argument("--flat", type=Path)
     parser.add_argument("--count", type=int, default=120)
+    parser.add_argument("--documents", type=lambda text: text.split(","), help="names, all by default")
     parser.add_argument("--labels", type=lambda text: text.split(","), default=LABELS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--inspectd", default=".build/release/inspectd")

@@ -3,7 +3,7 @@
 # manifest, `inspectd compare --batch` over face pairs.
 #
 # Usage: Tests/score.sh [all|documents] [--data DIR] [--mistakes] [--json FILE]
-#        Tests/score.sh faces [--data DIR] [--mistakes] [--det FILE.svg] [--contour FILE] [--ofiq DIR]
+#        Tests/score.sh faces [--data DIR] [--mistakes] [--json FILE] [--det FILE.svg] [--contour FILE] [--ofiq DIR]
 #   all          documents, chips and faces; the default
 #   documents    documents, chips and the vectors of text: a table, then one line of JSON with every rate
 #   --data DIR   folder with documents/manifest.json and faces/pairs.csv [../shared/testdata]

@@ -9,6 +9,7 @@ public import Vision
 /// job decode each part once.
 public final class StageEngine: AnalyzerEngine {
     private let faces: FaceEngine
+    private let livenessNetwork: LivenessNetwork?
     private let mrz = MRZReader()
     private let text: TextReader
     private let anchors: TrustStore
@@ -28,6 +29,11 @@ public final class StageEngine: AnalyzerEngine {
         models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
         faces: FaceModels = FaceModels()
     ) throws(InspectError) {
+        if let model = faces.liveness {
+            self.livenessNetwork = try LivenessNetwork(model)
+        } else {
+            self.livenessNetwork = nil
+        }
         self.faces = try FaceEngine(models: models, contour: faces.contour, network: faces.network)
         self.text = try TextReader(models: textModels)
         TrustStore.prepare()
@@ -91,6 +97,8 @@ public final class StageEngine: AnalyzerEngine {
                 if faces == nil { faces = try self.faces.faces(in: image, features: 0) }
                 if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
+                    facts.passive?.network = try self.livenessNetwork?.score(face, in: image)
+                    facts.passive?.metadata = part.withBytes { PictureMetadata(file: [UInt8]($0)) }
                 }
                 let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.feature(of: part, image) : nil
                 facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)
@@ -135,10 +143,13 @@ public final class StageEngine: AnalyzerEngine {
         facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
     }
 
-    /// The feature of the largest face of a picture that was looked at before, or is now.
+    /// The feature of the largest face of a picture, as frames are described: by dlib's network, also where another compares.
     private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceFeature? {
-        if let feature = self.found[part.kind]?.first?.feature { return feature }
-        return try self.faces.faces(in: image, features: 1).first?.feature
+        var face = self.found[part.kind]?.first
+        if face == nil { face = try self.faces.faces(in: image, features: 0).first }
+        if let feature = face?.feature, feature.engine == FaceFeature.currentEngine { return feature }
+        guard let face else { return nil }
+        return try self.faces.feature(in: image, landmarks: face.landmarks)
     }
 
     public func endJob() {
@@ -169,7 +180,7 @@ public final class StageEngine: AnalyzerEngine {
         let faces = try clock.step("faces") { () throws(InspectError) in
             try self.faces.faces(
                 in: image, features: isCompared ? 1 : 0, turn: turn,
-                on: FaceEngine.DocumentSide(outline: outline, bearsPortrait: !isBack))
+                on: FaceEngine.DocumentSide(outline: outline, zone: zone?.quad, bearsPortrait: !isBack))
         }
         var facts = DocumentFacts(
             image: image.facts, outline: outline, quality: quality, mrz: zone, barcodes: barcodes, faces: faces)

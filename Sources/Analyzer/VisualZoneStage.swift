@@ -85,7 +85,7 @@ enum VisualZoneStage {
         let turn = side.mrz?.turn ?? side.faces.first.map { $0.quality.roll } ?? 0
         let quarters = ((Int((turn / 90).rounded()) % 4) + 4) % 4
         if let outline = side.outline, outline.cornersOutside == 0,
-            side.mrz.map({ self.contains(outline.quad, self.centre($0.quad)) }) ?? true
+            side.mrz.map({ outline.quad.contains($0.quad.centre) }) ?? true
         {
             return self.turned(outline.quad, by: quarters)
         }
@@ -104,9 +104,9 @@ enum VisualZoneStage {
         return Quad(topLeft: corner(0), topRight: corner(1), bottomRight: corner(2), bottomLeft: corner(3))
     }
 
-    /// The page as its zone's place on it tells (Doc 9303-4 §4.1, -5 §4.1, -6 §4.1): the zone's characters are 2.54 mm
-    /// apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge and its last line's centre is 9.4 mm (two lines) or
-    /// 5.2 mm (three) above the lower one.
+    /// The page as its zone's place on it tells (Doc 9303-3 §4.4, -4 figure 3, -5 and -6 figure 6): the zone's characters are
+    /// 2.54 mm apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge and its last line's centre is 9.6 mm (two
+    /// lines) or 7.5 mm (three) above the lower one.
     private static func page(around mrz: MRZReading) -> Quad? {
         guard let centres = mrz.centres, let last = centres.last, let count = mrz.lines.last?.count, count > 1 else {
             return nil
@@ -120,7 +120,7 @@ enum VisualZoneStage {
             case 36: (105, 74, 4)
             default: (85.6, 54, 4)
             }
-        let below = mrz.lines.count == 2 ? 9.4 : 5.2
+        let below = mrz.lines.count == 2 ? 9.6 : 7.5
         func place(_ x: Double, _ y: Double) -> Point {
             // From the centre of the last line's first character.
             let (dx, dy) = (x - size.left - 1.27, y - (size.height - below))
@@ -130,20 +130,6 @@ enum VisualZoneStage {
         return Quad(
             topLeft: place(0, 0), topRight: place(size.width, 0), bottomRight: place(size.width, size.height),
             bottomLeft: place(0, size.height))
-    }
-
-    private static func centre(_ quad: Quad) -> Point {
-        Point(
-            x: (quad.topLeft.x + quad.topRight.x + quad.bottomRight.x + quad.bottomLeft.x) / 4,
-            y: (quad.topLeft.y + quad.topRight.y + quad.bottomRight.y + quad.bottomLeft.y) / 4)
-    }
-
-    private static func contains(_ quad: Quad, _ point: Point) -> Bool {
-        let corners = [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft]
-        return corners.indices.allSatisfy { index in
-            let (a, b) = (corners[index], corners[(index + 1) % 4])
-            return (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x) >= 0
-        }
     }
 
     /// The zone, the barcodes, and the faces with the rest of their portraits.

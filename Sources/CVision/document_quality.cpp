@@ -73,6 +73,42 @@ double edge_width(const cv::Mat &gray) {
     return std::max(edge_width_along_rows(smooth, least_rise), edge_width_along_rows(turned, least_rise));
 }
 
+/// How much the strong gradients of a picture agree on one direction: coherence of the structure tensor (Bigün and
+/// Granlund 1987), 0 to 1. Print has strokes in every direction; where a hand moved, those across the movement are gone.
+double coherence(const cv::Mat &gray) {
+    cv::Mat smooth;
+    cv::GaussianBlur(gray, smooth, {5, 5}, 1.2);
+    // Second moments by strength, so that one pass serves whatever limit the strengths then set.
+    struct Moments {
+        double count = 0, xx = 0, yy = 0, xy = 0;
+    };
+    std::array<Moments, 256> moments;
+    double total = 0;
+    for (int y = 1; y + 1 < smooth.rows; y += 2) {
+        const uint8_t *above = smooth.ptr<uint8_t>(y - 1), *row = smooth.ptr<uint8_t>(y),
+                      *below = smooth.ptr<uint8_t>(y + 1);
+        for (int x = 1; x + 1 < smooth.cols; ++x) {
+            const int gx = row[x + 1] - row[x - 1], gy = below[x] - above[x];
+            const int ax = std::abs(gx), ay = std::abs(gy);
+            // The length to 12 %, without a root.
+            Moments &bin = moments[static_cast<size_t>(std::min(255, std::max(ax, ay) + std::min(ax, ay) / 2))];
+            bin.count += 1, bin.xx += gx * gx, bin.yy += gy * gy, bin.xy += gx * gy;
+            total += 1;
+        }
+    }
+    double seen = 0;
+    size_t strongest = 255;
+    for (; strongest > 0; --strongest) {
+        seen += moments[strongest].count;
+        if (seen > 0.01 * total) break;
+    }
+    Moments sum;
+    for (size_t bin = std::max<size_t>(6, strongest * 3 / 10); bin < moments.size(); ++bin)
+        sum.xx += moments[bin].xx, sum.yy += moments[bin].yy, sum.xy += moments[bin].xy;
+    const double energy = sum.xx + sum.yy;
+    return energy > 0 ? std::hypot(sum.xx - sum.yy, 2 * sum.xy) / energy : 0;
+}
+
 double laplacian_variance(const cv::Mat &gray) {
     cv::Mat laplacian;
     cv::Laplacian(gray, laplacian, CV_16S);
@@ -112,7 +148,8 @@ cv::Mat find_strokes(const cv::Mat &low) {
 /// has burnt pixels beside its strokes, whereas under glare the strokes are gone too; and glare fades where a white
 /// panel ends sharply.
 double glare_share(const cv::Mat &low, cv::Mat strokes) {
-    constexpr int burnt_from = 247;  // of the darkest channel: bright and colourless at once
+    constexpr int burnt_from = 247;        // of the darkest channel: bright and colourless at once
+    constexpr double least_solidity = 0.6;  // area over that of the convex hull: 1 is a disc, less than half wraps something
     const cv::Mat burnt = low >= burnt_from;
     const double total = static_cast<double>(low.total());
 
@@ -134,7 +171,14 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
         const double near = percentile(low, (away > 9.5) & (away < 13), 0.5);
         const double far = percentile(low, (away > 20) & (away < 28), 0.5);
         const bool fades = near - far >= 3 || far >= burnt_from;
-        if (near >= 225 && fades) glaring += cv::countNonZero(away < 12);
+        if (near < 225 || !fades) continue;
+        // A lamp's mirror image is a rounded blob; white paper goes around print and pictures.
+        std::vector<cv::Point> outline, hull;
+        cv::findNonZero(~others, outline);
+        cv::convexHull(outline, hull);
+        const double solidity = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0, cv::contourArea(hull));
+        if (solidity < least_solidity) continue;
+        glaring += cv::countNonZero(away < 12);
     }
     return glaring / total;
 }
@@ -149,6 +193,13 @@ double occlusion(const cv::Mat &bgr, int margin) {
     // Only what is inside, and connected to the rim of the document.
     const int rim = std::max(3, bgr.cols / 100);
     const cv::Rect document(margin + rim, margin + rim, bgr.cols - 2 * (margin + rim), bgr.rows - 2 * (margin + rim));
+    // The table's own colour, which may be that of skin: wood often is.
+    cv::Mat around(bgr.size(), CV_8U, cv::Scalar(255));
+    around(cv::Rect(margin, margin, bgr.cols - 2 * margin, bgr.rows - 2 * margin)).setTo(0);
+    std::vector<cv::Mat> channels;
+    cv::split(bgr, channels);
+    cv::Vec3d table;
+    for (int i = 0; i < 3; ++i) table[i] = percentile(channels[static_cast<size_t>(i)], around, 0.5);
     const cv::Mat inside = skin(document);
     const int count = cv::connectedComponentsWithStats(inside, labels, stats, centroids);
     double hidden = 0;
@@ -159,12 +210,15 @@ double occlusion(const cv::Mat &bgr, int margin) {
         const bool touches = left == 0 || top == 0 || left + width == inside.cols || top + height == inside.rows;
         const int depth = std::min(width, height);
         if (!touches || depth < inside.cols / 25 || area > 0.4 * static_cast<double>(inside.total())) continue;
-        // A hand goes on outside; a coloured band of the document itself ends at its border.
+        // A hand goes on outside, and is no table; a coloured band of the document itself ends at its border.
+        const cv::Scalar mean = cv::mean(bgr(document), labels == index);
+        const cv::Vec3d hand(mean[0], mean[1], mean[2]);
         int entering = 0, continued = 0;
         const auto cross = [&](int x, int y, int out_x, int out_y) {
             if (labels.at<int>(y, x) != index) return;
             ++entering;
-            if (skin.at<uint8_t>(out_y, out_x) != 0) ++continued;
+            const cv::Vec3d colour = bgr.at<cv::Vec3b>(out_y, out_x);
+            if (skin.at<uint8_t>(out_y, out_x) != 0 && cv::norm(colour - hand) < cv::norm(colour - table)) ++continued;
         };
         const int across = std::max(0, margin - rim), right = bgr.cols - 1 - across, bottom = bgr.rows - 1 - across;
         for (int y = top; y < top + height; ++y) {
@@ -219,6 +273,7 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
                    to_reference < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
         cv::cvtColor(reference, reference_gray, cv::COLOR_BGR2GRAY);
         quality->laplacian_variance = laplacian_variance(reference_gray);
+        quality->coherence = coherence(reference_gray);
         cv::Scalar mean, deviation;
         cv::meanStdDev(reference_gray, mean, deviation);
         quality->brightness = mean[0];

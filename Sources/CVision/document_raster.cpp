@@ -20,15 +20,23 @@ struct Peak {
 
 /// Spectrum over its own surroundings, half of the plane, the lowest row frequency in the middle.
 cv::Mat relief(const cv::Mat &gray, const cv::Mat &window) {
-    cv::Mat patch, spectrum, planes[2], smooth, surroundings;
+    cv::Mat patch, spectrum, smooth, surroundings;
     gray.convertTo(patch, CV_32F);
     patch -= cv::mean(patch);
-    cv::dft(patch.mul(window), spectrum, cv::DFT_COMPLEX_OUTPUT);
-    cv::split(spectrum, planes);
-    const cv::Mat power = planes[0].mul(planes[0]) + planes[1].mul(planes[1]);
+    // Packed: of a real picture's spectrum one half tells all. Columns 2u - 1 and 2u hold the parts of frequency u; the first
+    // column holds those of u = 0 in the same manner, by rows.
+    cv::dft(patch.mul(window), spectrum);
+    const auto square = [](float a, float b) { return a * a + b * b; };
     cv::Mat half(side, side / 2, CV_32F);
-    power(cv::Rect(0, 0, side / 2, side / 2)).copyTo(half(cv::Rect(0, side / 2, side / 2, side / 2)));
-    power(cv::Rect(0, side / 2, side / 2, side / 2)).copyTo(half(cv::Rect(0, 0, side / 2, side / 2)));
+    for (int v = 0; v < side; ++v) {
+        const int mirrored = std::min(v, side - v);
+        const float real = spectrum.at<float>(std::max(0, 2 * mirrored - 1), 0);
+        const bool isReal = mirrored == 0 || mirrored == side / 2;
+        const float *from = spectrum.ptr<float>(v);
+        float *to = half.ptr<float>((v + side / 2) % side);
+        to[0] = square(real, isReal ? 0 : spectrum.at<float>(2 * mirrored, 0));
+        for (int u = 1; u < side / 2; ++u) to[u] = square(from[2 * u - 1], from[2 * u]);
+    }
     cv::blur(half, smooth, {3, 3});
     cv::log(smooth + 1, smooth);
     cv::blur(smooth, surroundings, {21, 21});

@@ -1,7 +1,5 @@
 #include "mrz_network.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -49,47 +47,6 @@ struct Cursor {
         return value;
     }
 };
-
-/// Copies the patches under output pixels [first, last) into columns: one row per weight.
-void gather(const Tensor &input, const Convolution &c, int outColumns, int first, int last, float *to) {
-    const int count = last - first;
-    for (int channel = 0; channel < c.inputs; ++channel) {
-        const float *plane = input.plane(channel);
-        for (int ky = 0; ky < c.kernelRows; ++ky) {
-            for (int kx = 0; kx < c.kernelColumns; ++kx) {
-                int y = first / outColumns, x = first % outColumns;
-                for (int i = 0; i < count;) {
-                    const int run = std::min(count - i, outColumns - x);
-                    const int sy = y * c.strideY + ky - c.padY;
-                    if (sy < 0 || sy >= input.rows) {
-                        std::fill(to + i, to + i + run, 0.0f);
-                    } else {
-                        const float *row = plane + size_t(sy) * input.columns;
-                        const int begin = x * c.strideX + kx - c.padX;
-                        const int inside = c.strideX == 1 ? std::clamp(input.columns - begin, 0, run) : 0;
-                        int k = 0, sx = begin;
-                        for (; k < run && sx < 0; ++k, sx += c.strideX) {
-                            to[i + k] = 0.0f;
-                        }
-                        if (k < inside) {
-                            std::copy(row + sx, row + begin + inside, to + i + k);
-                            k = inside;
-                            sx = begin + k;
-                        }
-                        for (; k < run && sx < input.columns; ++k, sx += c.strideX) {
-                            to[i + k] = row[sx];
-                        }
-                        std::fill(to + i + k, to + i + run, 0.0f);
-                    }
-                    i += run;
-                    x = 0;
-                    ++y;
-                }
-                to += count;
-            }
-        }
-    }
-}
 
 Tensor doubled(const Tensor &input) {
     Tensor out(input.channels, input.rows * 2, input.columns * 2);
@@ -139,35 +96,10 @@ std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size) {
         std::transform(halves.begin(), halves.end(), c.weights.begin(), fromHalf);
         c.bias.resize(c.outputs);
         cursor.take(c.bias.data(), c.bias.size() * sizeof(float));
+        c.grouped = groupedWeights(c);
+        c.weights = {};
     }
     return network;
-}
-
-Tensor convolve(const Tensor &input, const Convolution &c, Activation activation, const Tensor *residual) {
-    const int rows = (input.rows + 2 * c.padY - c.kernelRows) / c.strideY + 1;
-    const int columns = (input.columns + 2 * c.padX - c.kernelColumns) / c.strideX + 1;
-    const int weights = c.inputs * c.kernelRows * c.kernelColumns, pixels = rows * columns;
-    Tensor out(c.outputs, rows, columns);
-    // Patches are gathered for as many pixels at a time as stay in the second-level cache.
-    const int block = std::clamp(131072 / weights, 64, 4096);
-    std::vector<float> patches(size_t(weights) * std::min(block, pixels));
-    for (int first = 0; first < pixels; first += block) {
-        const int last = std::min(pixels, first + block), count = last - first;
-        gather(input, c, columns, first, last, patches.data());
-        cblas_sgemm(
-            CblasRowMajor, CblasNoTrans, CblasNoTrans, c.outputs, count, weights, 1.0f, c.weights.data(), weights,
-            patches.data(), count, 0.0f, out.values.data() + first, pixels);
-    }
-    for (int channel = 0; channel < c.outputs; ++channel) {
-        float *plane = out.plane(channel);
-        const float *rest = residual != nullptr ? residual->plane(channel) : nullptr;
-        const float bias = c.bias[channel];
-        for (int i = 0; i < pixels; ++i) {
-            const float value = plane[i] + bias + (rest != nullptr ? rest[i] : 0.0f);
-            plane[i] = activation == Activation::relu ? std::max(value, 0.0f) : value;
-        }
-    }
-    return out;
 }
 
 Tensor runReader(Tensor x) {

@@ -1,4 +1,4 @@
-// The two small networks of the MRZ reader: plain convolutions over BLAS, with the weights inside the program.
+// The two small networks of the MRZ reader: plain convolutions, with the weights inside the program.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -20,7 +20,13 @@ struct Tensor {
 struct Convolution {
     int outputs, inputs, kernelRows, kernelColumns, strideY, strideX, padY, padX;
     std::vector<float> weights, bias;
+    std::vector<float> grouped;  // the weights as `groupedWeights` lays them
 };
+
+constexpr int outputGroup = 8;  // outputs that are computed together
+
+/// For each group of outputs, filled up with zeros, and each weight of one output: the group's weights side by side.
+std::vector<float> groupedWeights(const Convolution &convolution);
 
 /// The convolutions of an embedded weight file, in the order in which the network's class lists them.
 std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size);

@@ -36,6 +36,9 @@ extension Configuration {
         .value(
             "face-contour", "FILE",
             "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
+        .value(
+            "liveness-engine", "FILE",
+            "JSON that describes an ONNX network which judges selfies beside the cues [INSPECTD_LIVENESS_ENGINE]"),
     ]
     static let trustOptions: [Arguments.Option] = [
         .list(

@@ -1,36 +1,82 @@
 import Foundation
+import Glibc
 import InspectCore
+import Synchronization
 
 /// Many requests, a JSON object a line: answered side by side, printed in the order in which they came.
 enum Batch {
-    /// Reads `path` (`-` is standard input) and prints one answer for every line that is not blank.
+    /// Reads `path` (`-` is standard input) and prints one answer for every line that is not blank, as soon as it and all
+    /// before it are known: whoever writes may wait for an answer before the next line.
     static func run(
         _ path: String, slots: Int, answer: @escaping @Sendable (Data) async -> Data
     ) async throws {
-        let handle = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path)
-        guard let handle else { throw InspectError(.partNotFound, "the list cannot be read") }
-        let text = try handle.readToEnd() ?? Data()
-        let lines = text.split(separator: 0x0A).filter { line in line.contains { $0 != 0x20 && $0 != 0x0D } }
-        await withTaskGroup(of: (Int, Data).self) { group in
-            var answers: [Int: Data] = [:]
-            var started = 0
-            var printed = 0
-            func startNext() {
-                guard started < lines.count else { return }
-                let index = started
-                let line = Data(lines[index])
-                group.addTask { (index, await answer(line)) }
-                started += 1
+        let printer = OrderedPrinter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var count = 0
+            for try await line in try Self.lines(path) {
+                let index = count
+                // One more than the analyzers, so that none waits while a file is read.
+                if index > slots { try await group.next() }
+                group.addTask { printer.print(await answer(line), at: index) }
+                count += 1
             }
-            // One more than the analyzers, so that none waits while a file is read.
-            for _ in 0...slots { startNext() }
-            while let (index, data) = await group.next() {
-                answers[index] = data
-                startNext()
-                while let next = answers.removeValue(forKey: printed) {
-                    Output.line(next)
-                    printed += 1
+            try await group.waitForAll()
+        }
+    }
+
+    private static func lines(_ path: String) throws -> AsyncThrowingStream<Data, any Error> {
+        guard path != "-" else { return self.arrivingLines() }
+        guard let handle = FileHandle(forReadingAtPath: path) else {
+            throw InspectError(.partNotFound, "the list cannot be read")
+        }
+        let lines = try handle.readToEnd()?.split(separator: 0x0A) ?? []
+        return AsyncThrowingStream { continuation in
+            lines.lazy.filter(self.isRequest).forEach { continuation.yield(Data($0)) }
+            continuation.finish()
+        }
+    }
+
+    /// Standard input's lines while they arrive, read on a thread of its own: it waits as long as the writer does.
+    private static func arrivingLines() -> AsyncThrowingStream<Data, any Error> {
+        AsyncThrowingStream { continuation in
+            Thread.detachNewThread {
+                var pending = Data()
+                var buffer = [UInt8](repeating: 0, count: 1 << 16)
+                while true {
+                    let count = read(STDIN_FILENO, &buffer, buffer.count)
+                    if count < 0, errno == EINTR { continue }
+                    guard count >= 0 else {
+                        continuation.finish(throwing: InspectError(.partNotFound, "the list cannot be read"))
+                        return
+                    }
+                    pending.append(contentsOf: buffer[..<count])
+                    // What follows the last line feed is a line only at the end.
+                    var lines = pending.split(separator: 0x0A, omittingEmptySubsequences: false)
+                    pending = count > 0 ? Data(lines.removeLast()) : Data()
+                    lines.lazy.filter(self.isRequest).forEach { continuation.yield(Data($0)) }
+                    if count == 0 { return continuation.finish() }
                 }
+            }
+        }
+    }
+
+    private static func isRequest(_ line: Data.SubSequence) -> Bool { line.contains { $0 != 0x20 && $0 != 0x0D } }
+}
+
+/// Prints answers in the order of their numbers, whatever order they come in.
+private final class OrderedPrinter: Sendable {
+    private struct Waiting {
+        var answers: [Int: Data] = [:]
+        var printed = 0
+    }
+    private let waiting = Mutex(Waiting())
+
+    func print(_ answer: Data, at index: Int) {
+        self.waiting.withLock { waiting in
+            waiting.answers[index] = answer
+            while let next = waiting.answers.removeValue(forKey: waiting.printed) {
+                Output.line(next)
+                waiting.printed += 1
             }
         }
     }

@@ -51,10 +51,13 @@ struct Configuration: Sendable {
         self.textModels = setting("text-models", "INSPECTD_TEXT_MODELS", default: StageEngine.textModels)
         self.migrations = setting("migrations", "INSPECTD_MIGRATIONS", default: Self.findMigrations())
         self.analyzer = setting("analyzer", "INSPECTD_ANALYZER", default: "/proc/self/exe")
+        func file(_ flag: String, _ variable: String) -> String? {
+            let path = setting(flag, variable, default: "")
+            return path.isEmpty ? nil : path
+        }
         self.faces = FaceModelFiles(
-            engine: arguments["face-engine"] ?? environment["INSPECTD_FACE_ENGINE"].flatMap { $0.isEmpty ? nil : $0 },
-            contour: arguments["face-contour"] ?? environment["INSPECTD_FACE_CONTOUR"].flatMap { $0.isEmpty ? nil : $0 }
-        )
+            engine: file("face-engine", "INSPECTD_FACE_ENGINE"), contour: file("face-contour", "INSPECTD_FACE_CONTOUR"),
+            liveness: file("liveness-engine", "INSPECTD_LIVENESS_ENGINE"))
         let anchors = arguments.all("csca")
         self.trustAnchors =
             anchors.isEmpty

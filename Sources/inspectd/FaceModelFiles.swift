@@ -8,31 +8,36 @@ struct FaceModelFiles: Sendable {
     var engine: String?
     /// dlib's 68-point model.
     var contour: String?
+    /// JSON that describes an ONNX network which judges selfies (``LivenessNetworkModel``), likewise.
+    var liveness: String?
 
-    private static let engineWord = "--face-engine="
-    private static let contourWord = "--face-contour="
+    private static var words: [(prefix: String, file: WritableKeyPath<FaceModelFiles, String?>)] {
+        [("--face-engine=", \.engine), ("--face-contour=", \.contour), ("--liveness-engine=", \.liveness)]
+    }
 
-    init(engine: String?, contour: String?) {
+    init(engine: String?, contour: String?, liveness: String?) {
         self.engine = engine
         self.contour = contour
+        self.liveness = liveness
     }
 
     /// From the words of an analyzer's command line.
     init(words: some Sequence<String>) {
         for word in words {
-            if word.hasPrefix(Self.engineWord) { self.engine = String(word.dropFirst(Self.engineWord.count)) }
-            if word.hasPrefix(Self.contourWord) { self.contour = String(word.dropFirst(Self.contourWord.count)) }
+            for (prefix, file) in Self.words where word.hasPrefix(prefix) {
+                self[keyPath: file] = String(word.dropFirst(prefix.count))
+            }
         }
     }
 
-    static func isWord(_ word: String) -> Bool { word.hasPrefix(self.engineWord) || word.hasPrefix(self.contourWord) }
+    static func isWord(_ word: String) -> Bool { self.words.contains { word.hasPrefix($0.prefix) } }
 
     var words: [String] {
-        [self.engine.map { Self.engineWord + $0 }, self.contour.map { Self.contourWord + $0 }].compactMap { $0 }
+        Self.words.compactMap { prefix, file in self[keyPath: file].map { prefix + $0 } }
     }
 
     func models() throws(InspectError) -> FaceModels {
-        FaceModels(contour: self.contour, network: try self.network())
+        FaceModels(contour: self.contour, network: try self.network(), liveness: try self.livenessNetwork())
     }
 
     /// What was measured of the engine that compares.
@@ -48,18 +53,35 @@ struct FaceModelFiles: Sendable {
 
     private func network() throws(InspectError) -> FaceNetworkModel? {
         guard let engine else { return nil }
-        let name = URL(fileURLWithPath: engine).lastPathComponent
-        guard let data = FileManager.default.contents(atPath: engine) else {
+        var model = try Self.read(FaceNetworkModel.self, from: engine, describing: "a face engine")
+        model.file = Self.path(model.file, beside: engine)
+        return model
+    }
+
+    private func livenessNetwork() throws(InspectError) -> LivenessNetworkModel? {
+        guard let liveness else { return nil }
+        var model = try Self.read(LivenessNetworkModel.self, from: liveness, describing: "a liveness engine")
+        model.file = Self.path(model.file, beside: liveness)
+        return model
+    }
+
+    private static func path(_ file: String, beside description: String) -> String {
+        URL(fileURLWithPath: file, relativeTo: URL(fileURLWithPath: description)).path
+    }
+
+    private static func read<Model: Decodable>(
+        _ type: Model.Type, from path: String, describing what: String
+    ) throws(InspectError) -> Model {
+        let name = URL(fileURLWithPath: path).lastPathComponent
+        guard let data = FileManager.default.contents(atPath: path) else {
             throw InspectError(.modelUnavailable, "\(name) is missing or not readable")
         }
         do {
-            var model = try JSONDecoder().decode(FaceNetworkModel.self, from: data)
-            model.file = URL(fileURLWithPath: model.file, relativeTo: URL(fileURLWithPath: engine)).path
-            return model
+            return try JSONDecoder().decode(type, from: data)
         } catch let DecodingError.keyNotFound(key, _) {
-            throw InspectError(.modelUnavailable, "\(name) describes a face engine without \(key.stringValue)")
+            throw InspectError(.modelUnavailable, "\(name) describes \(what) without \(key.stringValue)")
         } catch {
-            throw InspectError(.modelUnavailable, "\(name) does not describe a face engine")
+            throw InspectError(.modelUnavailable, "\(name) does not describe \(what)")
         }
     }
 }

@@ -69,7 +69,7 @@ struct UsabilityAnswer: Encodable {
                 answer.usability.append(
                     CapabilityRecord(
                         parts: [part], decision: Decision(decision.type, decision.label),
-                        data: UsabilityData(image: side.image, quality: side.quality, outline: side.outline)))
+                        data: UsabilityData(side, reading: decision.type == .rejected ? .proven : .none)))
                 answer.rejectReasons += decision.reasons
             }
             answer.timingsMs = ["cpu": facts.cpuMs, "total": start.duration(to: .now).milliseconds]

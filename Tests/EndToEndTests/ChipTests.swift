@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import TestSupport
 import Testing
 
@@ -57,6 +58,40 @@ import Testing
         let missing = try await Program.run(files + ["--csca", "/nonexistent"])
         #expect(missing.status == 2)
         #expect(missing.errors.contains("/nonexistent"))
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `A chip without a picture is a job, and ends as valid, invalid or inconclusive`() async throws {
+        let service = try await Service.start()
+        let anchors = try await TestChips.folder.appending(path: "good_rsa_sha256/anchors").path
+        let worker = try service.worker(["--slots", "1", "--csca", anchors])
+        defer { worker.send(SIGKILL) }
+        func enqueue(_ chip: String, dg1: Bool = true, sod: Bool = true) async throws -> String {
+            let row = try await service.connection.query(
+                "SELECT insp.enqueue($1, dg1 => $2, sod => $3)",
+                [
+                    .text(#"{"partner":"bank","workflow":"id"}"#),
+                    .optional(dg1 ? TestChips.file(chip, "EF_DG1.bin") : nil),
+                    .optional(sod ? TestChips.file(chip, "EF_SOD.bin") : nil),
+                ])[0]
+            return try row.string(0)
+        }
+        let jobs = [
+            ("valid", try await enqueue("good_rsa_sha256")), ("invalid", try await enqueue("bad_signature")),
+            ("inconclusive", try await enqueue("good_rsa_sha256", dg1: false)),
+        ]
+        for (status, job) in jobs {
+            let result = try await service.result(of: job)
+            let found = result.at("capabilities.extraction.0.data.chip.passiveAuthentication") as? [String: Any]
+            #expect(found?["status"] as? String == status, "\(result)")
+            #expect((result.at("decision.type") as? String == "REJECTED") == (status == "invalid"), "\(result)")
+            #expect((result.at("capabilities.usability") as? [Any])?.isEmpty == true, "no picture was judged")
+        }
+        // Data that nothing vouches for are no document.
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await enqueue("good_rsa_sha256", sod: false)
+        }
+        #expect(error?.sqlState == "IN006", "PART_MISSING")
     }
 
     @Test(.timeLimit(.minutes(5)))

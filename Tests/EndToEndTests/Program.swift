@@ -4,8 +4,9 @@ import Glibc
 /// The built program as a process, the way its users run it.
 struct Program {
     let pid: pid_t
-    let output: URL
-    let errors: URL
+    /// What the program writes; both files are gone with this value.
+    private let output: TemporaryFile
+    private let errors: TemporaryFile
 
     /// The folder of built products, next to the test bundle.
     static let products = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
@@ -19,19 +20,19 @@ struct Program {
 
     /// Starts `inspectd` with an environment of its own: nothing of the test's leaks in but what is given.
     init(_ arguments: [String], environment: [String: String] = [:], input: Data? = nil) throws {
-        let folder = FileManager.default.temporaryDirectory
-        let name = UUID().uuidString
-        self.output = folder.appendingPathComponent("\(name).out")
-        self.errors = folder.appendingPathComponent("\(name).err")
-        let source = folder.appendingPathComponent("\(name).in")
-        try (input ?? Data()).write(to: source)
+        self.output = TemporaryFile()
+        self.errors = TemporaryFile()
+        // Needed until the program has it open.
+        let source = TemporaryFile()
+        defer { withExtendedLifetime(source) {} }
+        try (input ?? Data()).write(to: source.url)
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, source.path, O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, self.output.path, O_WRONLY | O_CREAT, 0o600)
-        posix_spawn_file_actions_addopen(&actions, 2, self.errors.path, O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 0, source.url.path, O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, self.output.url.path, O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, self.errors.url.path, O_WRONLY | O_CREAT, 0o600)
         var variables = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
         for name in ["INSPECTD_MODELS", "LD_LIBRARY_PATH"] {
             variables[name] = ProcessInfo.processInfo.environment[name]
@@ -62,8 +63,8 @@ struct Program {
         }
     }
 
-    var standardOutput: Data { (try? Data(contentsOf: self.output)) ?? Data() }
-    var standardError: String { (try? String(contentsOf: self.errors, encoding: .utf8)) ?? "" }
+    var standardOutput: Data { (try? Data(contentsOf: self.output.url)) ?? Data() }
+    var standardError: String { (try? String(contentsOf: self.errors.url, encoding: .utf8)) ?? "" }
 
     /// Runs a command to its end.
     static func run(
@@ -76,6 +77,13 @@ struct Program {
 
     /// Whether a process of that number runs.
     static func isAlive(_ pid: pid_t) -> Bool { kill(pid, 0) == 0 }
+}
+
+/// A file of its own name in the folder for temporary ones, removed with the last value that holds it.
+final class TemporaryFile: Sendable {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("inspectd-test-\(UUID().uuidString)")
+
+    deinit { try? FileManager.default.removeItem(at: self.url) }
 }
 
 /// JSON as untyped members, for looking at documents as a client would.

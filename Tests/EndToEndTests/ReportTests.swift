@@ -1,5 +1,6 @@
 import Foundation
 import FoundationXML
+import Glibc
 import TestSupport
 import Testing
 
@@ -86,6 +87,29 @@ import Testing
             #expect(first.at("timingsMs.cpu") is Double)
         }
         #expect((types["PASSED"] ?? 0) > 0 && (types["REJECTED"] ?? 0) > 0, "\(types)")
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `A batch answers each line before the next one is written`() async throws {
+        let picture = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
+        let script = """
+            import json, subprocess, sys
+            command = [sys.argv[1], "inspect", "--usability", "--batch", "-", "--slots", "1"]
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+                for name in ("one", "two"):
+                    print(json.dumps({"id": name, "front": sys.argv[2]}), file=program.stdin, flush=True)
+                    answer = json.loads(program.stdout.readline())
+                    assert answer["id"] == name and len(answer["usability"]) == 1, answer
+                program.stdin.write("no line feed")
+                program.stdin.close()
+                assert json.loads(program.stdout.readline())["error"]["code"] == "PAYLOAD_INVALID"
+                assert program.stdout.read() == ""
+            sys.exit(program.returncode)
+            """
+        let pid = try CallbackReceiver.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, picture])
+        var ended: Int32 = 0
+        while waitpid(pid, &ended, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(ended == 0)
     }
 
     @Test(.timeLimit(.minutes(2)))

@@ -143,4 +143,59 @@ import Testing
         // Liveness runs only where a conforming face was found.
         #expect(!decider.needs(.liveness))
     }
+
+    @Test func `That evidence suffices is said in the result, and excuses no challenge and no bad frames`() throws {
+        let image = ImageFacts(format: .jpeg, width: 640, height: 480, orientation: 1)
+        let box = Box(x: 10, y: 10, width: 100, height: 100)
+        func frame(_ x: Double) -> CaptureFacts.Frame {
+            let skin = LinearColour(red: 0.2, green: 0.2, blue: 0.2)
+            return CaptureFacts.Frame(
+                face: CaptureFacts.Face(
+                    box: box, landmarks: Array(repeating: Point(x: x, y: 50), count: 5), eyeOpening: 0.3,
+                    mouthOpening: 0, mouthWidth: 0.8, yaw: 0, noseDrop: 0.5, eyeDistance: 60, forehead: skin,
+                    cheeks: skin, nose: skin, background: skin, saturated: 0))
+        }
+        func liveness(
+            suffices: Bool, frames: [CaptureFacts.Frame]? = nil, distance: Double = 0.2, challenge: Bool = false
+        ) throws -> (DecisionType, LivenessData) {
+            var request = InspectionRequest(workflow: .liveness)
+            request.evidenceSuffices = suffices
+            if challenge {
+                request.challenge = LivenessChallenge(steps: [.nod])
+            }
+            var facts = InspectionFacts(request: request, parts: frames == nil ? [.face] : [.face, .frames])
+            facts.faces = FaceStageFacts(
+                pictures: ["FACE": FaceStageFacts.Picture(image: image, faces: [Sample.face()])])
+            let cues = LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.1) }
+            facts.liveness = LivenessStageFacts(
+                passive: LivenessFacts(
+                    cues: Dictionary(uniqueKeysWithValues: cues), metadata: PictureMetadata()),
+                capture: frames.map { frames in
+                    CaptureFacts(
+                        width: 640, height: 480, frames: frames,
+                        keyFrames: [0, 1].map {
+                            CaptureFacts.KeyFrame(index: $0, distance: 0, distanceToFace: distance)
+                        })
+                })
+            let result = InspectionDecider(facts: facts, today: self.today).decide()
+            let record = try #require(result.capabilities.liveness?.first)
+            return (record.decision.type, try #require(record.data))
+        }
+        let off = try liveness(suffices: false)
+        #expect(off.0 == .warning && off.1.evidenceSuffices == nil && off.1.findings == [])
+        let on = try liveness(suffices: true)
+        #expect(on.0 == .passed && on.1.evidenceSuffices == true && on.1.assurance == "evidence")
+        let moving = (0..<12).map { frame(50 + Double($0)) }
+        #expect(try liveness(suffices: true, frames: moving).0 == .passed)
+        #expect(try liveness(suffices: false, frames: moving).0 == .warning)
+        let still = Array(repeating: frame(50), count: 12)
+        #expect(try liveness(suffices: true, frames: still).0 == .warning)
+        let empty = Array(repeating: CaptureFacts.Frame(face: nil), count: 12)
+        #expect(try liveness(suffices: true, frames: empty).0 == .warning)
+        // Between the limits: surely neither the same person nor another.
+        #expect(try liveness(suffices: true, frames: moving, distance: 0.58).0 == .warning)
+        #expect(try liveness(suffices: true, frames: moving, distance: 0.7).0 == .rejected)
+        let challenged = try liveness(suffices: true, frames: moving, challenge: true)
+        #expect(challenged.0 != .passed && challenged.1.assurance == "challenge")
+    }
 }

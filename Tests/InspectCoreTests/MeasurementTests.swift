@@ -46,12 +46,18 @@ import Testing
                 occlusion: hasOutline ? max(0, dice.number(-0.06...0.06)) : nil,
                 balancedChroma: dice.chance(0.9) ? dice.number(0...30) : nil,
                 missingCorner: hasOutline && dice.chance(0.8) ? dice.number(0...1) : nil,
-                halftone: dice.chance(0.7) ? dice.number(0...1) : nil),
+                halftone: dice.chance(0.7) ? dice.number(0...1) : nil,
+                coherence: dice.chance(0.9) ? dice.number(0...1) : nil),
             mrz: nil, barcodes: [], faces: [])
         guard withText else { return facts }
         if dice.chance(0.4) {
             facts.mrz = MRZReading(
-                lines: ["A", "B"], confidences: [], quad: quad, pitch: dice.number(4...20), corrections: 0)
+                lines: dice.chance(0.5) ? ["A", "B"] : Array(repeating: String(repeating: "<", count: 44), count: 2),
+                confidences: [], quad: quad, pitch: dice.number(4...20), corrections: 0,
+                centres: [0.0, 60].map { down in
+                    let start = Point(x: dice.number(0...400), y: dice.number(0...2000) + down)
+                    return Segment(start: start, end: Point(x: start.x + dice.number(200...1500), y: start.y))
+                })
         }
         if dice.chance(0.3) { facts.barcodes = [BarcodeFacts(format: "PDF417", text: "", bytesHex: "", quad: quad)] }
         if dice.chance(0.4) { facts.faces = [Sample.face()] }

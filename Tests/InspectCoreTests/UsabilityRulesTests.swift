@@ -99,8 +99,8 @@ import Testing
 
     @Test func proofThatItReadsOutweighsWhatMeasuresReadability() {
         let facts = self.changed {
-            $0.quality.edgeWidth = 6
-            $0.quality.glareShare = 0.05
+            $0.quality.edgeWidth = 5.2
+            $0.quality.glareShare = 0.012
             $0.quality.occlusion = 0.1
             $0.outline?.cornersOutside = 2
             $0.outline?.aspectRatio = 1.1
@@ -110,6 +110,97 @@ import Testing
             UsabilityRules.decide(facts, reading: .unproven, part: "FRONT").reasons.map(\.code) == [
                 2001, 2003, 2004, 2006,
             ])
+    }
+
+    @Test func massiveGlareIsNamedBeforeTheLittleBlurThatItMakes() {
+        func codes(edgeWidth: Double) -> [Int] {
+            let facts = self.changed {
+                $0.quality.edgeWidth = edgeWidth
+                $0.quality.glareShare = 0.19
+            }
+            return UsabilityRules.decide(facts, reading: .unproven, part: "FRONT").reasons.map(\.code)
+        }
+        #expect(codes(edgeWidth: 5.2) == [2006, 2001])
+        #expect(codes(edgeWidth: 9) == [2001, 2006])
+    }
+
+    /// A passport's zone whose last line begins at `x`, `y`, seen upright at 10 px a character.
+    private func zone(x: Double, y: Double) -> MRZReading {
+        var zone = MRZReading(
+            lines: Array(repeating: String(repeating: "<", count: 44), count: 2), confidences: [],
+            quad: self.quad(0, 0, 1, 1), pitch: 25.4, corrections: 0)
+        zone.centres = [y - 60, y].map { Segment(start: Point(x: x, y: $0), end: Point(x: x + 430, y: $0)) }
+        return zone
+    }
+
+    @Test(arguments: [(300.0, 0), (200, 0.3), (90, 0.61)])
+    func aZoneTellsHowMuchOfItsDocumentIsMissing(y: Double, missing: Double) throws {
+        // At 10 px for 2.54 mm the passport is 346 px high, and 309 px of it are above its last line.
+        let facts = self.changed {
+            $0.mrz = self.zone(x: 100, y: y + 9)
+            $0.outline = nil
+        }
+        let told = try #require(DocumentExtent.of(facts))
+        #expect(abs(told.beyondFrame - missing) < 0.02)
+        #expect(self.label(facts, .proven) == (missing > 0.15 ? "PART_OF_DOCUMENT_MISSING" : "OK"))
+        // The same upside down: the frame ends below.
+        var turned = facts
+        turned.mrz?.centres = facts.mrz?.centres?.map { line in
+            func opposite(_ point: Point) -> Point { Point(x: 1800 - point.x, y: 1350 - point.y) }
+            return Segment(start: opposite(line.start), end: opposite(line.end))
+        }
+        #expect(abs(try #require(DocumentExtent.of(turned)).beyondFrame - missing) < 0.02)
+    }
+
+    /// Three lines stand closer than two, so their distance shortens no card that is seen from above.
+    @Test(arguments: [(150.0, 0.0), (60, 0.42)])
+    func threeLinesTellHowMuchOfTheirCardIsMissing(y: Double, missing: Double) throws {
+        // At 10 px for 2.54 mm the card is 213 px high, and 183 px of it are above its last line.
+        let facts = self.changed {
+            var zone = MRZReading(
+                lines: Array(repeating: String(repeating: "<", count: 30), count: 3), confidences: [],
+                quad: self.quad(0, 0, 1, 1), pitch: 25.4, corrections: 0)
+            zone.centres = [2, 1, 0].map {
+                let above = y + 33 - $0 * 16.65
+                return Segment(start: Point(x: 100, y: above), end: Point(x: 390, y: above))
+            }
+            $0.mrz = zone
+            $0.outline = nil
+        }
+        let told = try #require(DocumentExtent.of(facts))
+        #expect(abs(told.beyondFrame - missing) < 0.03)
+        #expect(self.label(facts, .proven) == (missing > 0.15 ? "PART_OF_DOCUMENT_MISSING" : "OK"))
+    }
+
+    @Test func anOutlineInsideTheFrameIsTheBetterWitness() {
+        let facts = self.changed { $0.mrz = self.zone(x: 100, y: 100) }
+        #expect(self.label(facts, .proven) == "OK")
+    }
+
+    @Test func aCardAlongTheFrameIsWholeOnlyInACardsShape() {
+        func along(_ aspectRatio: Double) -> DocumentFacts {
+            self.changed {
+                $0.outline?.quad = self.quad(0, 200, 1200, 1080)
+                $0.outline?.cornersOutside = 2
+                $0.outline?.aspectRatio = aspectRatio
+            }
+        }
+        #expect(self.label(along(1.43), .none) == "PART_OF_DOCUMENT_MISSING")
+        #expect(self.label(along(1.6), .none) == "OK")
+        #expect(self.label(along(1.43), .proven) == "OK")
+    }
+
+    @Test func movementIsToldByTheDirectionThatStrokesHaveLeft() {
+        let moved = self.changed {
+            $0.quality.coherence = 0.8
+            $0.quality.edgeWidth = 4
+        }
+        #expect(self.label(moved) == "BLURRED")
+        #expect(self.label(self.changed { $0.quality.coherence = 0.8 }) == "OK")
+        #expect(self.label(moved, .proven) == "OK")
+        var zoned = moved
+        zoned.mrz = self.reading
+        #expect(self.label(zoned, .proven) == "BLURRED")
     }
 
     @Test func proofThatItReadsDoesNotOutweighMassiveDefects() {

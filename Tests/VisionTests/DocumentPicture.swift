@@ -21,10 +21,13 @@ enum DocumentPicture {
         while row < height - 2 * size {
             var column = width / 3
             while column < width - 2 * size {
+                let (thin, long) = (max(2, size / 3), size + random(size))
+                // Letters have level strokes, too.
+                let isLevel = random(2) == 0
                 card.fill(
-                    x: column, y: row + random(2), width: max(2, size / 3), height: size + random(size),
+                    x: column, y: row + random(2), width: isLevel ? long : thin, height: isLevel ? thin : long,
                     Colour(40, 40, 60))
-                column += size / 2 + random(size)
+                column += (isLevel ? long : size / 2) + random(size)
             }
             row += 2 * size + random(2 * size)
         }

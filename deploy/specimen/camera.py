@@ -74,7 +74,36 @@ def desk(kind: str, size: tuple[int, int], rng: np.random.Generator) -> np.ndarr
     if kind == "stone":
         speckle = _octaves(rng, size, [(60, 45), (200, 150), (600, 450)])
         return np.array([150, 148, 142], np.float32) + speckle[:, :, None] * np.array([13, 13, 14], np.float32)
+    if kind == "tiles":
+        side = max(24, width // int(rng.integers(18, 40)))
+        y, x = np.mgrid[0:height, 0:width] // side
+        tone = np.array(rng.uniform(50, 120, 3), np.float32)
+        return tone + ((x + y) % 2)[:, :, None] * np.float32(rng.uniform(10, 45)) + 3 * _octaves(
+            rng, size, [(60, 45), (200, 150)])[:, :, None]
+    if kind == "papers":
+        # Sheets and cards that lie about, some of them printed.
+        scene = Image.fromarray(desk("wood", size, rng).clip(0, 255).astype(np.uint8))
+        for _ in range(7):
+            sheet = _sheet(rng, round(width * rng.uniform(0.2, 0.5)))
+            turned = sheet.rotate(rng.uniform(0, 360), Image.BICUBIC, expand=True)
+            at = (round(rng.uniform(-0.2, 0.9) * width), round(rng.uniform(-0.2, 0.9) * height))
+            scene.paste(turned.convert("RGB"), at, turned.getchannel("A"))
+        return np.asarray(scene, np.float32).copy()
     raise ValueError(f"no desk of kind {kind}")
+
+
+def _sheet(rng: np.random.Generator, width: int) -> Image.Image:
+    """A piece of paper with dark bars where its words would be."""
+    sheet = np.full((round(width * rng.uniform(0.5, 1.4)), width, 4), 255, np.uint8)
+    sheet[:, :, :3] = rng.uniform(150, 250, 3)
+    pitch = int(rng.integers(14, 34))
+    for y in range(pitch, sheet.shape[0] - pitch, pitch):
+        x = pitch
+        while x < width - 3 * pitch:
+            word = int(rng.uniform(0.8, 4) * pitch)
+            sheet[y : y + pitch // 3, x : min(x + word, width - pitch), :3] = 60
+            x += word + pitch // 2
+    return Image.fromarray(sheet)
 
 
 def _corners(card: tuple[int, int], shot: Shot) -> np.ndarray:

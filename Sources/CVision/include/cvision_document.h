@@ -22,6 +22,7 @@ cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *
 typedef struct {
     double laplacian_variance;  ///< of the luminance, at 1,000 px document width
     double edge_width;          ///< median width of strong edges on the blurrier axis, px at 1,000 px document width
+    double coherence;           ///< of the strong gradients' directions at that width, 0 (any) to 1 (all the same)
     double brightness;          ///< mean luminance of the document, 0 to 255
     double contrast;            ///< standard deviation of the luminance of the document
     double glare_share;         ///< share of the document under burnt-out, colourless, soft-edged blobs, 0 to 1

@@ -13,6 +13,9 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
     public var threshold: Double?
     /// The challenge that the frames answer, as the database issued it.
     public var challenge: LivenessChallenge?
+    /// Whether passive evidence without any finding passes liveness: the partner's choice, which the database writes into the
+    /// payload; no client can name it.
+    public var evidenceSuffices = false
 
     public init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
@@ -28,7 +31,7 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case workflow, documentFormat, documentTypes, countries, threshold, challenge
+        case workflow, documentFormat, documentTypes, countries, threshold, challenge, evidenceSuffices
         case faceID = "faceId"
     }
 
@@ -41,6 +44,7 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
         self.faceID = try container.decodeIfPresent(String.self, forKey: .faceID)
         self.threshold = try container.decodeIfPresent(Double.self, forKey: .threshold)
         self.challenge = try container.decodeIfPresent(LivenessChallenge.self, forKey: .challenge)
+        self.evidenceSuffices = try container.decodeIfPresent(Bool.self, forKey: .evidenceSuffices) ?? false
     }
 }
 

@@ -66,7 +66,8 @@ extension Workflow {
     /// Sets of parts of which a job must bring at least one in full; the database refuses the job otherwise.
     public var requiredParts: [Set<PartKind>] {
         switch self {
-        case .id, .idIdentity: [[.front]]
+        case .id: [[.front], [.sod]]
+        case .idIdentity: [[.front]]
         case .similarity: [[.front, .face]]
         case .liveness: [[.face], [.frames]]
         case .authentication, .enrollment: [[.face]]

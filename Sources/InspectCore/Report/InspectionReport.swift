@@ -56,10 +56,18 @@ public struct InspectionReport: Sendable {
             <h1>\(decision.details.label)</h1>
             <p>\(self.causes)</p>
             <p class='soft'>\(risk)workflow \(request.workflow.rawValue), \
-            \(self.facts.parts.map(\.rawValue).joined(separator: ", ")), decided on \(self.today.iso8601)</p>
+            \(self.partNames), decided on \(self.today.iso8601)</p>
             </div>
 
             """
+    }
+
+    /// Each kind of part once, with how many there are.
+    private var partNames: String {
+        PartKind.allCases.compactMap { kind in
+            let count = self.facts.parts.count { $0 == kind }
+            return count == 0 ? nil : count == 1 ? kind.rawValue : "\(kind.rawValue) × \(count)"
+        }.joined(separator: ", ")
     }
 
     /// The capabilities that kept the whole from passing, with their labels.
@@ -192,6 +200,9 @@ public struct InspectionReport: Sendable {
             var content: [Markup] = ["<p>\(data.reason ?? "")</p>\n"]
             if let passive = self.facts.liveness?.passive {
                 content.append(ReportTables.measurements(LivenessRules.measurements(passive)))
+            }
+            if let findings = data.findings, !findings.isEmpty {
+                content.append("<p>To be looked at: \(findings.joined(separator: "; "))</p>\n")
             }
             if let steps = data.steps, !steps.isEmpty { content.append(ReportCurves.table(steps)) }
             if let capture = self.facts.liveness?.capture, let challenge = self.facts.request.challenge,

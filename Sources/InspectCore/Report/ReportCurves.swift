@@ -48,6 +48,8 @@ struct ReportCurves {
         var name: String
         var values: [Double?]
         var colour: String
+        /// What the panel's height shows at least, so that the noise of a face at rest looks small.
+        var leastSpan: Double
     }
 
     private var first: Double { self.challenge.frameTimes.first ?? 0 }
@@ -55,20 +57,24 @@ struct ReportCurves {
 
     private var curves: [Curve] {
         let faces = self.capture.frames.map(\.face)
-        func curve(_ name: String, _ colour: String, _ value: (CaptureFacts.Face) -> Double?) -> Curve {
-            Curve(name: name, values: faces.map { $0.flatMap(value) }, colour: colour)
+        func curve(
+            _ name: String, _ colour: String, leastSpan: Double, _ value: (CaptureFacts.Face) -> Double?
+        ) -> Curve {
+            Curve(name: name, values: faces.map { $0.flatMap(value) }, colour: colour, leastSpan: leastSpan)
         }
         var curves: [Curve] = []
         if !self.challenge.colours.isEmpty {
-            curves.append(curve("light, red − green", "#d1242f") { ColourFlashRules.signal(of: $0).redGreen })
-            curves.append(curve("light, yellow − blue", "#b08800") { ColourFlashRules.signal(of: $0).yellowBlue })
+            curves.append(
+                curve("light, red − green", "#d1242f", leastSpan: 0.1) { ColourFlashRules.signal(of: $0).redGreen })
+            curves.append(
+                curve("light, yellow − blue", "#b08800", leastSpan: 0.1) { ColourFlashRules.signal(of: $0).yellowBlue })
         }
-        curves.append(curve("eye opening", "#2f81f7") { $0.eyeOpening })
+        curves.append(curve("eye opening", "#2f81f7", leastSpan: 0.2) { $0.eyeOpening })
         if !self.challenge.steps.isEmpty {
-            curves.append(curve("head turn, degrees", "#8957e5") { $0.yaw })
-            curves.append(curve("nose below eyes", "#2da44e") { $0.noseDrop })
-            curves.append(curve("mouth opening", "#e85aad") { $0.mouthOpening })
-            curves.append(curve("mouth width", "#e09b00") { $0.mouthWidth })
+            curves.append(curve("head turn, degrees", "#8957e5", leastSpan: 2 * Limits.shakeTurn) { $0.yaw })
+            curves.append(curve("nose below eyes", "#2da44e", leastSpan: 4 * Limits.nodDrop) { $0.noseDrop })
+            curves.append(curve("mouth opening", "#e85aad", leastSpan: 2 * Limits.mouthOpening) { $0.mouthOpening })
+            curves.append(curve("mouth width", "#e09b00", leastSpan: 0.5) { $0.mouthWidth })
         }
         return curves
     }
@@ -83,7 +89,8 @@ struct ReportCurves {
         guard let low = seen.min(), let high = seen.max() else {
             return "<text x='0' y='\(top + 34)' font-size='13' fill='currentColor'>\(curve.name): not measured</text>\n"
         }
-        let span = max(high - low, 1e-9)
+        let span = max(high - low, curve.leastSpan)
+        let bottom = (low + high - span) / 2
         // A frame without a face is a gap.
         var pieces: [[String]] = [[]]
         for (time, value) in zip(self.challenge.frameTimes, curve.values) {
@@ -91,7 +98,7 @@ struct ReportCurves {
                 pieces.append([])
                 continue
             }
-            let y = top + (Self.height - 14) * (1 - (value - low) / span)
+            let y = top + (Self.height - 14) * (1 - (value - bottom) / span)
             pieces[pieces.count - 1].append("\(Markup.number(self.x(time))),\(Markup.number(y))")
         }
         let lines = pieces.filter { $0.count > 1 }.map { points -> Markup in

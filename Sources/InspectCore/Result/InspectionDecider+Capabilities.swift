@@ -10,7 +10,7 @@ extension InspectionDecider {
             records.append(
                 CapabilityRecord(
                     parts: [kind.rawValue], decision: Decision(decision),
-                    data: UsabilityData(image: side.image, quality: side.quality, outline: side.outline)))
+                    data: UsabilityData(side, reading: self.evidence(side))))
         }
         if self.documentParts.isEmpty, let picture = self.selfie {
             let decision = Self.usability(of: picture)
@@ -92,7 +92,8 @@ extension InspectionDecider {
                 isOpen ? ImageCheckRules.decide(side, part: kind.rawValue) : .preconditionNotFulfilled
             decisions.append(decision)
             let data = ImageCheckData(
-                assessed: ImageCheckRules.assessed(side), notAssessed: ImageCheckRules.notAssessed(side))
+                assessed: ImageCheckRules.assessed(side), notAssessed: ImageCheckRules.notAssessed(side),
+                failedMeasurements: FailedMeasurement.all(ImageCheckRules.measurements(side)))
             records.append(
                 CapabilityRecord(parts: [kind.rawValue], decision: Decision(decision), data: isOpen ? data : nil))
         }

@@ -147,6 +147,7 @@ public struct InspectionDecider {
             self.documentParts.flatMap { self.side($0)?.faces ?? [] } + (self.chipPortrait?.faces ?? [])
             + (self.facts.faces?.pictures.values.flatMap(\.faces) ?? [])
         for feature in faces.compactMap(\.feature) { engine.models[feature.engine] = feature.modelSHA256 }
+        if let network = self.facts.liveness?.passive?.network { engine.models[network.name] = network.modelSHA256 }
         return engine
     }
 }

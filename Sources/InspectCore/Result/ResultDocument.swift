@@ -90,11 +90,17 @@ public struct UsabilityData: Codable, Sendable {
     public var image: ImageFacts
     public var quality: QualityFacts?
     public var outline: OutlineFacts?
+    /// What an objection rests on; absent where there is none.
+    public var failedMeasurements: [FailedMeasurement]?
 
-    public init(image: ImageFacts, quality: QualityFacts? = nil, outline: OutlineFacts? = nil) {
+    public init(
+        image: ImageFacts, quality: QualityFacts? = nil, outline: OutlineFacts? = nil,
+        failedMeasurements: [FailedMeasurement]? = nil
+    ) {
         self.image = image
         self.quality = quality
         self.outline = outline
+        self.failedMeasurements = failedMeasurements
     }
 }
 
@@ -104,11 +110,17 @@ public struct ImageCheckData: Codable, Sendable {
     public var notAssessed: [String]
     /// What a finding rests on; names of fields, never their values.
     public var reason: String?
+    /// The same where it was measured; absent where nothing is objected to.
+    public var failedMeasurements: [FailedMeasurement]?
 
-    public init(assessed: [String], notAssessed: [String], reason: String? = nil) {
+    public init(
+        assessed: [String], notAssessed: [String], reason: String? = nil,
+        failedMeasurements: [FailedMeasurement]? = nil
+    ) {
         self.assessed = assessed
         self.notAssessed = notAssessed
         self.reason = reason
+        self.failedMeasurements = failedMeasurements
     }
 }
 
@@ -174,6 +186,12 @@ public struct LivenessData: Codable, Sendable {
     public var assurance: String
     public var scores: [String: Double]
     public var reason: String?
+    /// What a person should look at, by name; `nil` where nothing was measured.
+    public var findings: [String]?
+    /// What an operator's network says; `nil` where none is configured.
+    public var network: LivenessNetworkScore?
+    /// Present and true where the partner lets evidence without any finding pass (`insp.set_liveness_policy`).
+    public var evidenceSuffices: Bool?
     /// Each colour or motion of a challenge.
     public var steps: [LivenessVerdict.Step]?
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; absent for its error LIVENESS_FAILED.

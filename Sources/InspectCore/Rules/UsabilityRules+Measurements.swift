@@ -16,6 +16,10 @@ extension UsabilityRules {
             Measurement("blur", self.blur(quality), self.blurLimit(reading), note: waived),
             Measurement("edgeWidth", quality.edgeWidth),
             Measurement(
+                "coherence", quality.coherence, Limits.motion, counts: self.isMoved(facts, reading: reading),
+                note: quality.coherence == nil
+                    ? "not measured" : "counts only where edges are wide and no barcode was read"),
+            Measurement(
                 "laplacianVariance", quality.laplacianVariance, Limits.detail,
                 counts: !reads && self.hasRunPrint(quality), note: "counts only together with the print's share"),
             Measurement(
@@ -87,14 +91,18 @@ extension UsabilityRules {
     private static func outlineMeasurements(
         _ facts: DocumentFacts, reading: ReadingEvidence, isJudgedByShape: Bool, waived: String
     ) -> [Measurement] {
+        let part = MissingPart(facts, reading: reading)
+        let beyond = Measurement(
+            "beyondFrame", part.beyondFrame, Limits.beyondFrame,
+            note: "the whole outline is in view, or no zone tells the document's size")
         guard let outline = facts.outline else {
             return [
                 Measurement(
                     "aspectRatio", nil, Limits.aspectRatio,
-                    note: "no outline: the document fills the picture, or there is none")
+                    note: "no outline: the document fills the picture, or there is none"), beyond,
             ]
         }
-        let counts = reading != .proven && outline.cornersOutside > 0
+        let counts = part.judgesOutline
         let note = outline.cornersOutside > 0 ? waived : "counts only where a corner is outside the frame"
         return [
             Measurement("aspectRatio", outline.aspectRatio, Limits.aspectRatio, counts: counts, note: note),
@@ -102,10 +110,17 @@ extension UsabilityRules {
                 "outlineAspectRatio", outline.aspectRatio, Limits.outlineAspectRatio,
                 counts: isJudgedByShape && outline.cornersOutside == 0, note: "counts only without text"),
             Measurement(
+                "cardAspectRatio", outline.aspectRatio, Limits.cardAspectRatio, counts: part.judgesCardShape,
+                note: "counts only where one side lies along the frame and no zone tells the document's size"),
+            Measurement(
                 "cornerOutside", self.cornerOutside(outline, facts), Limits.cornerOutside, counts: counts, note: note),
             Measurement(
                 "cornersOutside", Double(outline.cornersOutside), Limits.cornersOutside,
                 counts: counts && outline.cornersOutside == 3, note: note),
+            beyond,
+            Measurement(
+                "missingHeight", part.missingHeight, Limits.missingHeight,
+                note: "no side lies along the frame where the zone tells of more"),
             Measurement("outlineSupport", outline.support),
         ]
     }

@@ -19,10 +19,10 @@ public enum UsabilityRules {
 
     /// Judges one side of a document.
     ///
-    /// A picture whose text proves that it can be read is not rejected for hidden or missing parts, and for glare and
-    /// blur only where they are massive: those measure the risk that something cannot be read. It is rejected for being
-    /// a copy, for darkness (the portrait and the security print cannot be judged) and for being photographed from too
-    /// far away.
+    /// A picture whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where
+    /// they are massive, and for missing parts where its zone tells that there must be more: those measure the risk that
+    /// something cannot be read. It is rejected for being a copy, for darkness (the portrait and the security print
+    /// cannot be judged) and for being photographed from too far away.
     ///
     /// - Parameters:
     ///   - facts: What was measured.
@@ -59,10 +59,12 @@ public enum UsabilityRules {
             findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
         }
         let reads = reading == .proven
-        if !Self.blurLimit(reading).allows(Self.blur(quality)) || (!reads && Self.hasRunPrint(quality)) {
+        if !Self.blurLimit(reading).allows(Self.blur(quality))
+            || Self.isMoved(facts, reading: reading) || (!reads && Self.hasRunPrint(quality))
+        {
             findings.append(Finding(label: "BLURRED", reason: .blurry))
         }
-        if !reads, Self.isCut(facts) {
+        if Self.isCut(facts, reading: reading) {
             findings.append(Finding(label: "PART_OF_DOCUMENT_MISSING", reason: .missingPartOfDocument))
         }
         if !reads, let occlusion = quality.occlusion, !Limits.occlusion.allows(occlusion) {
@@ -72,7 +74,12 @@ public enum UsabilityRules {
             findings.append(Finding(label: "DAMAGED_DOCUMENT", reason: .damagedDocument))
         }
         if !Self.glareLimit(reading).allows(quality.glareShare) {
-            findings.append(Finding(label: "GLARE", reason: .glare))
+            let glare = Finding(label: "GLARE", reason: .glare)
+            // Massive glare washes out the edges around it, too, so it is more telling than a little blur.
+            let explainsBlur =
+                !Limits.hopelessGlare.allows(quality.glareShare) && Limits.hopelessBlur.allows(Self.blur(quality))
+            let blurred = explainsBlur ? findings.firstIndex { $0.reason == .blurry } : nil
+            findings.insert(glare, at: blurred ?? findings.endIndex)
         }
         return findings
     }
@@ -103,18 +110,6 @@ public enum UsabilityRules {
     static func frameAspectRatio(_ facts: DocumentFacts) -> Double? {
         let sides = [Double(facts.image.width), Double(facts.image.height)].sorted()
         return sides[0] > 0 ? sides[1] / sides[0] : nil
-    }
-
-    /// How far the farthest corner lies outside the frame, over the document's width.
-    static func cornerOutside(_ outline: OutlineFacts, _ facts: DocumentFacts) -> Double {
-        let width = Double(facts.image.width)
-        let height = Double(facts.image.height)
-        let quad = outline.quad
-        let farthest =
-            [quad.topLeft, quad.topRight, quad.bottomRight, quad.bottomLeft].map { corner in
-                max(-corner.x, -corner.y, corner.x - width, corner.y - height)
-            }.max() ?? 0
-        return farthest > 0 ? farthest / max(facts.quality.documentWidth, 1) : 0
     }
 
     /// Text that reads as a document's, an outline of a document's shape, or a crop of a document's shape with coloured
@@ -166,9 +161,18 @@ public enum UsabilityRules {
         return !Limits.detail.allows(quality.laplacianVariance) && !Limits.sharpPrint.allows(print)
     }
 
-    /// Whether the whole document can be seen: a corner under a finger or outside the frame is no damage.
+    /// Whether strokes across one direction are gone. A barcode has no others, so one that was read excuses it.
+    static func isMoved(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
+        let readsZone = facts.mrz != nil && facts.barcodes.isEmpty
+        guard let coherence = facts.quality.coherence, reading != .proven || readsZone else { return false }
+        return !Limits.motion.allows(coherence) && !Limits.movedEdges.allows(Self.blur(facts.quality))
+    }
+
+    /// Whether the whole document can be seen: a corner under a finger or outside the frame is no damage, nor is one of an
+    /// outline that may be another paper's.
     static func isInView(_ facts: DocumentFacts) -> Bool {
-        facts.outline?.cornersOutside == 0 && Limits.occlusion.allows(facts.quality.occlusion ?? 0)
+        guard let outline = facts.outline, Limits.trustedOutline.allows(outline.support) else { return false }
+        return outline.cornersOutside == 0 && Limits.occlusion.allows(facts.quality.occlusion ?? 0)
     }
 
     static func shouldHaveColour(_ facts: DocumentFacts) -> Bool {
@@ -189,13 +193,6 @@ public enum UsabilityRules {
         if reading == .proven { return false }
         if let mrz = facts.mrz { return !Limits.pitch.allows(mrz.pitch) }
         return small
-    }
-
-    /// Whether the frame cuts the document: corners outside it, or on its border while the shape is no document's.
-    static func isCut(_ facts: DocumentFacts) -> Bool {
-        guard let outline = facts.outline, outline.cornersOutside > 0 else { return false }
-        if !Limits.aspectRatio.allows(outline.aspectRatio) || outline.cornersOutside == 3 { return true }
-        return !Limits.cornerOutside.allows(Self.cornerOutside(outline, facts))
     }
 }
 

@@ -1,0 +1,47 @@
+/// A measurement that a rule objects to, with the limit that it passed: one of the limits is there, or both ends of a range.
+public struct FailedMeasurement: Codable, Sendable, Hashable {
+    /// The name that reports have for it.
+    public var name: String
+    public var value: Double
+    /// Good values are this or less.
+    public var atMost: Double?
+    /// Good values are this or more.
+    public var atLeast: Double?
+    /// Good values are less than this.
+    public var below: Double?
+    /// Good values are more than this.
+    public var above: Double?
+
+    /// - Returns: `nil` unless the measurement counts and is beyond its limit.
+    init?(_ measurement: Measurement) {
+        guard measurement.outcome == .fail, let value = measurement.value, let limit = measurement.limit else {
+            return nil
+        }
+        self.name = measurement.name
+        self.value = value
+        switch limit.bound {
+        case .atMost(let limit): self.atMost = limit
+        case .atLeast(let limit): self.atLeast = limit
+        case .below(let limit): self.below = limit
+        case .above(let limit): self.above = limit
+        case .within(let range): (self.atLeast, self.atMost) = (range.lowerBound, range.upperBound)
+        }
+    }
+
+    /// - Returns: `nil` where nothing is objected to.
+    static func all(_ measurements: [Measurement]) -> [FailedMeasurement]? {
+        let failed = measurements.compactMap(FailedMeasurement.init)
+        return failed.isEmpty ? nil : failed
+    }
+}
+
+extension UsabilityData {
+    /// What usability was decided on for one side of a document.
+    ///
+    /// - Parameter reading: The evidence that the decision went by.
+    public init(_ side: DocumentFacts, reading: ReadingEvidence) {
+        self.init(
+            image: side.image, quality: side.quality, outline: side.outline,
+            failedMeasurements: FailedMeasurement.all(UsabilityRules.measurements(side, reading: reading)))
+    }
+}

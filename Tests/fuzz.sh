@@ -7,6 +7,7 @@
 #   chip     files of chips: EF.SOD, DG1, DG2
 #   frames   messages between worker and analyzer
 #   facts    what a worker is told by an analyzer that an image took over
+#   metadata what images' files say of how they were made
 #   decode   images: JPEG, PNG, WebP, JPEG 2000
 # Inputs are kept under .build/fuzz/corpus and used again; those that crash are kept under .build/fuzz/findings, and are
 # tried first at the next run. Exit status 0 only if every target ran its time without a finding.
@@ -18,11 +19,11 @@ targets=()
 while [ $# -gt 0 ]; do
     case "$1" in
     --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
-    mrz | aamva | chip | frames | facts | decode) targets+=("$1"); shift ;;
-    *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    mrz | aamva | chip | frames | facts | metadata | decode) targets+=("$1"); shift ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva chip frames facts decode)
+[ "${#targets[@]}" -gt 0 ] || targets=(mrz aamva chip frames facts metadata decode)
 
 out=$PWD/.build/fuzz
 mkdir -p "$out/corpus" "$out/findings"

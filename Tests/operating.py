@@ -31,9 +31,11 @@ SHOWN = {
     "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"'],
     "What holds back vacuum": ["pg_terminate_backend", "idle in transaction"],
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
+    "Passive liveness": ["bank: passive evidence suffices", "bank: passive evidence does not suffice"],
     "Empty a worker": ["draining"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
-                     "resolve_dead", "review", "set_retention", "erase", "drain_worker"],
+                     "resolve_dead", "review", "set_retention", "erase",
+                     "set_liveness_policy", "drain_worker"],
 }
 
 
@@ -128,7 +130,11 @@ def furnish(site):
     site.sql(f"SELECT insp.enqueue('{slow}')")
     site.wait("EXISTS (SELECT FROM insp.v_running)")
     site.sql(f"SELECT count(insp.enqueue('{slow}')) FROM generate_series(1, 3)")
-    site.sql("UPDATE insp.callback SET state = 'dead', attempts = 12 WHERE id = (SELECT min(id) FROM insp.callback)")
+    site.sql("WITH given_up AS (UPDATE insp.callback SET state = 'dead', attempts = 12"
+             " WHERE id = (SELECT min(id) FROM insp.callback) RETURNING id, endpoint_id)"
+             " INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)"
+             " SELECT id, endpoint_id, now(), 12, 0, 'dead' FROM given_up"
+             " ON CONFLICT (callback_id) DO UPDATE SET state = 'dead', attempts = 12")
     # A console that somebody forgot.
     site.forgotten = site.start(["psql", "-Xq", site.url], stdin=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)

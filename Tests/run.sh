@@ -71,7 +71,7 @@ if [ -z "$filter" ]; then
     # Long enough to see that every target runs and that what was found does not come back; Tests/fuzz.sh alone takes longer.
     check "fuzzing" Tests/fuzz.sh --seconds 5
     check "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    check "README's gateway" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    check "README" /usr/bin/python3 Tests/readme.py .build/tests/debug
     check "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --bin .build/tests/debug
     check "deployment" Tests/deployment.sh --bin .build/tests/debug
     check "backup and restore" Tests/restore.sh --bin .build/tests/debug

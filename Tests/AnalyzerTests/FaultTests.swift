@@ -102,7 +102,8 @@ struct FaultTests {
     @Test func cpuTimeIsLimitedPerRequestNotPerProcess() async throws {
         try await withPool(slots: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
             let before = try await pool.processIDs()
-            for _ in 0..<6 { _ = try await pool.perform("burn", "500") }
+            // Well below the limit: the kernel counts it by ticks, which on a busy machine may say twice as much.
+            for _ in 0..<10 { _ = try await pool.perform("burn", "300") }
             #expect(try await pool.processIDs() == before, "3 s in all, never more than 1 s at once")
             #expect(log.losses.isEmpty)
 

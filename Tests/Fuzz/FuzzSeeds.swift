@@ -72,6 +72,7 @@ enum FuzzSeeds {
         write(.chip, self.chipFiles)
         write(.frames, self.messages)
         write(.facts, self.stages)
+        write(.metadata, self.pictures)
     }
 
     /// A whole DG1 (Doc 9303-10 §4.7.1), and the first levels of DG2 and EF.SOD.
@@ -115,10 +116,40 @@ enum FuzzSeeds {
         ]
     }
 
+    /// Heads of files with all that is looked for: Exif, XMP and image resources in JPEG, PNG and WebP.
+    private static var pictures: [[UInt8]] {
+        // Two directories (TIFF 6.0, section 2): a program's name and the place of the other, which holds a comment.
+        var exif = Array("MM\0*\0\0\0\u{8}\0\u{2}".utf8)
+        exif += [1, 0x31, 0, 2, 0, 0, 0, 4] + Array("GIMP".utf8)
+        exif += [0x87, 0x69, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0x26, 0, 0, 0, 0]
+        exif += [0, 1, 0x92, 0x86, 0, 7, 0, 0, 0, 10, 0, 0, 0, 0x38, 0, 0, 0, 0] + Array("Screenshot".utf8)
+        let packet = Array(
+            "<x xmp:CreatorTool='Snapseed' tiff:Make='M' DigitalSourceType='trainedAlgorithmicMedia'/>".utf8)
+        let resources = Array("8BIM\u{3}\u{1}\0\0\0\0\0\u{2}ab8BIM\u{4}\u{4}\u{1}n\0\0\0\u{1}c\0".utf8)
+        func segment(_ marker: UInt8, _ name: String, _ content: [UInt8]) -> [UInt8] {
+            [0xFF, marker, 0, UInt8(2 + name.utf8.count + content.count)] + Array(name.utf8) + content
+        }
+        func chunk(_ type: String, _ content: [UInt8]) -> [UInt8] {
+            [0, 0, 0, UInt8(content.count)] + Array(type.utf8) + content + [0, 0, 0, 0]
+        }
+        func piece(_ type: String, _ content: [UInt8]) -> [UInt8] {
+            Array(type.utf8) + [UInt8(content.count), 0, 0, 0] + content + (content.count % 2 == 0 ? [] : [0])
+        }
+        let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        return [
+            [0xFF, 0xD8] + segment(0xE1, "Exif\0\0", exif) + segment(0xE1, "http://ns.adobe.com/xap/1.0/\0", packet)
+                + segment(0xED, "Photoshop 3.0\0", resources) + [0xFF, 0xDA],
+            png + chunk("eXIf", exif) + chunk("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + packet),
+            Array("RIFF\0\0\0\0WEBP".utf8) + piece("EXIF", exif) + piece("XMP ", packet),
+        ]
+    }
+
     private static var stages: [[UInt8]] {
         let picture = FaceStageFacts.Picture(image: self.side.image, faces: [self.face])
         let cues = LivenessFacts(
-            cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.95) }))
+            cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.95) }),
+            network: LivenessNetworkScore(name: "small", modelSHA256: "aa", live: 0.4, threshold: 0.5),
+            metadata: PictureMetadata())
         func encoded(_ value: some Encodable) -> Data { (try? JSONEncoder().encode(value)) ?? Data() }
         var document = DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side])
         var chip = ChipFacts(authentication: PassiveAuthenticationFacts())

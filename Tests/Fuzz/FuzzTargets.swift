@@ -17,6 +17,8 @@ enum FuzzTarget: String, CaseIterable {
     case frames
     /// Facts as the worker gets them from an analyzer that an image took over.
     case facts
+    /// Files of pictures, of which only what they say of themselves is read.
+    case metadata
 
     func run(_ bytes: [UInt8]) {
         switch self {
@@ -25,6 +27,7 @@ enum FuzzTarget: String, CaseIterable {
         case .chip: Fuzz.chip(bytes)
         case .frames: Fuzz.frames(bytes)
         case .facts: Fuzz.facts(bytes)
+        case .metadata: Fuzz.metadata(bytes)
         }
     }
 }
@@ -156,6 +159,12 @@ enum Fuzz {
         }
         self.decide(facts)
         _ = try? decoder.decode([String: Preview].self, from: data)
+    }
+
+    static func metadata(_ bytes: [UInt8]) {
+        let reasons = PictureMetadata(file: bytes).reasons(width: 1170, height: 2532)
+        // Nothing of the file's own text is repeated.
+        precondition(reasons.count <= 5 && reasons.allSatisfy { $0.hasPrefix("the ") && $0.count < 80 })
     }
 
     // MARK: What follows from facts

@@ -13,7 +13,7 @@ import psycopg
 
 HERE = pathlib.Path(__file__).resolve().parent
 REQUEST = (
-    '{"partner":"%s","workflow":"id","customerInternalReference":"bench","userReference":"bench-user","parts":{"FRONT":'
+    '{"partner":"%s","workflow":"id","parts":{"FRONT":'
     '{"url":"https://images.example.com/bench/front.jpg","sha256":"' + 64 * "0" + '"}}}')
 #: The only good plans, as the product's functions pin them; a prepared plan is made once.
 PLANS = " ".join(

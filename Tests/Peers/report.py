@@ -2,6 +2,8 @@
 
 import statistics
 
+from ours import BENCH
+
 TITLES = {"inspectd": "inspectd", "awa": "awa", "pgqueuer": "pgqueuer", "procrastinate": "procrastinate",
           "absurd": "absurd", "pgq": "PgQ"}
 
@@ -165,12 +167,12 @@ def caveats(facts):
 
 
 METHOD = """\
-The same job for all: a few bytes of payload, a handler that does nothing. In each round every system takes its turn on an
+The same job for all: a few bytes of payload (inspectd: the least that a request says, partner, workflow and one part by URL
+with its digest), a handler that does nothing. In each round every system takes its turn on an
 empty database of its own in one private server; each round begins with another system. Figures are medians over the rounds
 with the least and the greatest.
 
-- **Enqueue**: all jobs, in chunks of 1,000, by two producers, each chunk
-  committed.
+- **Enqueue**: all jobs, in chunks of 1,000, by two producers that are connected, each chunk committed.
 - **Drain**: from the first start to the last finish as the system's own tables (inspectd: its benchmark) have it, with as
   many processes as suit each. Every run is checked: each job was run once and is finished.
 - **Pickup**: an idle worker and a producer in another process (inspectd: another connection); one job at a time after
@@ -216,7 +218,7 @@ def write(folder, figures, facts, arguments, peers, no_jobs):
             lines += ["PgQ hands out batches of events and knows no single job: no claim, state, lease or retry of one. Its "
                       "rate shows what these cost, and it does not count as a peer.", ""]
     versions = [["system", "version", "set up"]]
-    versions += [["inspectd", facts["versions"]["inspectd"], "1 process with 256 slots; `insp.enqueue_many`"]]
+    versions += [["inspectd", facts["versions"]["inspectd"], f"1 process, `{' '.join(BENCH)}`; `insp.enqueue_many`"]]
     versions += [[TITLES[name], facts["versions"].get(name, "–"), peers[name][1]] for name in systems if name in peers]
     lines += ["## Systems", "", table(versions), ""]
     lines += ["Server: " + ", ".join(f"`{name} = {value}`" for name, value in facts["settings"].items()) + "; the rest as "

@@ -63,11 +63,11 @@ extension JobWorker {
                 let connection = try await source.open()
                 if let identity = self.state.withLock({ $0.identity }) {
                     try await self.beat(identity, on: connection)
-                } else {
+                } else if !self.state.withLock({ $0.isStopping }) {
                     try await self.register(on: connection)
                 }
                 // A worker that was just declared dead registers again at once.
-                if self.state.withLock({ $0.identity == nil }) { pause = 0.01 }
+                if self.state.withLock({ $0.identity == nil && !$0.isStopping }) { pause = 0.01 }
                 backoff.reset()
             } catch {
                 pause = backoff.next()
@@ -94,6 +94,8 @@ extension JobWorker {
         let sent = ContinuousClock.now
         let row = try await connection.query(statement.sql, statement.parameters)[0]
         guard try row.bool("alive") else {
+            // Nobody declared dead one that has just taken its own leave.
+            if self.state.withLock({ $0.hasLeft }) { return }
             self.report(.declaredDead(worker: identity.id))
             self.state.withLock { $0.identity = nil }
             self.drop { _ in true }

@@ -301,7 +301,11 @@ extension JobWorker {
     }
 
     private func deregister(_ source: ReconnectingConnection) async {
-        if let identity = self.state.withLock({ $0.identity }) {
+        let identity = self.state.withLock { state in
+            state.hasLeft = true
+            return state.identity
+        }
+        if let identity {
             let statement = QueueStatements.stop(identity)
             // Without it the worker is found dead after a while, which does no harm.
             _ = try? await source.open().query(statement.sql, statement.parameters, timeout: .seconds(2))

@@ -47,6 +47,8 @@ struct WorkerState: Sendable {
     /// When each pump last looked at what there is to do.
     var pumpsMoved: [Int: ContinuousClock.Instant] = [:]
     var stoppingSince: ContinuousClock.Instant?
+    /// Set before the worker strikes itself off: from then on its absence there is its own doing.
+    var hasLeft = false
     /// The last heartbeat that came in its turn, not because somebody asked.
     var lastRegularBeat: ContinuousClock.Instant?
     /// Leases that it found and nobody here knew.

@@ -13,35 +13,38 @@ COMMENT ON FUNCTION insp.is_plain_part(jsonb, text, text) IS
 
 -- In steps, each value looked up once: an operator of jsonb costs as much as comparing a page of text.
 CREATE FUNCTION insp.plain_requests(p_payloads jsonb[])
-RETURNS TABLE (n bigint, payload jsonb, is_plain boolean, urls text, digests text)
+RETURNS TABLE (n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
 LANGUAGE sql STABLE AS $$
     SELECT y.n, y.p,
         insp.is_plain_part(y.front, y.front_url, y.front_sha256)
             AND (y.back IS NULL OR insp.is_plain_part(y.back, y.back ->> 'url', y.back ->> 'sha256'))
-            AND CASE WHEN y.face IS NULL THEN y.p -> 'workflow' <> '"similarity"'
+            AND CASE WHEN y.face IS NULL THEN y.p ->> 'workflow' <> 'similarity'
                 ELSE insp.is_plain_part(y.face, y.face ->> 'url', y.face ->> 'sha256') END
             AND y.parts - ARRAY['FRONT', 'BACK', 'FACE'] = '{}'
             AND pg_column_size(y.p) <= 8192
-            AND y.p - ARRAY['partner', 'workflow', 'customerInternalReference', 'userReference', 'idempotencyKey', 'parts'] = '{}'
             AND jsonb_typeof(y.p -> 'partner') = 'string'
-            AND (y.p -> 'workflow') IN ('"id"', '"id_identity"', '"similarity"')
-            AND coalesce(jsonb_typeof(y.p -> 'customerInternalReference') = 'string'
-                AND length(y.p ->> 'customerInternalReference') <= 100, true)
-            AND coalesce(jsonb_typeof(y.p -> 'userReference') = 'string' AND length(y.p ->> 'userReference') <= 100, true)
-            AND coalesce(jsonb_typeof(y.p -> 'idempotencyKey') = 'string'
-                AND length(y.p ->> 'idempotencyKey') BETWEEN 1 AND 100, true),
+            AND y.p ->> 'workflow' IN ('id', 'id_identity', 'similarity')
+            AND (y.rest = '{}' OR y.rest - ARRAY['customerInternalReference', 'userReference', 'idempotencyKey'] = '{}'
+                AND coalesce(jsonb_typeof(y.rest -> 'customerInternalReference') = 'string'
+                    AND length(y.rest ->> 'customerInternalReference') <= 100, true)
+                AND coalesce(jsonb_typeof(y.rest -> 'userReference') = 'string'
+                    AND length(y.rest ->> 'userReference') <= 100, true)
+                AND coalesce(jsonb_typeof(y.rest -> 'idempotencyKey') = 'string'
+                    AND length(y.rest ->> 'idempotencyKey') BETWEEN 1 AND 100, true)),
+        y.back IS NOT NULL OR y.face IS NOT NULL,
         y.front_url || E'\n' || coalesce((y.back ->> 'url') || E'\n', '') || coalesce((y.face ->> 'url') || E'\n', ''),
         y.front_sha256 || coalesce(y.back ->> 'sha256', '') || coalesce(y.face ->> 'sha256', '')
     FROM (
         SELECT x.*, x.front ->> 'url' AS front_url, x.front ->> 'sha256' AS front_sha256
         FROM (
             SELECT w.*, w.parts -> 'FRONT' AS front, w.parts -> 'BACK' AS back, w.parts -> 'FACE' AS face
-            FROM (SELECT u.n, u.p, u.p -> 'parts' AS parts FROM unnest(p_payloads) WITH ORDINALITY AS u (p, n) OFFSET 0) w
+            FROM (SELECT u.n, u.p, u.p -> 'parts' AS parts, u.p - ARRAY['partner', 'workflow', 'parts'] AS rest
+                FROM unnest(p_payloads) WITH ORDINALITY AS u (p, n) OFFSET 0) w
             OFFSET 0) x
         OFFSET 0) y
 $$;
 COMMENT ON FUNCTION insp.plain_requests(jsonb[]) IS
-    'Payloads in their order, whether each is plainly right apart from its URLs, digests and what its partner demands (otherwise insp.check_request decides), its URLs, a line each, and its digests';
+    'Payloads in their order, whether each is plainly right apart from its URLs, digests and what its partner demands (otherwise insp.check_request decides), whether it has parts beside FRONT, its URLs, a line each, and its digests';
 
 -- A regular expression costs most where it begins, so that the URLs and digests of a whole batch are matched as one text.
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
@@ -78,19 +81,21 @@ DECLARE
     place integer;
     prefix text;
     is_plain boolean;
+    has_others boolean;
+    partner constant text := p_payloads[1] ->> 'partner';
 BEGIN
     SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, now() + x.job_lifetime AS expires_at
     INTO whose
     FROM insp.partner x LEFT JOIN insp.endpoint e ON e.partner_id = x.id AND e.is_default
-    WHERE x.name = p_payloads[1] ->> 'partner' AND x.enabled
+    WHERE x.name = partner AND x.enabled
         AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
         AND NOT x.liveness_evidence_suffices;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    SELECT bool_and(u.is_plain AND u.payload -> 'partner' = p_payloads[1] -> 'partner' AND NOT u.payload ? 'idempotencyKey')
-        AND insp.are_plain_sources(string_agg(u.urls, ''), string_agg(u.digests, ''))
-    INTO is_plain FROM insp.plain_requests(p_payloads) u;
+    SELECT bool_and(u.is_plain AND u.payload ->> 'partner' = partner AND NOT u.payload ? 'idempotencyKey')
+        AND insp.are_plain_sources(string_agg(u.urls, ''), string_agg(u.digests, '')), bool_or(u.has_others)
+    INTO is_plain, has_others FROM insp.plain_requests(p_payloads) u;
     IF is_plain IS NOT TRUE THEN
         RETURN;
     END IF;
@@ -109,12 +114,17 @@ BEGIN
         INSERT INTO insp.ready (job_id, queue) SELECT a.id, place FROM asked a ORDER BY a.id
     ), parts AS (
         INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
-        SELECT a.id, k.kind, 0, decode(a.payload #>> ARRAY['parts', k.kind, 'sha256'], 'hex'),
-            a.payload #>> ARRAY['parts', k.kind, 'url']
-        FROM asked a CROSS JOIN (VALUES ('FRONT'), ('BACK'), ('FACE')) AS k (kind)
-        WHERE a.payload -> 'parts' ? k.kind
+        SELECT a.id, 'FRONT', 0, decode(a.payload #>> '{parts,FRONT,sha256}', 'hex'), a.payload #>> '{parts,FRONT,url}'
+        FROM asked a
     )
     SELECT array_agg(a.public_id), array_agg(a.id) INTO public_ids, job_ids FROM asked a;
+    IF has_others THEN
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        SELECT u.id, k.kind, 0, decode(u.payload #>> ARRAY['parts', k.kind, 'sha256'], 'hex'),
+            u.payload #>> ARRAY['parts', k.kind, 'url']
+        FROM unnest(job_ids, p_payloads) AS u (id, payload) CROSS JOIN (VALUES ('BACK'), ('FACE')) AS k (kind)
+        WHERE u.payload -> 'parts' ? k.kind;
+    END IF;
     PERFORM insp.wake(whose.lane);
     IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
         PERFORM insp.ensure_partitions();

@@ -6,7 +6,7 @@ extension JobWorker {
     /// Most writes in one round trip, so that a statement stays small when much has piled up.
     private static let batchLimit = 2048
     /// As many writes go at once, without waiting for more.
-    private static let batchTarget = 64
+    var batchTarget: Int { min(64, self.configuration.slots) }
     /// A look at all queues costs one index descent each, so busy workers mostly look where jobs were; but no longer than
     /// this, or other partners would never be seen.
     private static let fullLookInterval = Duration.milliseconds(100)
@@ -85,7 +85,7 @@ extension JobWorker {
             let wantsClaim = mayClaim && (!state.look.sawNothing || isWoken)
             if let since {
                 let linger = Duration.seconds(self.configuration.linger)
-                let isFull = count >= min(Self.batchTarget, self.configuration.slots)
+                let isFull = count >= self.batchTarget
                 if !isFull && !state.running.isEmpty && now - since < linger {
                     return .wait((linger - (now - since)).seconds)
                 }
@@ -153,16 +153,19 @@ extension JobWorker {
             return !state.isSuspended
         }
         guard let answer else { return 0 }
+        var startable: [ClaimedJob] = []
+        startable.reserveCapacity(answer.jobs.count)
         for claim in answer.jobs {
             if claim.isOpen && !claim.isExpired && isOurs {
-                self.start(claim.job)
+                startable.append(claim.job)
             } else {
                 // A finished job's lease is only dropped by this.
                 let kind: QueueWrite.Kind = claim.isExpired ? .giveUp(InspectError(.expired)) : .handBack
-                self.state.withLock { $0.add(QueueWrite(kind: kind, job: claim.job, claimedAt: now), at: now) }
+                self.state.withLock { _ = $0.add(QueueWrite(kind: kind, job: claim.job, claimedAt: now), at: now) }
                 self.wake(claim.job.id)
             }
         }
+        if !startable.isEmpty { self.start(startable) }
         return answer.jobs.count
     }
 
@@ -269,7 +272,7 @@ extension JobWorker {
             do {
                 try await self.write(pump.source, [giveUp])
             } catch let error as PostgresError where error.isTransient {
-                self.state.withLock { $0.add(giveUp, at: .now) }
+                self.state.withLock { _ = $0.add(giveUp, at: .now) }
             } catch {
                 // Left to its lease's deadline; the rescue counts it as a crash.
                 self.forgetEnding(group)

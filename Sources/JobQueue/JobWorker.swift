@@ -69,26 +69,35 @@ public final class JobWorker: Sendable {
 
     // MARK: Jobs
 
-    /// Starts work on a claimed job.
-    func start(_ job: ClaimedJob) {
+    /// Starts work on claimed jobs. All are noted before the first begins, and their tasks after the last: twice behind the
+    /// lock for a whole claim.
+    func start(_ jobs: [ClaimedJob]) {
         let now = ContinuousClock.now
-        self.state.withLock { $0.running[job.id] = WorkerState.Running(job: job, claimedAt: now, stage: job.status) }
-        self.report(.started(job: job.reference(at: job.status)))
-        let task = Task {
-            let outcome: Result<Data, any Error>
-            do {
-                outcome = .success(try await self.handler.run(job, JobContext(job, self)))
-            } catch {
-                outcome = .failure(error)
+        self.state.withLock { state in
+            for job in jobs {
+                state.running[job.id] = WorkerState.Running(job: job, claimedAt: now, stage: job.status)
             }
-            self.conclude(job, outcome)
         }
-        let isLost = self.state.withLock { state -> Bool in
-            guard state.running[job.id]?.job.fence == job.fence else { return false }
-            state.running[job.id]?.task = task
-            return state.running[job.id]?.disposition != .working
+        let tasks = jobs.map { job in
+            self.report(.started(job: job.reference(at: job.status)))
+            return Task {
+                let outcome: Result<Data, any Error>
+                do {
+                    outcome = .success(try await self.handler.run(job, JobContext(job, self)))
+                } catch {
+                    outcome = .failure(error)
+                }
+                self.conclude(job, outcome)
+            }
         }
-        if isLost { task.cancel() }
+        let lost = self.state.withLock { state in
+            zip(jobs, tasks).filter { job, task in
+                guard state.running[job.id]?.job.fence == job.fence else { return false }
+                state.running[job.id]?.task = task
+                return state.running[job.id]?.disposition != .working
+            }
+        }
+        for (_, task) in lost { task.cancel() }
     }
 
     /// Turns a job's outcome into the write that ends its lease; the slot is free from here on.
@@ -110,14 +119,17 @@ public final class JobWorker: Sendable {
                     after: error as? InspectError ?? InspectError(.internalError, "\(type(of: error))"), of: job)
             }
         }
-        self.state.withLock { state in
-            guard let running = state.running[job.id], running.job.fence == job.fence else { return }
-            state.running[job.id] = nil
-            guard let kind = kind(running.disposition) else { return }
-            state.add(
+        let mustWake = self.state.withLock { state -> Bool in
+            guard let place = state.running.index(forKey: job.id), state.running[place].value.job.fence == job.fence
+            else { return false }
+            let running = state.running.remove(at: place).value
+            guard let kind = kind(running.disposition) else { return true }
+            let count = state.add(
                 QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt, stage: running.stage), at: now)
+            // Between the first write and a full batch a pump only waits for more, or for the last job.
+            return count == 1 || count == self.batchTarget || state.running.isEmpty || state.isStopping
         }
-        self.wake(job.id)
+        if mustWake { self.wake(job.id) }
     }
 
     /// Wakes the pump that a job's writes go through.

@@ -3,7 +3,9 @@ internal import Glibc
 internal import InspectCore
 
 /// One write for a claimed job.
-struct QueueWrite: Sendable {
+///
+/// A class, for it goes from list to list and never changes.
+final class QueueWrite: Sendable {
     enum Kind: Sendable {
         /// The result of a stage.
         case step(JobStatus, String)
@@ -17,12 +19,19 @@ struct QueueWrite: Sendable {
         case handBack
     }
 
-    var kind: Kind
-    var job: ClaimedJob
+    let kind: Kind
+    let job: ClaimedJob
     /// When the job was claimed, for its duration.
-    var claimedAt: ContinuousClock.Instant
+    let claimedAt: ContinuousClock.Instant
     /// How far the job is, apart from this write; `nil`: as it was claimed.
-    var stage: JobStatus?
+    let stage: JobStatus?
+
+    init(kind: Kind, job: ClaimedJob, claimedAt: ContinuousClock.Instant, stage: JobStatus? = nil) {
+        self.kind = kind
+        self.job = job
+        self.claimedAt = claimedAt
+        self.stage = stage
+    }
 
     /// The job as reports about the write speak of it.
     var reference: JobReference {

@@ -90,18 +90,24 @@ struct WorkerState: Sendable {
     /// The pump that a job's writes go through.
     func pump(of job: Int64) -> Int { Int(job % Int64(self.outboxes.count)) }
 
-    mutating func add(_ write: QueueWrite, at now: ContinuousClock.Instant) {
+    /// - Returns: How many writes now wait in the same pump.
+    @discardableResult
+    mutating func add(_ write: QueueWrite, at now: ContinuousClock.Instant) -> Int {
         let pump = self.pump(of: write.job.id)
         self.outboxes[pump].writes.append(write)
         if self.outboxes[pump].since == nil { self.outboxes[pump].since = now }
         if write.endsLease { self.ending[write.job.id] = write.job.fence }
+        return self.outboxes[pump].writes.count
     }
 
     /// Takes a pump's oldest writes for sending.
     mutating func takePending(of pump: Int, limit: Int) -> [QueueWrite] {
+        if self.outboxes[pump].writes.count <= limit {
+            defer { self.outboxes[pump] = Outbox() }
+            return self.outboxes[pump].writes
+        }
         let batch = Array(self.outboxes[pump].writes.prefix(limit))
         self.outboxes[pump].writes.removeFirst(batch.count)
-        if self.outboxes[pump].writes.isEmpty { self.outboxes[pump].since = nil }
         return batch
     }
 

@@ -13,7 +13,7 @@ import psycopg
 
 MIGRATIONS = pathlib.Path(__file__).resolve().parents[2] / "Migrations"
 #: One worker process, as one is run on a host.
-BENCH = ["--slots", "1024", "--workers", "1", "--producers", "2", "--batch", "1000"]
+BENCH = ["--slots", "2048", "--workers", "1", "--producers", "2", "--batch", "1000"]
 CRASH_JOBS = 10
 
 

@@ -99,11 +99,11 @@ public final class CallbackDispatcher: Sendable {
             } while !isEnded && state.hasMore
             if isEnded { break }
         }
-        await state.connection?.close()
+        await state.store?.connection.close()
     }
 
     private struct LoopState {
-        var connection: PostgresConnection?
+        var store: CallbackStore?
         var underWay: [ClaimedCallback.Key: CallbackAttempt] = [:]
         /// Those under way that were tried before.
         var retries: Set<ClaimedCallback.Key> = []
@@ -215,23 +215,23 @@ public final class CallbackDispatcher: Sendable {
 
     /// The store, after connecting if need be; `nil` while it is too early for another try.
     private func store(_ state: inout LoopState) async throws -> CallbackStore? {
-        if let connection = state.connection, await !connection.isOpen { state.connection = nil }
-        if state.connection == nil {
+        if let store = state.store, await !store.connection.isOpen { state.store = nil }
+        if state.store == nil {
             guard ContinuousClock.now >= state.nextConnect else { return nil }
             var options = ConnectionOptions(name: "inspectd callbacks")
             options.preparesStatements = self.configuration.preparesStatements
-            state.connection = try await PostgresConnection.connect(self.configuration.databaseURL, options: options)
+            state.store = CallbackStore(
+                connection: try await PostgresConnection.connect(self.configuration.databaseURL, options: options),
+                worker: self.configuration.worker, lease: self.configuration.lease)
         }
-        return state.connection.map {
-            CallbackStore(connection: $0, worker: self.configuration.worker, lease: self.configuration.lease)
-        }
+        return state.store
     }
 
     /// Keeps the settlements for the next try: whether the database has them already is not known, and settling twice
     /// does no harm.
     private func failed(_ error: any Error, _ state: inout LoopState) async {
-        await state.connection?.close()
-        state.connection = nil
+        await state.store?.connection.close()
+        state.store = nil
         self.inbox.withLock { $0.isConnected = false }
         state.nextSweep = .now
         if state.failures == 0 { self.onEvent(.databaseUnavailable(reason: "\(error)")) }

@@ -165,19 +165,21 @@ struct CallbackStore: Sendable {
     }
 
     private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
-        PostgresStatement(
+        // Mostly all are delivered, and nothing else is to be said of any.
+        let isPlain = settlements.allSatisfy { $0.outcome == .delivered && $0.code == nil && $0.error == nil }
+        return PostgresStatement(
             "SELECT * FROM insp.callback_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             [
                 .bigints(settlements.map(\.callback.endpoint.id)),
                 .bigints(settlements.map(\.callback.id)),
                 .bigints(settlements.map(\.callback.claim)),
-                .texts(settlements.map { Self.name(of: $0.outcome) }),
-                .bigints(settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
+                .texts(isPlain ? [] : settlements.map { Self.name(of: $0.outcome) }),
+                .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
                 .bigints(settlements.map { Int64($0.started.timeIntervalSince1970 * 1_000_000) }),
                 .bigints(settlements.map { Int64($0.milliseconds) }),
                 .bigints(settlements.map { Int64($0.status ?? 0) }),
-                .texts(settlements.map { $0.code?.rawValue ?? "" }),
-                .texts(settlements.map { $0.error ?? "" }),
+                .texts(isPlain ? [] : settlements.map { $0.code?.rawValue ?? "" }),
+                .texts(isPlain ? [] : settlements.map { $0.error ?? "" }),
                 .text(self.worker),
             ])
     }

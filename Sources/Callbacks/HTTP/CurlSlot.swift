@@ -55,7 +55,8 @@ final class CurlContent {
         }
         func begin(_ number: Int) {
             let text = place.assumingMemoryBound(to: CChar.self)
-            (list + number).initialize(to: curl_slist(data: text, next: number < headers.count ? list + number + 1 : nil))
+            (list + number).initialize(
+                to: curl_slist(data: text, next: number < headers.count ? list + number + 1 : nil))
         }
         begin(0)
         put(first.utf8Start, first.utf8CodeUnitCount + 1)
@@ -108,7 +109,9 @@ struct CurlPin {
         self.until = told + .seconds(20)
     }
 
-    func holds(_ addresses: [IPAddress]) -> Bool { self.until.map { $0 > .now } ?? false && self.addresses == addresses }
+    func holds(_ addresses: [IPAddress]) -> Bool {
+        self.until.map { $0 > .now } ?? false && self.addresses == addresses
+    }
 }
 
 /// Which sockets epoll watches. Lives on the thread of ``CurlMulti``.

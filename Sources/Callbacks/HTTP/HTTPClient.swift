@@ -29,7 +29,8 @@ final class HTTPClient: Sendable {
         }
         let start = ContinuousClock.now
         let found = await self.resolver.addresses(
-            of: route.authority.host, within: .milliseconds(min(request.limits.connectMilliseconds, request.limits.totalMilliseconds)))
+            of: route.authority.host,
+            within: .milliseconds(min(request.limits.connectMilliseconds, request.limits.totalMilliseconds)))
         guard !Task.isCancelled else { throw HTTPError(.cancelled) }
         switch found {
         case .failure(.unknown): throw HTTPError(.nameNotResolved)

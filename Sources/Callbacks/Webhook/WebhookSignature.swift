@@ -68,7 +68,8 @@ final class MessageCode: @unchecked Sendable {
         var name = Array("SHA256".utf8CString)
         let isReady = name.withUnsafeMutableBufferPointer { name in
             let parameters = [
-                OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name.baseAddress, 0), OSSL_PARAM_construct_end(),
+                OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name.baseAddress, 0),
+                OSSL_PARAM_construct_end(),
             ]
             return context.map { EVP_MAC_init($0, key, key.count, parameters) } ?? 0
         }

@@ -51,7 +51,11 @@ public struct WebhookVerifier: Sendable {
                 if digests.contains(where: { $0.count == given.count && CRYPTO_memcmp($0, given, given.count) == 0 }) {
                     return
                 }
-            case "v1a": if self.publicKeys.contains(where: { $0.verifies(given, of: Array("\(id).\(timestamp).".utf8) + body) }) { return }
+            case "v1a":
+                if self.publicKeys.contains(where: { $0.verifies(given, of: Array("\(id).\(timestamp).".utf8) + body) })
+                {
+                    return
+                }
             default: continue
             }
         }

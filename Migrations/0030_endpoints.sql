@@ -356,6 +356,7 @@ DECLARE
     moment constant timestamptz := clock_timestamp();
     endpoints bigint[];
     starts timestamptz[];
+    retried boolean[];
     places integer[];
     lates integer[];
     waiting bigint[];
@@ -387,31 +388,32 @@ BEGIN
             - interval '2 seconds', '-infinity') AS start
         FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id WHERE e.enabled
     ), due AS MATERIALIZED (
-        SELECT p.id, p.start, p.is_open, head.due_at
-        FROM place p CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM (
-            (SELECT w.due_at FROM insp.callback_waiting w
+        SELECT p.id, p.start, p.is_open, least(fresh.due_at, retry.due_at) AS due_at, retry.due_at IS NOT NULL AS is_retried
+        FROM place p LEFT JOIN LATERAL (
+            SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= p.start
                 AND w.due_at <= moment
-            ORDER BY w.due_at, w.callback_id LIMIT 1)
-            UNION ALL
-            (SELECT w.due_at FROM insp.callback_waiting w
+            ORDER BY w.due_at, w.callback_id LIMIT 1) AS fresh ON true
+            LEFT JOIN LATERAL (
+            SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= p.start
                 AND w.due_at <= moment
-            ORDER BY w.due_at, w.callback_id LIMIT 1)) AS x) AS head
-        WHERE head.due_at IS NOT NULL
+            ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
+        WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
         -- By lot: those whose places are all taken must not stand before the others for ever.
         ORDER BY random()
     ), taken AS MATERIALIZED (
         -- Two dispatchers must not both take an endpoint's last free place. Whoever holds this lock counts alone; the other
         -- turns to the next endpoint.
-        SELECT d.id, d.start FROM due d
+        SELECT d.id, d.start, d.is_retried FROM due d
         WHERE CASE WHEN d.is_open
             THEN pg_try_advisory_xact_lock(hashtext('insp.callback_claim'), (d.id & 2147483647)::integer) END
         LIMIT greatest(p_limit, 256)
     )
     SELECT (SELECT array_agg(t.id) FROM taken t), (SELECT array_agg(t.start) FROM taken t),
-        array_agg(d.id), array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
-    INTO endpoints, starts, waiting, heads FROM due d;
+        (SELECT array_agg(t.is_retried) FROM taken t), array_agg(d.id),
+        array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
+    INTO endpoints, starts, retried, waiting, heads FROM due d;
 
     IF endpoints IS NOT NULL THEN
         -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so nothing below its
@@ -426,9 +428,11 @@ BEGIN
                 -- Half open: one attempt at a time.
                 CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.running AS places,
                 -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
-                CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
+                CASE WHEN NOT t.is_retried THEN 0 WHEN h.open_until IS NOT NULL THEN 1
+                    ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
                 coalesce(live.lowest, claim) AS lowest
-            FROM unnest(endpoints, starts) AS t (endpoint, start) JOIN insp.endpoint e ON e.id = t.endpoint
+            FROM unnest(endpoints, starts, retried) AS t (endpoint, start, is_retried)
+                JOIN insp.endpoint e ON e.id = t.endpoint
                 LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id CROSS JOIN LATERAL (
                     SELECT (count(*) FILTER (WHERE l.lease_until > moment))::integer AS running,
                         (count(*) FILTER (WHERE l.lease_until > moment AND l.attempts > 0))::integer AS retries,

@@ -26,6 +26,8 @@ public final class CallbackDispatcher: Sendable {
         var retries = 0
         /// Settlements that the recording loop has taken and not recorded yet.
         var unsettled = 0
+        /// Settlements recorded since the last claim: so many places may be free again.
+        var freed = 0
         var isDraining = false
         /// Whether nothing will be claimed any more.
         var hasClaimed = false
@@ -115,7 +117,9 @@ public final class CallbackDispatcher: Sendable {
         var link = Link()
         var floors = CallbackFloors()
         var nextSweep = ContinuousClock.now
+        var last = ContinuousClock.now
         for await _ in self.claims.stream {
+            await self.gather(until: last + .milliseconds(20)) { $0.freed < Self.gathered }
             var hasMore = true
             var isOver = false
             while hasMore, !isOver {
@@ -123,6 +127,7 @@ public final class CallbackDispatcher: Sendable {
                 let now = ContinuousClock.now
                 let (graceEnd, isDraining, underWay, retried, unsettled) = self.shared.withLock { shared in
                     shared.claimed = now
+                    shared.freed = 0
                     return (shared.graceEnd, shared.isDraining, shared.underWay.count, shared.retries, shared.unsettled)
                 }
                 isOver = graceEnd != nil
@@ -137,6 +142,7 @@ public final class CallbackDispatcher: Sendable {
                         settling: [], claiming: limit, retries: retries,
                         above: isSweep ? CallbackFloors(claims: floors.claims) : floors)
                     floors = exchange.floors
+                    last = .now
                     // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at
                     // most.
                     if isSweep { nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
@@ -194,7 +200,7 @@ public final class CallbackDispatcher: Sendable {
         var unsettled: [CallbackSettlement] = []
         var last = ContinuousClock.now
         for await _ in self.records.stream {
-            await self.gather(since: last)
+            await self.gather(until: last + .milliseconds(5)) { $0.finished.count < Self.gathered }
             let now = ContinuousClock.now
             let (finished, graceEnd) = self.shared.withLock { shared in
                 shared.recorded = now
@@ -210,6 +216,7 @@ public final class CallbackDispatcher: Sendable {
             unsettled += finished
             if let graceEnd, now >= graceEnd { self.breakOff() }
             if !unsettled.isEmpty {
+                let settlements = unsettled.count
                 do {
                     if let store = try await self.store(&link) {
                         let exchange = try await store.exchange(settling: unsettled, claiming: 0)
@@ -224,7 +231,11 @@ public final class CallbackDispatcher: Sendable {
                 }
                 // Places are free again, or the last one is settled.
                 let count = unsettled.count
-                self.shared.withLock { $0.unsettled = count }
+                let recorded = settlements - count
+                self.shared.withLock { shared in
+                    shared.unsettled = count
+                    shared.freed += recorded
+                }
                 if count == 0 { self.claims.wake() }
             }
             let isDone = self.shared.withLock { shared in
@@ -237,21 +248,22 @@ public final class CallbackDispatcher: Sendable {
         await link.store?.connection.close()
     }
 
-    /// Under load, waits a few milliseconds for answers to come together: a round trip costs the database about as much as
-    /// some twenty callbacks in it.
-    private func gather(since last: ContinuousClock.Instant) async {
-        let deadline = last + .milliseconds(5)
+    /// While libcurl's thread has enough to do, waits a few milliseconds for more to come together: a round trip that records
+    /// costs the database about as much as some twenty callbacks in it, one that claims as much as some fifty.
+    ///
+    /// - Parameter isEarly: Whether it is too little yet.
+    private func gather(until deadline: ContinuousClock.Instant, while isEarly: @Sendable (Shared) -> Bool) async {
         while ContinuousClock.now < deadline,
             self.shared.withLock({ shared in
-                shared.underWay.count >= Self.gathered && shared.finished.count < Self.gathered
-                    && shared.graceEnd == nil
+                shared.underWay.count - shared.finished.count >= Self.gathered && shared.graceEnd == nil
+                    && isEarly(shared)
             })
         {
             try? await Task.sleep(for: .milliseconds(1))
         }
     }
 
-    /// Answers that are worth a round trip.
+    /// Answers, or free places, that are worth a round trip, and requests under way that last for as long as it takes.
     private static let gathered = 128
 
     private func breakOff() {

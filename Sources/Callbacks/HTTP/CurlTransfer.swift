@@ -212,11 +212,9 @@ final class CurlTransfer: @unchecked Sendable {
             let digits = line.drop { $0 != UInt8(ascii: " ") }.dropFirst().prefix { (48...57).contains($0) }
             self.status = digits.count <= 3 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : 0
         } else if !line.isEmpty {
-            // Of a success after a post nobody asks for any header.
-            if !self.route.profile.isPost || !(200..<300).contains(self.status) {
-                self.head.append(contentsOf: line)
-                self.head.append(UInt8(ascii: "\n"))
-            }
+            if self.head.isEmpty { self.head.reserveCapacity(256) }
+            self.head.append(contentsOf: line)
+            self.head.append(UInt8(ascii: "\n"))
             if HTTPResponse.name(of: line, is: "content-length") {
                 let digits = line.drop { !(48...57).contains($0) }.prefix { (48...57).contains($0) }
                 self.announced = digits.count <= 18 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : .max

@@ -142,7 +142,8 @@ CREATE TABLE insp.callback_waiting (
     attempts integer NOT NULL,
     released integer NOT NULL,
     state text NOT NULL CHECK (state IN ('pending', 'held', 'dead')),
-    ordering_key text
+    ordering_key text,
+    recorded integer DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000);
 COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
@@ -153,6 +154,7 @@ COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
 COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
 COMMENT ON COLUMN insp.callback_waiting.state IS 'That of the callback: pending, held or dead';
 COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
+COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null: to be looked up, after a replay and for callbacks older than this script';
 -- First attempts and retries apart, so that neither has to be searched for among the other. An expression that the
 -- planner leaves alone: it would turn (attempts > 0) = false into a comparison that is not indexed.
 CREATE INDEX callback_waiting_due ON insp.callback_waiting (endpoint_id, least(attempts, 1), due_at, callback_id)
@@ -170,6 +172,7 @@ CREATE TABLE insp.callback_lease (
     attempts integer NOT NULL,
     released integer NOT NULL,
     ordering_key text,
+    recorded integer DEFAULT 0,
     PRIMARY KEY (endpoint_id, claim_id, callback_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000);
@@ -182,15 +185,16 @@ COMMENT ON COLUMN insp.callback_lease.due_at IS 'When it was due';
 COMMENT ON COLUMN insp.callback_lease.attempts IS 'Counted attempts before this one';
 COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before this one';
 COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As it waited';
+COMMENT ON COLUMN insp.callback_lease.recorded IS 'As it waited';
 CREATE INDEX callback_lease_order ON insp.callback_lease (endpoint_id, ordering_key, callback_id)
     WHERE ordering_key IS NOT NULL;
 GRANT SELECT ON insp.callback_waiting, insp.callback_lease TO insp_worker, insp_operator, insp_auditor;
 
-INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released)
-SELECT c.endpoint_id, c.claim_id, c.id, c.lease_until, c.due_at, c.attempts, c.released
+INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded)
+SELECT c.endpoint_id, c.claim_id, c.id, c.lease_until, c.due_at, c.attempts, c.released, NULL
 FROM insp.callback c WHERE c.state = 'pending' AND c.claim_id IS NOT NULL;
-INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
-SELECT c.id, c.endpoint_id, c.due_at, c.attempts, c.released, c.state
+INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, recorded)
+SELECT c.id, c.endpoint_id, c.due_at, c.attempts, c.released, c.state, NULL
 FROM insp.callback c WHERE c.state <> 'delivered' AND (c.state <> 'pending' OR c.claim_id IS NULL);
 DROP INDEX insp.callback_pending;
 DROP INDEX insp.callback_claimed;
@@ -352,11 +356,13 @@ DECLARE
     moment constant timestamptz := clock_timestamp();
     endpoints bigint[];
     starts timestamptz[];
+    retried boolean[];
     places integer[];
     lates integer[];
     waiting bigint[];
     heads bigint[];
     lowest bigint[];
+    inlined bigint[];
     claim bigint;
 BEGIN
     IF p_floor IS NULL THEN
@@ -366,8 +372,8 @@ BEGIN
         ), freed AS (
             DELETE FROM insp.callback_lease l WHERE l.ctid = ANY (ARRAY(SELECT k.place FROM lapsed k)) RETURNING l.*
         )
-        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
-        SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key FROM freed f
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+        SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key, f.recorded FROM freed f
         -- A replay may have put it there already.
         ON CONFLICT DO NOTHING;
     END IF;
@@ -382,47 +388,51 @@ BEGIN
             - interval '2 seconds', '-infinity') AS start
         FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id WHERE e.enabled
     ), due AS MATERIALIZED (
-        SELECT p.id, p.start, p.is_open, head.due_at
-        FROM place p CROSS JOIN LATERAL (SELECT min(x.due_at) AS due_at FROM (
-            (SELECT w.due_at FROM insp.callback_waiting w
+        SELECT p.id, p.start, p.is_open, least(fresh.due_at, retry.due_at) AS due_at, retry.due_at IS NOT NULL AS is_retried
+        FROM place p LEFT JOIN LATERAL (
+            SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= p.start
                 AND w.due_at <= moment
-            ORDER BY w.due_at, w.callback_id LIMIT 1)
-            UNION ALL
-            (SELECT w.due_at FROM insp.callback_waiting w
+            ORDER BY w.due_at, w.callback_id LIMIT 1) AS fresh ON true
+            LEFT JOIN LATERAL (
+            SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= p.start
                 AND w.due_at <= moment
-            ORDER BY w.due_at, w.callback_id LIMIT 1)) AS x) AS head
-        WHERE head.due_at IS NOT NULL
+            ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
+        WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
         -- By lot: those whose places are all taken must not stand before the others for ever.
         ORDER BY random()
     ), taken AS MATERIALIZED (
         -- Two dispatchers must not both take an endpoint's last free place. Whoever holds this lock counts alone; the other
         -- turns to the next endpoint.
-        SELECT d.id, d.start FROM due d
+        SELECT d.id, d.start, d.is_retried FROM due d
         WHERE CASE WHEN d.is_open
             THEN pg_try_advisory_xact_lock(hashtext('insp.callback_claim'), (d.id & 2147483647)::integer) END
         LIMIT greatest(p_limit, 256)
     )
     SELECT (SELECT array_agg(t.id) FROM taken t), (SELECT array_agg(t.start) FROM taken t),
-        array_agg(d.id), array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
-    INTO endpoints, starts, waiting, heads FROM due d;
+        (SELECT array_agg(t.is_retried) FROM taken t), array_agg(d.id),
+        array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
+    INTO endpoints, starts, retried, waiting, heads FROM due d;
 
     IF endpoints IS NOT NULL THEN
         -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so nothing below its
         -- lowest live one can ever come back, and the search may begin there.
         claim := nextval('insp.callback_claim');
         -- A new statement, so that its snapshot shows what the last holder of the lock committed.
-        SELECT array_agg(r.id), array_agg(r.start), array_agg(r.places), array_agg(r.late), array_agg(r.lowest)
-        INTO endpoints, starts, places, lates, lowest
+        SELECT array_agg(r.id), array_agg(r.start), array_agg(r.places), array_agg(r.late), array_agg(r.lowest),
+            array_agg(r.id) FILTER (WHERE r.inline_result)
+        INTO endpoints, starts, places, lates, lowest, inlined
         FROM (
-            SELECT e.id, t.start,
+            SELECT e.id, e.inline_result, t.start,
                 -- Half open: one attempt at a time.
                 CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.running AS places,
                 -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
-                CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
+                CASE WHEN NOT t.is_retried THEN 0 WHEN h.open_until IS NOT NULL THEN 1
+                    ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
                 coalesce(live.lowest, claim) AS lowest
-            FROM unnest(endpoints, starts) AS t (endpoint, start) JOIN insp.endpoint e ON e.id = t.endpoint
+            FROM unnest(endpoints, starts, retried) AS t (endpoint, start, is_retried)
+                JOIN insp.endpoint e ON e.id = t.endpoint
                 LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id CROSS JOIN LATERAL (
                     SELECT (count(*) FILTER (WHERE l.lease_until > moment))::integer AS running,
                         (count(*) FILTER (WHERE l.lease_until > moment AND l.attempts > 0))::integer AS retries,
@@ -466,15 +476,16 @@ BEGIN
             DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
         ), leased AS (
             INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
-                ordering_key)
-            SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key
+                ordering_key, recorded)
+            SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key,
+                m.recorded
             FROM moved m
         )
         SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url,
-            CASE WHEN e.inline_result AND c.event = 'job.finished' THEN insp.callback_body(c.job_id, c.body) ELSE c.body END,
+            CASE WHEN m.endpoint_id = ANY (inlined) AND c.event = 'job.finished' THEN insp.callback_body(c.job_id, c.body) ELSE c.body END,
             m.attempts, m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, j.public_id,
             j.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint
-        FROM moved m JOIN insp.callback c ON c.id = m.callback_id JOIN insp.endpoint e ON e.id = m.endpoint_id
+        FROM moved m JOIN insp.callback c ON c.id = m.callback_id
             LEFT JOIN insp.job j ON j.id = c.job_id;
     END IF;
 
@@ -554,42 +565,41 @@ BEGIN
         USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
             AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
         WHERE l.endpoint_id = u.endpoint AND l.claim_id = u.claim AND l.callback_id = u.id
-        RETURNING l.callback_id, l.endpoint_id, l.ordering_key, u.outcome, u.duration,
-            to_timestamp(u.started / 1e6) AS started,
+        RETURNING l.callback_id, l.endpoint_id, l.ordering_key, l.recorded + 1 AS recorded,
+            coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
             CASE u.outcome WHEN 'release' THEN l.attempts ELSE l.attempts + 1 END AS attempts,
             CASE u.outcome WHEN 'release' THEN l.released + 1 ELSE l.released END AS released,
             CASE WHEN u.outcome IN ('retry', 'release') THEN moment + u.delay * interval '1 millisecond' ELSE l.due_at END AS due_at,
-            nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error
-    ), judged AS MATERIALIZED (
-        SELECT f.*, e.url AS endpoint_url, CASE WHEN f.outcome IN ('delivered', 'dead') THEN f.outcome
-            WHEN e.enabled THEN 'pending' ELSE 'held' END AS state
-        FROM freed f JOIN insp.endpoint e ON e.id = f.endpoint_id
+            nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
+            CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
+                WHEN (SELECT e.enabled FROM insp.endpoint e WHERE e.id = l.endpoint_id) THEN 'pending' ELSE 'held' END AS state,
+            -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
+            CASE WHEN u.status = 410 THEN (SELECT c.url = e.url FROM insp.callback c, insp.endpoint e
+                WHERE c.id = l.callback_id AND e.id = l.endpoint_id) END AS gone
     ), settled AS (
         UPDATE insp.callback c SET state = j.state, attempts = j.attempts, released = j.released,
             delivered_at = CASE WHEN j.state = 'delivered' THEN moment ELSE c.delivered_at END,
             last_http_status = j.status, last_error = j.error
-        FROM judged j WHERE c.id = j.callback_id
-        -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
-        RETURNING c.id, j.status = 410 AND c.url = j.endpoint_url AS gone
+        FROM freed j WHERE c.id = j.callback_id
     ), waiting AS (
-        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
-        SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.state, j.ordering_key
-        FROM judged j WHERE j.state <> 'delivered'
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+        SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.state, j.ordering_key, j.recorded
+        FROM freed j WHERE j.state <> 'delivered'
         -- A replay may have put it there already.
         ON CONFLICT DO NOTHING
     ), attempt AS (
         INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms, http_status, code, error, worker)
-        SELECT j.callback_id,
-            1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0),
+        SELECT j.callback_id, coalesce(j.recorded,
+                1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
             j.started, j.duration, j.status, j.code, j.error, p_worker
-        FROM judged j
+        FROM freed j
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- What was never sent, or failed by our own fault, says nothing about the endpoint.
         array_agg(CASE WHEN j.outcome = 'delivered' THEN true WHEN j.outcome IN ('retry', 'dead')
             AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
-        array_agg(j.status = 410 AND EXISTS (SELECT FROM settled s WHERE s.id = j.callback_id AND s.gone)), array_agg(j.code)
-    INTO ids, places, successes, gones, codes FROM judged j;
+        array_agg(j.gone), array_agg(j.code)
+    INTO ids, places, successes, gones, codes FROM freed j;
     RETURN QUERY SELECT i, NULL::bigint, NULL FROM unnest(ids) AS i;
 
     -- Nothing is written for endpoints that are well and were so before; the others in one order, so that no two
@@ -612,7 +622,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_record(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, or release (retry without counting the attempt); status 0, code and error empty mean none; started is microseconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, or release (retry without counting the attempt); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
 
 -- Version 0.1.0's calls, by way of the new ones -----------------------------------------------------------------------------
 

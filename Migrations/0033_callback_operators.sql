@@ -210,11 +210,12 @@ BEGIN
     SELECT * INTO c FROM insp.callback x WHERE x.id = p_callback;
     -- The claim under which it is being sent ends; again afterwards, for one that was made meanwhile and was waited for.
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
-    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
     SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
-        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END
+        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL
     FROM insp.endpoint e WHERE e.id = c.endpoint_id
-    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0;
+    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
+        recorded = NULL;
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
 END
 $$;
@@ -252,11 +253,12 @@ BEGIN
         WHERE c.endpoint_id = p_endpoint AND c.created_at >= p_since AND c.created_at <= p_until
             AND (c.state = 'dead' OR p_delivered AND c.state = 'delivered')
     ), waiting AS (
-        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
         SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
-            CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END
+            CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END, NULL
         FROM chosen k JOIN insp.endpoint e ON e.id = p_endpoint
-        ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0
+        ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
+        recorded = NULL
     )
     UPDATE insp.callback c SET state = 'pending', attempts = 0, released = 0 FROM chosen k WHERE c.id = k.id;
     GET DIAGNOSTICS replayed = ROW_COUNT;

@@ -14,7 +14,7 @@ public struct CallbackBenchmark: Sendable {
     /// How one of the endpoints hangs in every other round: `tcp`, `tls`, `dns` or `drip`; `nil`: none does.
     public var hung: String?
     /// Pairs of rounds, with the hung partner and without.
-    public var rounds = 4
+    public var rounds = 8
 
     public init(databaseURL: String) { self.databaseURL = databaseURL }
 
@@ -51,7 +51,8 @@ public struct CallbackBenchmark: Sendable {
         /// The slowest round of either.
         public var aloneMinimum: Double
         public var besideMinimum: Double
-        /// The share by which the other endpoints are slower, by the medians; below 0: noise.
+        /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each other,
+        /// so that a machine that changes its pace meanwhile changes both. Below 0: noise.
         public var cost: Double
         /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
         public var aloneCpuMicrosPerPost: Double
@@ -129,7 +130,8 @@ public struct CallbackBenchmark: Sendable {
         return HungReport(
             hung: mode.rawValue, alonePerSecond: without, besidePerSecond: with,
             aloneMinimum: alone.map(\.perSecond).min() ?? 0, besideMinimum: beside.map(\.perSecond).min() ?? 0,
-            cost: 1 - with / without, aloneCpuMicrosPerPost: Self.median(alone.map(\.cpuMicros)),
+            cost: 1 - Self.median(zip(beside, alone).map { $0.perSecond / $1.perSecond }),
+            aloneCpuMicrosPerPost: Self.median(alone.map(\.cpuMicros)),
             besideCpuMicrosPerPost: Self.median(beside.map(\.cpuMicros)),
             callbacks: alone[0].count, endpoints: self.endpoints)
     }

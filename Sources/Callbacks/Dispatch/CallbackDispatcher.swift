@@ -6,31 +6,49 @@ internal import Synchronization
 ///
 /// A claim is committed before anything is sent, and an attempt is recorded under that claim afterwards. Dying at any
 /// point therefore loses nothing: the claim lapses, and another dispatcher sends the callback again with the same
-/// `webhook-id`. One loop does all database work, so the answers that arrive during one round trip are recorded in the
-/// next: batches grow with the load by themselves.
+/// `webhook-id`. One loop claims and another records, each over a connection of its own, so that neither waits for the
+/// other, nor libcurl's thread for either: the answers that arrive during one round trip are recorded in the next, and the
+/// places that they free are claimed anew meanwhile. Batches grow with the load by themselves.
 public final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
     private let onEvent: @Sendable (CallbackEvent) -> Void
-    private let inbox = Mutex(Inbox())
-    private let signals: AsyncStream<Void>
-    private let signal: AsyncStream<Void>.Continuation
+    private let shared = Mutex(Shared())
+    private let claims = Wakeup()
+    private let records = Wakeup()
 
-    private struct Inbox {
+    /// What the two loops, libcurl's thread and the callers share.
+    private struct Shared {
         var finished: [CallbackSettlement] = []
+        /// From the claim to the moment at which the recording loop takes the settlement; `nil` until the attempt has begun.
+        var underWay: [ClaimedCallback.Key: CallbackAttempt?] = [:]
+        /// How many of those under way were tried before.
+        var retries = 0
+        /// Settlements that the recording loop has taken and not recorded yet.
+        var unsettled = 0
+        /// Settlements recorded since the last claim: so many places may be free again.
+        var freed = 0
         var isDraining = false
+        /// Whether nothing will be claimed any more.
+        var hasClaimed = false
         /// Set once: when attempts under way are broken off.
         var graceEnd: ContinuousClock.Instant?
-        /// When the loop last went round; `nil` before it runs.
-        var moved: ContinuousClock.Instant?
-        /// Whether the last exchange with the database succeeded.
+        /// When each loop last went round; `nil` before it runs.
+        var claimed: ContinuousClock.Instant?
+        var recorded: ContinuousClock.Instant?
+        /// Exchanges with the database that failed since one succeeded.
+        var failures = 0
         var isConnected = false
     }
 
-    /// How the dispatcher is at this moment, for health checks: seconds since its loop last went round (`nil` before it
-    /// runs; its waits are a second long), and whether its database answered last. Answers from any thread and at once.
+    /// How the dispatcher is at this moment, for health checks: seconds since the slower of its loops last went round (`nil`
+    /// before both run; their waits are a second long), and whether its database answered last. Answers from any thread and
+    /// at once.
     public var vitals: (loopAge: Double?, isConnected: Bool) {
-        self.inbox.withLock { inbox in (inbox.moved.map { (.now - $0) / .seconds(1) }, inbox.isConnected) }
+        self.shared.withLock { shared in
+            guard let claimed = shared.claimed, let recorded = shared.recorded else { return (nil, shared.isConnected) }
+            return ((.now - min(shared.hasClaimed ? recorded : claimed, recorded)) / .seconds(1), shared.isConnected)
+        }
     }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
@@ -52,7 +70,6 @@ public final class CallbackDispatcher: Sendable {
             agent: configuration.agent,
             authorizer: Authorizer(store: tokens, client: client, providers: configuration.providers))
         self.onEvent = onEvent
-        (self.signals, self.signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Dispatches until the task is cancelled, or until ``drain()`` has found nothing more to do. To be called once.
@@ -66,190 +83,255 @@ public final class CallbackDispatcher: Sendable {
         await withTaskCancellationHandler {
             await loop.value
         } onCancel: {
-            self.inbox.withLock { $0.graceEnd = $0.graceEnd ?? .now + self.configuration.grace }
-            self.signal.yield()
+            self.shared.withLock { $0.graceEnd = $0.graceEnd ?? .now + self.configuration.grace }
+            self.claims.wake()
+            self.records.wake()
         }
     }
 
     /// Looks for due callbacks at once.
-    public func wake() { self.signal.yield() }
+    public func wake() { self.claims.wake() }
 
     /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
     /// are left to the next dispatcher.
     public func drain() {
-        self.inbox.withLock { $0.isDraining = true }
-        self.signal.yield()
+        self.shared.withLock { $0.isDraining = true }
+        self.claims.wake()
     }
 
-    // MARK: - The loop
+    // MARK: - The loops
 
     private func dispatch() async {
         let ticker = Task { await self.tick() }
         let listener = Task { await self.listen() }
-        defer {
-            ticker.cancel()
-            listener.cancel()
-        }
-        var state = LoopState()
-        for await _ in self.signals {
-            var isEnded = false
-            repeat {
-                await self.gather(state)
-                isEnded = await self.step(&state)
-            } while !isEnded && state.hasMore
-            if isEnded { break }
-        }
-        await state.connection?.close()
+        let claimer = Task { await self.claim() }
+        await self.record()
+        ticker.cancel()
+        listener.cancel()
+        // Past the grace it may still wait for its database, and ends by itself.
+        if self.shared.withLock({ $0.hasClaimed }) { await claimer.value }
     }
 
-    private struct LoopState {
-        var connection: PostgresConnection?
-        var underWay: [ClaimedCallback.Key: CallbackAttempt] = [:]
-        /// Those under way that were tried before.
-        var retries: Set<ClaimedCallback.Key> = []
-        var unsettled: [CallbackSettlement] = []
-        /// Whether the last claim was full, so that another is worth while at once.
-        var hasMore = false
-        var failures = 0
-        var nextConnect = ContinuousClock.now
+    /// Claims what is due and starts it, until the dispatcher is cancelled or has drained everything.
+    private func claim() async {
+        var link = Link()
         var floors = CallbackFloors()
         var nextSweep = ContinuousClock.now
-        var lastExchange = ContinuousClock.now
-    }
-
-    /// Under load, waits a few milliseconds for answers to come together: a round trip costs the database about as much as
-    /// some twenty callbacks in it.
-    private func gather(_ state: LoopState) async {
-        let deadline = state.lastExchange + .milliseconds(5)
-        while state.underWay.count >= Self.gathered, ContinuousClock.now < deadline,
-            self.inbox.withLock({ $0.finished.count < Self.gathered && $0.graceEnd == nil })
-        {
-            try? await Task.sleep(for: .milliseconds(1))
-        }
-    }
-
-    /// Answers that are worth a round trip.
-    private static let gathered = 128
-
-    /// One round: takes what is finished, settles it, claims, and starts what was claimed.
-    ///
-    /// - Returns: Whether the dispatcher is done.
-    private func step(_ state: inout LoopState) async -> Bool {
-        let now = ContinuousClock.now
-        let (finished, isDraining, graceEnd) = self.inbox.withLock { inbox in
-            defer { inbox.finished = [] }
-            inbox.moved = now
-            return (inbox.finished, inbox.isDraining, inbox.graceEnd)
-        }
-        for settlement in finished {
-            state.underWay[settlement.callback.key] = nil
-            state.retries.remove(settlement.callback.key)
-        }
-        state.unsettled += finished
-        state.hasMore = false
-        if let graceEnd, now >= graceEnd { for attempt in state.underWay.values { self.sender.cancel(attempt) } }
-
-        let free = self.configuration.maximumInFlight - state.underWay.count
-        let limit = graceEnd == nil ? min(self.configuration.batch, free) : 0
-        // Half of all places are kept for first attempts: what was tried before tends to hang.
-        let retries = max(0, min(limit, self.configuration.maximumInFlight / 2 - state.retries.count))
-        var isIdle = false
-        do {
-            guard let store = try await self.store(&state) else { return self.isOver(graceEnd, state) }
-            let settlements = state.unsettled
-            let isSweep = now >= state.nextSweep
-            let exchange = try await store.exchange(
-                settling: settlements, claiming: limit, retries: retries,
-                above: isSweep ? CallbackFloors(claims: state.floors.claims) : state.floors)
-            state.unsettled = []
-            state.floors = exchange.floors
-            state.lastExchange = .now
-            // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
-            if isSweep { state.nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
-            self.restored(&state)
-            for settlement in settlements {
-                let isRecorded = exchange.settled.contains(settlement.callback.id)
-                self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
-            }
-            for change in exchange.changes {
-                self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind))
-            }
-            let deadline = now + self.configuration.lease
-            let claimed = ContinuousClock.now
-            self.start(exchange.claimed, claimed, deadline, &state)
-            state.hasMore = limit > 0 && exchange.claimed.count == limit
-            isIdle = exchange.claimed.isEmpty && limit > 0
-        } catch {
-            await self.failed(error, &state)
-        }
-        let isDone = state.underWay.isEmpty && state.unsettled.isEmpty
-        return isDone && (graceEnd != nil || isDraining && isIdle) || self.isOver(graceEnd, state)
-    }
-
-    private func start(
-        _ callbacks: [ClaimedCallback], _ claimed: ContinuousClock.Instant, _ deadline: ContinuousClock.Instant,
-        _ state: inout LoopState
-    ) {
-        var transfers: [CurlTransfer] = []
-        for callback in callbacks {
-            if callback.attempts > 0 { state.retries.insert(callback.key) }
-            state.underWay[callback.key] = self.sender.start(
-                callback, claimed: claimed, deadline: deadline, transfers: &transfers
-            ) { settlement in
-                let isFirst = self.inbox.withLock { inbox in
-                    inbox.finished.append(settlement)
-                    return inbox.finished.count == 1
+        var last = ContinuousClock.now
+        for await _ in self.claims.stream {
+            await self.gather(until: last + .milliseconds(20)) { $0.freed < Self.gathered }
+            var hasMore = true
+            var isOver = false
+            while hasMore, !isOver {
+                hasMore = false
+                let now = ContinuousClock.now
+                let (graceEnd, isDraining, underWay, retried, unsettled) = self.shared.withLock { shared in
+                    shared.claimed = now
+                    shared.freed = 0
+                    return (shared.graceEnd, shared.isDraining, shared.underWay.count, shared.retries, shared.unsettled)
                 }
-                if isFirst { self.signal.yield() }
+                isOver = graceEnd != nil
+                let limit = min(self.configuration.batch, self.configuration.maximumInFlight - underWay)
+                guard !isOver, limit > 0 else { continue }
+                // Half of all places are kept for first attempts: what was tried before tends to hang.
+                let retries = max(0, min(limit, self.configuration.maximumInFlight / 2 - retried))
+                let isSweep = now >= nextSweep
+                do {
+                    guard let store = try await self.store(&link) else { continue }
+                    let exchange = try await store.exchange(
+                        settling: [], claiming: limit, retries: retries,
+                        above: isSweep ? CallbackFloors(claims: floors.claims) : floors)
+                    floors = exchange.floors
+                    last = .now
+                    // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at
+                    // most.
+                    if isSweep { nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
+                    self.restored(&link)
+                    self.start(exchange.claimed, deadline: now + self.configuration.lease)
+                    hasMore = exchange.claimed.count == limit
+                    // Nothing was due with all places free.
+                    isOver = isDraining && underWay == 0 && unsettled == 0 && exchange.claimed.isEmpty
+                } catch {
+                    nextSweep = .now
+                    await self.failed(error, &link, then: self.claims)
+                }
+            }
+            if isOver { break }
+        }
+        self.shared.withLock { $0.hasClaimed = true }
+        self.records.wake()
+        await link.store?.connection.close()
+    }
+
+    private func start(_ callbacks: [ClaimedCallback], deadline: ContinuousClock.Instant) {
+        guard !callbacks.isEmpty else { return }
+        let claimed = ContinuousClock.now
+        // Before the first of them can end.
+        self.shared.withLock { shared in
+            for callback in callbacks {
+                shared.underWay.updateValue(nil, forKey: callback.key)
+                if callback.attempts > 0 { shared.retries += 1 }
+            }
+        }
+        var transfers: [CurlTransfer] = []
+        var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
+        for callback in callbacks {
+            let attempt = self.sender.start(callback, claimed: claimed, deadline: deadline, transfers: &transfers) {
+                settlement in
+                let count = self.shared.withLock { shared in
+                    shared.finished.append(settlement)
+                    return shared.finished.count
+                }
+                if count == 1 || count == Self.gathered { self.records.wake() }
+            }
+            attempts.append((callback.key, attempt))
+        }
+        self.shared.withLock { shared in
+            for (key, attempt) in attempts where shared.underWay.index(forKey: key) != nil {
+                shared.underWay.updateValue(attempt, forKey: key)
             }
         }
         self.sender.client.submit(transfers)
     }
 
-    /// Past the grace and a little more, the claims are left to lapse.
-    private func isOver(_ graceEnd: ContinuousClock.Instant?, _ state: LoopState) -> Bool {
-        graceEnd.map { ContinuousClock.now > $0 + .seconds(3) } ?? false
+    /// Records what has ended, until nothing is under way and nothing will be claimed any more.
+    private func record() async {
+        var link = Link()
+        var unsettled: [CallbackSettlement] = []
+        var last = ContinuousClock.now
+        for await _ in self.records.stream {
+            await self.gather(until: last + .milliseconds(5)) { $0.finished.count < Self.gathered }
+            let now = ContinuousClock.now
+            let (finished, graceEnd) = self.shared.withLock { shared in
+                shared.recorded = now
+                let finished = shared.finished
+                shared.finished = []
+                for settlement in finished {
+                    shared.underWay.removeValue(forKey: settlement.callback.key)
+                    if settlement.callback.attempts > 0 { shared.retries -= 1 }
+                }
+                shared.unsettled += finished.count
+                return (finished, shared.graceEnd)
+            }
+            unsettled += finished
+            if let graceEnd, now >= graceEnd { self.breakOff() }
+            if !unsettled.isEmpty {
+                let settlements = unsettled.count
+                do {
+                    if let store = try await self.store(&link) {
+                        let exchange = try await store.exchange(settling: unsettled, claiming: 0)
+                        last = .now
+                        self.restored(&link)
+                        self.report(unsettled, exchange)
+                        unsettled = []
+                    }
+                } catch {
+                    await self.failed(error, &link, then: self.records)
+                    unsettled.removeAll { $0.deadline < .now }
+                }
+                // Places are free again, or the last one is settled.
+                let count = unsettled.count
+                let recorded = settlements - count
+                self.shared.withLock { shared in
+                    shared.unsettled = count
+                    shared.freed += recorded
+                }
+                if count == 0 { self.claims.wake() }
+            }
+            let isDone = self.shared.withLock { shared in
+                if !shared.finished.isEmpty { self.records.wake() }
+                return shared.hasClaimed && shared.underWay.isEmpty && shared.finished.isEmpty && unsettled.isEmpty
+            }
+            // Past the grace and a little more, the claims are left to lapse.
+            if isDone || graceEnd.map({ ContinuousClock.now > $0 + .seconds(3) }) ?? false { break }
+        }
+        await link.store?.connection.close()
+    }
+
+    /// While libcurl's thread has enough to do, waits a few milliseconds for more to come together: a round trip that records
+    /// costs the database about as much as some twenty callbacks in it, one that claims as much as some fifty.
+    ///
+    /// - Parameter isEarly: Whether it is too little yet.
+    private func gather(until deadline: ContinuousClock.Instant, while isEarly: @Sendable (Shared) -> Bool) async {
+        while ContinuousClock.now < deadline,
+            self.shared.withLock({ shared in
+                shared.underWay.count - shared.finished.count >= Self.gathered && shared.graceEnd == nil
+                    && isEarly(shared)
+            })
+        {
+            try? await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// Answers, or free places, that are worth a round trip, and requests under way that last for as long as it takes.
+    private static let gathered = 128
+
+    private func breakOff() {
+        let attempts = self.shared.withLock { Array($0.underWay.values) }
+        for attempt in attempts { if let attempt { self.sender.cancel(attempt) } }
+    }
+
+    private func report(_ settlements: [CallbackSettlement], _ exchange: CallbackExchange) {
+        for settlement in settlements {
+            let isRecorded = exchange.settled.contains(settlement.callback.id)
+            self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
+        }
+        for change in exchange.changes {
+            self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind))
+        }
     }
 
     // MARK: - The database
 
+    /// A loop's way to the database.
+    private struct Link {
+        var store: CallbackStore?
+        var failures = 0
+        var nextConnect = ContinuousClock.now
+    }
+
     /// The store, after connecting if need be; `nil` while it is too early for another try.
-    private func store(_ state: inout LoopState) async throws -> CallbackStore? {
-        if let connection = state.connection, await !connection.isOpen { state.connection = nil }
-        if state.connection == nil {
-            guard ContinuousClock.now >= state.nextConnect else { return nil }
+    private func store(_ link: inout Link) async throws -> CallbackStore? {
+        if let store = link.store, await !store.connection.isOpen { link.store = nil }
+        if link.store == nil {
+            guard ContinuousClock.now >= link.nextConnect else { return nil }
             var options = ConnectionOptions(name: "inspectd callbacks")
             options.preparesStatements = self.configuration.preparesStatements
-            state.connection = try await PostgresConnection.connect(self.configuration.databaseURL, options: options)
+            link.store = CallbackStore(
+                connection: try await PostgresConnection.connect(self.configuration.databaseURL, options: options),
+                worker: self.configuration.worker, lease: self.configuration.lease)
         }
-        return state.connection.map {
-            CallbackStore(connection: $0, worker: self.configuration.worker, lease: self.configuration.lease)
-        }
+        return link.store
     }
 
-    /// Keeps the settlements for the next try: whether the database has them already is not known, and settling twice
+    /// What was to be settled is kept for the next try: whether the database has it already is not known, and settling twice
     /// does no harm.
-    private func failed(_ error: any Error, _ state: inout LoopState) async {
-        await state.connection?.close()
-        state.connection = nil
-        self.inbox.withLock { $0.isConnected = false }
-        state.nextSweep = .now
-        if state.failures == 0 { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
-        state.failures += 1
-        let delay = min(5, 0.1 * Double(1 << min(state.failures, 6))) * Double.random(in: 0.8...1.2)
-        state.nextConnect = .now + .seconds(delay)
-        state.unsettled.removeAll { $0.deadline < .now }
-        let signal = self.signal
+    private func failed(_ error: any Error, _ link: inout Link, then wakeup: Wakeup) async {
+        await link.store?.connection.close()
+        link.store = nil
+        link.failures += 1
+        let isFirst = self.shared.withLock { shared in
+            shared.isConnected = false
+            shared.failures += 1
+            return shared.failures == 1
+        }
+        if isFirst { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
+        let delay = min(5, 0.1 * Double(1 << min(link.failures, 6))) * Double.random(in: 0.8...1.2)
+        link.nextConnect = .now + .seconds(delay)
         Task {
             try? await Task.sleep(for: .seconds(delay))
-            signal.yield()
+            wakeup.wake()
         }
     }
 
-    private func restored(_ state: inout LoopState) {
-        if state.failures > 0 { self.onEvent(.databaseRestored) }
-        state.failures = 0
-        self.inbox.withLock { $0.isConnected = true }
+    private func restored(_ link: inout Link) {
+        link.failures = 0
+        let wasBroken = self.shared.withLock { shared in
+            defer { shared.failures = 0 }
+            shared.isConnected = true
+            return shared.failures > 0
+        }
+        if wasBroken { self.onEvent(.databaseRestored) }
     }
 
     // MARK: - Hints
@@ -257,7 +339,8 @@ public final class CallbackDispatcher: Sendable {
     private func tick() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: self.configuration.poll * Double.random(in: 0.8...1.2))
-            self.signal.yield()
+            self.claims.wake()
+            self.records.wake()
         }
     }
 
@@ -269,12 +352,12 @@ public final class CallbackDispatcher: Sendable {
                 url, options: ConnectionOptions(name: "inspectd callbacks listen"))
             {
                 if let notifications = try? await connection.listen("insp_callback") {
-                    self.signal.yield()
+                    self.claims.wake()
                     for await _ in notifications {
-                        self.signal.yield()
+                        self.claims.wake()
                         // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
                         try? await Task.sleep(for: .milliseconds(60))
-                        self.signal.yield()
+                        self.claims.wake()
                     }
                 }
                 await connection.close()
@@ -282,4 +365,16 @@ public final class CallbackDispatcher: Sendable {
             try? await Task.sleep(for: .seconds(2))
         }
     }
+}
+
+/// Wakes a loop: many calls before its next round are one.
+private struct Wakeup: Sendable {
+    let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() {
+        (self.stream, self.continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func wake() { self.continuation.yield() }
 }

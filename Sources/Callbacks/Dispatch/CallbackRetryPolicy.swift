@@ -32,8 +32,8 @@ struct CallbackRetryPolicy: Sendable {
     ///   - now: For a `Retry-After` that names a date.
     ///   - jitter: A factor from 0.8 to 1.2, so that callbacks that failed together do not come again together.
     func outcome(
-        of result: Result<HTTPResponse, HTTPError>, attempt: Int, released: Int, isOurFault: Bool, now: Date,
-        jitter: Double
+        of result: Result<HTTPResponse, HTTPError>, attempt: Int, released: Int, isOurFault: Bool,
+        now: @autoclosure () -> Date, jitter: @autoclosure () -> Double
     ) -> Outcome {
         switch result {
         // The status decides, whatever became of the body behind it.
@@ -46,12 +46,12 @@ struct CallbackRetryPolicy: Sendable {
         default: break
         }
         if isOurFault, released < Self.releases {
-            return .release(after: min(600, 30 * Double(1 << min(released, 5))) * jitter)
+            return .release(after: min(600, 30 * Double(1 << min(released, 5))) * jitter())
         }
         guard attempt < Self.attempts else { return .dead }
-        let scheduled = Self.delays[max(attempt, 1) - 1] * jitter
+        let scheduled = Self.delays[max(attempt, 1) - 1] * jitter()
         guard case .success(let response) = result, response.status == 429 || response.status == 503,
-            let hint = response.retryAfter(now: now)
+            let hint = response.retryAfter(now: now())
         else { return .retry(after: scheduled) }
         return .retry(after: max(scheduled, min(hint, Self.longestHint)))
     }

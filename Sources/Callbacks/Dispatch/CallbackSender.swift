@@ -11,7 +11,6 @@ struct CallbackSender: Sendable {
     let agent: String
     /// Where access tokens come from; without one, endpoints that want them get nothing.
     var authorizer: Authorizer?
-    private let options = EndpointOptionsCache()
 
     init(client: HTTPClient, timeoutMilliseconds: Int, agent: String, authorizer: Authorizer? = nil) {
         self.client = client
@@ -35,10 +34,12 @@ struct CallbackSender: Sendable {
     ) -> CallbackAttempt {
         let begun = Begun(callback, claimed: claimed, deadline: deadline)
         do throws(HTTPError) {
-            if let options = self.options.options(callback.endpoint.options), options.authorization == nil {
+            let endpoint = callback.endpoint
+            if let options = endpoint.options, options.authorization == nil {
                 let request = try self.request(callback, options, at: begun.started, begun.trace)
-                let policy = options.policy(allowsPrivate: callback.endpoint.allowsPrivate)
-                let transfer = try self.client.transfer(request, policy: policy) { result in
+                let route = try endpoint.route(
+                    of: request, by: self.client, options.policy(allowsPrivate: endpoint.allowsPrivate))
+                let transfer = try self.client.transfer(request, by: route) { result in
                     onEnd(self.settlement(begun, result))
                 }
                 if let transfer {
@@ -119,7 +120,7 @@ struct CallbackSender: Sendable {
     private func send(
         _ callback: ClaimedCallback, at date: Date, _ trace: TraceContext?
     ) async throws(HTTPError) -> HTTPResponse {
-        guard let options = self.options.options(callback.endpoint.options) else {
+        guard let options = callback.endpoint.options else {
             throw HTTPError(.localFault, "the endpoint's options cannot be read")
         }
         let request = try self.request(callback, options, at: date, trace)
@@ -156,12 +157,15 @@ struct CallbackSender: Sendable {
         let signature = WebhookSignature(
             id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: callback.body,
             secrets: keys.secrets, signingKeys: keys.signingKeys)
+        var headers: [HTTPRequest.Header] = []
+        headers.reserveCapacity(7)
+        headers.append(.init(name: "Content-Type", value: "application/json"))
+        headers.append(.init(name: "User-Agent", value: self.agent))
+        headers += signature.headers
+        if let trace { headers.append(.init(name: "traceparent", value: trace.traceparent)) }
+        if options.apiKey != nil { headers += try options.apiKeyHeaders() }
         return HTTPRequest(
-            method: .post(body: callback.body), url: callback.url,
-            headers: [
-                .init(name: "Content-Type", value: "application/json"), .init(name: "User-Agent", value: self.agent),
-            ] + signature.headers + (trace.map { [.init(name: "traceparent", value: $0.traceparent)] } ?? [])
-                + (try options.apiKeyHeaders()),
+            method: .post(body: callback.body), url: callback.url, headers: headers,
             limits: .init(totalMilliseconds: self.timeoutMilliseconds, bodyBytes: 64 * 1024),
             allowsHTTP: callback.endpoint.allowsHTTP, transport: options.transport)
     }

@@ -2,31 +2,8 @@ internal import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// What the callbacks of one endpoint have in common, as their claim found it.
-final class CallbackEndpoint: Sendable {
-    let id: Int64
-    /// What signs, the newest first: `whsec_` as `v1`, `whsk_` as `v1a`; more than one while a rotation is under way. `nil`:
-    /// one of them is not a key of Standard Webhooks.
-    let keys: (secrets: [WebhookSecret], signingKeys: [WebhookSigningKey])?
-    let allowsHTTP: Bool
-    let allowsPrivate: Bool
-    /// ``EndpointOptions`` as JSON; `nil` for a plain endpoint.
-    let options: String?
-
-    init(id: Int64, keys: [String], allowsHTTP: Bool, allowsPrivate: Bool, options: String?) {
-        self.id = id
-        let signing = keys.filter { $0.hasPrefix(WebhookSigningKey.prefix) }
-        let secrets = keys.filter { !$0.hasPrefix(WebhookSigningKey.prefix) }.compactMap { WebhookSecret($0) }
-        let signingKeys = signing.compactMap { WebhookSigningKey($0) }
-        self.keys = secrets.count + signingKeys.count == keys.count ? (secrets, signingKeys) : nil
-        self.allowsHTTP = allowsHTTP
-        self.allowsPrivate = allowsPrivate
-        self.options = options
-    }
-}
-
 /// One callback under a claim.
-struct ClaimedCallback: Sendable {
+final class ClaimedCallback: Sendable {
     let id: Int64
     /// The right to settle it.
     let claim: Int64
@@ -44,6 +21,21 @@ struct ClaimedCallback: Sendable {
     let job: String?
     /// The trace that the job's caller began.
     let trace: TraceContext?
+
+    /// - Parameter row: One of `insp.callback_take`.
+    init(_ row: PostgresRow, _ endpoint: CallbackEndpoint) throws(PostgresError) {
+        self.id = try row.int(0)
+        self.claim = try row.int(1)
+        self.webhookID = try row.string(2)
+        self.endpoint = endpoint
+        self.url = try row.string(4)
+        self.body = [UInt8](try row.data(5))
+        self.attempts = Int(try row.int(6))
+        self.released = Int(try row.int(7))
+        self.waitedMilliseconds = try row.double(8)
+        self.job = try row.optionalString(9)
+        self.trace = try row.optionalString(10).flatMap { TraceContext(traceparent: $0) }
+    }
 
     /// The claim of the callback: after a lapse, the same callback may be under way twice.
     struct Key: Hashable, Sendable {
@@ -100,6 +92,13 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
+    private let endpoints = CallbackEndpoints()
+
+    init(connection: PostgresConnection, worker: String, lease: Duration) {
+        self.connection = connection
+        self.worker = worker
+        self.lease = lease
+    }
 
     /// - Parameters:
     ///   - settlements: Attempts to record.
@@ -125,12 +124,12 @@ struct CallbackStore: Sendable {
                 }
             }
         }
-        if limit > 0, let rows = results.popFirst() { try Self.read(rows, into: &exchange) }
+        if limit > 0, let rows = results.popFirst() { try self.read(rows, into: &exchange) }
         return exchange
     }
 
     /// The claimed callbacks come first, and then a row for each endpoint with something due.
-    private static func read(_ rows: [PostgresRow], into exchange: inout CallbackExchange) throws {
+    private func read(_ rows: [PostgresRow], into exchange: inout CallbackExchange) throws {
         exchange.floors.endpoints = [:]
         var endpoints: [Int64: CallbackEndpoint] = [:]
         let count = try rows.firstIndex { try $0.isNull(0) } ?? rows.count
@@ -142,21 +141,15 @@ struct CallbackStore: Sendable {
             exchange.floors.endpoints[id] = try row.int(15)
             if let claim = try row.optionalInt(16) { exchange.floors.claims[id] = claim }
             guard try !row.isNull(12) else { continue }
-            endpoints[id] = CallbackEndpoint(
-                id: id, keys: try row.textArray(11), allowsHTTP: try row.bool(12), allowsPrivate: try row.bool(13),
+            endpoints[id] = self.endpoints.endpoint(
+                id, keys: try row.textArray(11), allowsHTTP: try row.bool(12), allowsPrivate: try row.bool(13),
                 options: try row.optionalString(14))
         }
         exchange.claimed.reserveCapacity(count)
         for row in rows[..<count] {
             // An endpoint that was removed between the two looks: its claim lapses.
             guard let endpoint = endpoints[try row.int(3)] else { continue }
-            exchange.claimed.append(
-                ClaimedCallback(
-                    id: try row.int(0), claim: try row.int(1), webhookID: try row.string(2), endpoint: endpoint,
-                    url: try row.string(4), body: [UInt8](try row.data(5)), attempts: Int(try row.int(6)),
-                    released: Int(try row.int(7)), waitedMilliseconds: try row.double(8),
-                    job: try row.optionalString(9),
-                    trace: try row.optionalString(10).flatMap { TraceContext(traceparent: $0) }))
+            exchange.claimed.append(try ClaimedCallback(row, endpoint))
         }
     }
 
@@ -172,19 +165,21 @@ struct CallbackStore: Sendable {
     }
 
     private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
-        PostgresStatement(
+        // Mostly all are delivered, and nothing else is to be said of any.
+        let isPlain = settlements.allSatisfy { $0.outcome == .delivered && $0.code == nil && $0.error == nil }
+        return PostgresStatement(
             "SELECT * FROM insp.callback_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             [
                 .bigints(settlements.map(\.callback.endpoint.id)),
                 .bigints(settlements.map(\.callback.id)),
                 .bigints(settlements.map(\.callback.claim)),
-                .texts(settlements.map { Self.name(of: $0.outcome) }),
-                .bigints(settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
+                .texts(isPlain ? [] : settlements.map { Self.name(of: $0.outcome) }),
+                .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
                 .bigints(settlements.map { Int64($0.started.timeIntervalSince1970 * 1_000_000) }),
                 .bigints(settlements.map { Int64($0.milliseconds) }),
                 .bigints(settlements.map { Int64($0.status ?? 0) }),
-                .texts(settlements.map { $0.code?.rawValue ?? "" }),
-                .texts(settlements.map { $0.error ?? "" }),
+                .texts(isPlain ? [] : settlements.map { $0.code?.rawValue ?? "" }),
+                .texts(isPlain ? [] : settlements.map { $0.error ?? "" }),
                 .text(self.worker),
             ])
     }

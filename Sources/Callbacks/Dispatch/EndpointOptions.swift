@@ -1,6 +1,3 @@
-internal import Foundation
-internal import Synchronization
-
 /// What an endpoint asks for beside its URL and keys, as `insp.endpoint_options` writes it.
 struct EndpointOptions: Decodable, Sendable, Hashable {
     var http2: Bool?
@@ -49,21 +46,4 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
         "host", "connection", "transfer-encoding", "te", "upgrade", "expect", "traceparent", "keep-alive", "trailer",
         "authorization", "user-agent", "cookie",
     ]
-}
-
-/// Options that were read before: they change rarely, and reading JSON costs more than a signature.
-final class EndpointOptionsCache: Sendable {
-    private let known = Mutex<[String: EndpointOptions]>([:])
-
-    /// - Returns: `nil` if the text is not what this version understands.
-    func options(_ text: String?) -> EndpointOptions? {
-        guard let text else { return EndpointOptions() }
-        if let options = self.known.withLock({ $0[text] }) { return options }
-        guard let options = try? JSONDecoder().decode(EndpointOptions.self, from: Data(text.utf8)) else { return nil }
-        self.known.withLock { known in
-            if known.count >= 4_096 { known.removeAll() }
-            known[text] = options
-        }
-        return options
-    }
 }

@@ -12,13 +12,28 @@ struct CurlLoop {
     private var handles: [CurlHandle] = []
     private var numbers: [EgressPolicy: Int] = [:]
     private var running: [UnsafeMutableRawPointer: CurlSlot] = [:]
-    /// Easy handles kept for the next transfers of the same profile: making one costs several allocations, setting one up
-    /// some forty calls.
-    private var idle: [CurlTransfer.Profile: [CurlSlot]] = [:]
+    private var routes: [ObjectIdentifier: Route] = [:]
     private var idleCount = 0
+    /// What is to be started, in this order, from ``started`` on.
+    private var waiting: [CurlTransfer] = []
+    private var started = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Idle easy handles kept: as many as a dispatcher has under way.
     private static let idleLimit = 512
+    /// Transfers started between two looks at the sockets. Answers that come quickly free their connections for the next
+    /// ones, so that few connections do the work and stay in the processor's caches; slow partners get as many as ever.
+    private static let startLimit = 16
+
+    /// What is kept for the next transfers of a route.
+    private final class Route {
+        /// Keeps the route's identity taken.
+        let route: CurlRoute
+        /// Making an easy handle costs several allocations, setting one up some forty calls.
+        var idle: [CurlSlot] = []
+        var pin = CurlPin()
+
+        init(_ route: CurlRoute) { self.route = route }
+    }
 
     init(epoll: CInt, certificateAuthorities: String?) {
         self.epoll = epoll
@@ -26,42 +41,65 @@ struct CurlLoop {
         self.sockets = CurlSockets(epoll: epoll)
     }
 
-    mutating func start(_ transfer: CurlTransfer) {
+    /// Takes a transfer that is to be started soon.
+    mutating func enqueue(_ transfer: CurlTransfer) { self.waiting.append(transfer) }
+
+    /// Starts some of what waits.
+    mutating func startSome() {
+        let end = min(self.waiting.count, self.started + Self.startLimit)
+        for number in self.started..<end { self.start(self.waiting[number]) }
+        self.started = end
+        if end == self.waiting.count {
+            self.waiting.removeAll(keepingCapacity: true)
+            self.started = 0
+        }
+    }
+
+    private mutating func start(_ transfer: CurlTransfer) {
         guard !transfer.isCancelled.load(ordering: .acquiring) else {
             return transfer.finish(.failure(HTTPError(.cancelled)))
         }
-        guard let handle = self.handle(for: transfer.policy), let slot = self.slot(for: transfer.profile) else {
+        let route = self.route(transfer.route)
+        guard let handle = self.handle(for: transfer.route.profile.policy), let slot = self.slot(for: route) else {
             return transfer.finish(.failure(HTTPError(.localFault, "out of memory")))
         }
         slot.transfer = transfer
         slot.handle = handle
         do throws(HTTPError) {
-            if slot.profile == nil {
+            if slot.route == nil {
                 try transfer.configure(slot, certificateAuthorities: self.certificateAuthorities)
-                slot.profile = transfer.profile
+                slot.route = transfer.route
             }
-            try transfer.load(slot)
+            try transfer.load(slot, route.pin)
             self.running[slot.easy] = slot
             guard curl_multi_add_handle(handle.multi, slot.easy) == CURLM_OK else {
                 throw HTTPError(.localFault, "libcurl cannot add a transfer")
             }
         } catch {
             self.running[slot.easy] = nil
-            slot.profile = nil
+            slot.route = nil
             self.recycle(slot)
             transfer.finish(.failure(error))
         }
     }
 
     mutating func cancel(_ transfer: CurlTransfer) {
+        // One that still waits ends when it is its turn.
         guard let slot = self.running.values.first(where: { $0.transfer === transfer }) else { return }
         self.remove(slot)
         transfer.finish(.failure(HTTPError(.cancelled)))
     }
 
-    /// A handle that is set up for the profile, or one that is to be (its profile is `nil`).
-    private mutating func slot(for profile: CurlTransfer.Profile) -> CurlSlot? {
-        if let slot = self.idle[profile]?.popLast() {
+    private mutating func route(_ route: CurlRoute) -> Route {
+        if let known = self.routes[ObjectIdentifier(route)] { return known }
+        let made = Route(route)
+        self.routes[ObjectIdentifier(route)] = made
+        return made
+    }
+
+    /// A handle that is set up for the route, or one that is to be (its route is `nil`).
+    private mutating func slot(for route: Route) -> CurlSlot? {
+        if let slot = route.idle.popLast() {
             self.idleCount -= 1
             return slot
         }
@@ -76,7 +114,8 @@ struct CurlLoop {
         let now = ContinuousClock.now
         var nearest = now + .seconds(1)
         for handle in self.handles { if let deadline = handle.deadline { nearest = min(nearest, deadline) } }
-        let milliseconds = min(1_000, max(0, ((nearest - now) / .milliseconds(1)).rounded(.up)))
+        let milliseconds =
+            self.waiting.isEmpty ? min(1_000, max(0, ((nearest - now) / .milliseconds(1)).rounded(.up))) : 0
         let count = epoll_wait(self.epoll, &self.events, CInt(self.events.count), CInt(milliseconds))
         var isWoken = false
         var left: CInt = 0
@@ -111,7 +150,9 @@ struct CurlLoop {
             self.remove(slot)
             transfer?.finish(.failure(HTTPError(.cancelled)))
         }
-        self.idle = [:]
+        for transfer in self.waiting[self.started...] { transfer.finish(.failure(HTTPError(.cancelled))) }
+        self.waiting = []
+        self.routes = [:]
         for handle in self.handles { handle.close() }
     }
 
@@ -123,6 +164,7 @@ struct CurlLoop {
             else { continue }
             // Read before the handle is removed: that frees the message.
             let result = transfer.result(of: easy, code: message.pointee.data.result)
+            if let pin = transfer.pin { self.route(transfer.route).pin = pin }
             self.remove(slot)
             transfer.finish(result)
         }
@@ -143,16 +185,16 @@ struct CurlLoop {
     }
 
     private mutating func recycle(_ slot: CurlSlot) {
-        slot.transfer?.release(slot.easy)
+        slot.transfer?.release(slot)
         slot.transfer = nil
         slot.handle = nil
-        guard let profile = slot.profile else { return }
+        guard let route = slot.route else { return }
         // Full of handles for URLs that come once each: begin anew.
         if self.idleCount >= Self.idleLimit {
-            self.idle = [:]
+            self.routes = [:]
             self.idleCount = 0
         }
-        self.idle[profile, default: []].append(slot)
+        self.route(route).idle.append(slot)
         self.idleCount += 1
     }
 }

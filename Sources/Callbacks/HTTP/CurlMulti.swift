@@ -32,8 +32,16 @@ final class CurlMulti: Sendable {
     func send(
         _ request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]? = nil
     ) async throws(HTTPError) -> HTTPResponse {
+        let route = try CurlRoute(for: request, policy: policy)
+        return try await self.send(request, by: route, addresses: addresses)
+    }
+
+    /// The same for a route that is known, which makes it cheaper.
+    func send(
+        _ request: HTTPRequest, by route: CurlRoute, addresses: [IPAddress]? = nil
+    ) async throws(HTTPError) -> HTTPResponse {
         let pending = PendingResponse()
-        let transfer = CurlTransfer(request: request, policy: policy, addresses: addresses) { pending.resume($0) }
+        let transfer = CurlTransfer(request: request, route: route, addresses: addresses) { pending.resume($0) }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 pending.wait(continuation)
@@ -148,12 +156,13 @@ extension CurlMulti {
                 var isClosing = false
                 for command in commands {
                     switch command {
-                    case .start(let transfer): loop.start(transfer)
+                    case .start(let transfer): loop.enqueue(transfer)
                     case .cancel(let transfer): loop.cancel(transfer)
                     case .close: isClosing = true
                     }
                 }
                 if isClosing { break }
+                loop.startSome()
                 if loop.wait() {
                     var count: eventfd_t = 0
                     eventfd_read(self.wakeup, &count)

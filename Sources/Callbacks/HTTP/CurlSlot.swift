@@ -7,9 +7,11 @@ final class CurlSlot {
     let easy: UnsafeMutableRawPointer
     let sockets: CurlSockets
     /// What the handle is set up for.
-    var profile: CurlTransfer.Profile?
+    var route: CurlRoute?
     var transfer: CurlTransfer?
     var handle: CurlHandle?
+    let content = CurlContent()
+    var vetted = CurlVetted()
 
     init?(_ sockets: CurlSockets) {
         guard let easy = curl_easy_init() else { return nil }
@@ -18,6 +20,98 @@ final class CurlSlot {
     }
 
     deinit { curl_easy_cleanup(self.easy) }
+}
+
+/// The headers and the body of a request in the form in which libcurl borrows them: one block of memory, used again for the
+/// next request. Lives on the thread of ``CurlMulti``.
+final class CurlContent {
+    private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 16)
+    /// A block that is kept for the next request; a body may hold a whole result, and a handle may lie idle for long.
+    private static let kept = 8_192
+
+    deinit { self.memory.deallocate() }
+
+    /// Lays a request out; what the last call returned is over.
+    ///
+    /// - Throws: ``HTTPError/Code/requestInvalid`` for a header that must not reach libcurl.
+    func fill(
+        _ headers: [HTTPRequest.Header], _ body: [UInt8]
+    ) throws(HTTPError) -> (headers: UnsafeMutablePointer<curl_slist>, body: UnsafeRawBufferPointer) {
+        // An empty value removes the header that libcurl would add by itself.
+        let first: StaticString = "Expect:"
+        let nodes = (headers.count + 1) * MemoryLayout<curl_slist>.stride
+        var count = nodes + first.utf8CodeUnitCount + 1 + body.count
+        for header in headers { count += header.name.utf8.count + header.value.utf8.count + 3 }
+        if count > self.memory.count {
+            self.memory.deallocate()
+            self.memory = .allocate(byteCount: max(count, 2_048), alignment: 16)
+        }
+        let base = self.memory.baseAddress!
+        let list = base.bindMemory(to: curl_slist.self, capacity: headers.count + 1)
+        var place = base + nodes
+        func put(_ bytes: UnsafeRawPointer?, _ count: Int) {
+            if let bytes { place.copyMemory(from: bytes, byteCount: count) }
+            place += count
+        }
+        func begin(_ number: Int) {
+            let text = place.assumingMemoryBound(to: CChar.self)
+            (list + number).initialize(
+                to: curl_slist(data: text, next: number < headers.count ? list + number + 1 : nil))
+        }
+        begin(0)
+        put(first.utf8Start, first.utf8CodeUnitCount + 1)
+        for (number, header) in headers.enumerated() {
+            try header.validate()
+            begin(number + 1)
+            var (name, value) = (header.name, header.value)
+            name.withUTF8 { put($0.baseAddress, $0.count) }
+            ": ".utf8.withContiguousStorageIfAvailable { put($0.baseAddress, $0.count) }
+            value.withUTF8 { put($0.baseAddress, $0.count) }
+            place.storeBytes(of: 0, as: UInt8.self)
+            place += 1
+        }
+        let start = place
+        body.withUnsafeBytes { put($0.baseAddress, $0.count) }
+        return (list, UnsafeRawBufferPointer(start: start, count: body.count))
+    }
+
+    /// Lets go of a block that is larger than most requests need.
+    func shrink() {
+        guard self.memory.count > Self.kept else { return }
+        self.memory.deallocate()
+        self.memory = .allocate(byteCount: 0, alignment: 16)
+    }
+}
+
+/// The address that a connection check allowed last, in text.
+struct CurlVetted {
+    private var text = [CChar](repeating: 0, count: 1)
+
+    init() {}
+
+    init(_ text: UnsafePointer<CChar>) {
+        self.text = Array(UnsafeBufferPointer(start: text, count: strlen(text) + 1))
+    }
+
+    func holds(_ text: UnsafePointer<CChar>) -> Bool { strcmp(self.text, text) == 0 }
+}
+
+/// What libcurl was last told of the addresses of a route's host.
+struct CurlPin {
+    private var addresses: [IPAddress] = []
+    private var until: ContinuousClock.Instant?
+
+    init() {}
+
+    init(_ addresses: [IPAddress], told: ContinuousClock.Instant) {
+        self.addresses = addresses
+        // A third of libcurl's own cache time (CURLOPT_DNS_CACHE_TIMEOUT, 60 s): it must never look a name up itself.
+        self.until = told + .seconds(20)
+    }
+
+    func holds(_ addresses: [IPAddress]) -> Bool {
+        self.until.map { $0 > .now } ?? false && self.addresses == addresses
+    }
 }
 
 /// Which sockets epoll watches. Lives on the thread of ``CurlMulti``.

@@ -12,8 +12,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// Called once, on the thread of ``CurlMulti``: must return at once.
     private var onEnd: (@Sendable (Result<HTTPResponse, HTTPError>) -> Void)?
 
-    let policy: EgressPolicy
-    let profile: Profile
+    let route: CurlRoute
     /// What the host was resolved to and the policy allows; `nil` for a host that is an address.
     private let addresses: [IPAddress]?
     private var sent: ContinuousClock.Instant?
@@ -25,43 +24,26 @@ final class CurlTransfer: @unchecked Sendable {
     private var body: [UInt8] = []
     /// What a callback objected to; libcurl itself only knows that a callback did.
     private var objection: HTTPError?
-    private var requestHeaders: UnsafeMutablePointer<curl_slist>?
     private var resolution: UnsafeMutablePointer<curl_slist>?
+    /// When libcurl was given them.
+    private var told: ContinuousClock.Instant?
 
     init(
-        request: HTTPRequest, policy: EgressPolicy, addresses: [IPAddress]?,
+        request: HTTPRequest, route: CurlRoute, addresses: [IPAddress]?,
         onEnd: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         self.request = request
-        self.policy = policy
+        self.route = route
         self.addresses = addresses
         self.onEnd = onEnd
-        let limits = request.limits
-        self.profile = Profile(
-            url: request.url, policy: policy, transport: request.transport, allowsHTTP: request.allowsHTTP,
-            isPost: request.body != nil, connectMilliseconds: limits.connectMilliseconds,
-            lowSpeedBytes: limits.lowSpeedBytes, lowSpeedSeconds: limits.lowSpeedSeconds)
-    }
-
-    /// What an easy handle must have been set up for to serve this transfer without being set up again.
-    struct Profile: Hashable {
-        var url: String
-        var policy: EgressPolicy
-        var transport: HTTPRequest.Transport
-        var allowsHTTP: Bool
-        var isPost: Bool
-        var connectMilliseconds: Int
-        var lowSpeedBytes: Int
-        var lowSpeedSeconds: Int
     }
 
     // MARK: - Set-up and result, on the thread of CurlMulti
 
-    /// Sets what belongs to the ``profile``, on a handle that is new or was reset.
+    /// Sets what belongs to the ``route``, on a handle that is new or was reset.
     ///
     /// - Parameter slot: What libcurl's callbacks get; stays the same for the handle's whole life.
     func configure(_ slot: CurlSlot, certificateAuthorities: String?) throws(HTTPError) {
-        try self.request.validate()
         let limits = self.request.limits
         let schemes = self.request.allowsHTTP ? "http,https" : "https"
         let easy = slot.easy
@@ -94,6 +76,12 @@ final class CurlTransfer: @unchecked Sendable {
         options.set(CURLOPT_MAXLIFETIME_CONN, 300)  // seconds in all: changed addresses take effect
         options.set(CURLOPT_TCP_NODELAY, 1)
         options.set(CURLOPT_TCP_KEEPALIVE, 1)
+        if self.request.body != nil {
+            // libcurl takes both buffers anew for each request, and its own sizes (16 and 64 KiB) make malloc split and merge
+            // its largest blocks each time. Answers to posts are short, and a TLS record holds 16 KiB at most.
+            options.set(CURLOPT_BUFFERSIZE, 4_096)
+            options.set(CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
+        }
 
         let context = Unmanaged.passUnretained(slot).toOpaque()
         options.set(CURLOPT_WRITEDATA, pointer: context)
@@ -111,50 +99,50 @@ final class CurlTransfer: @unchecked Sendable {
         try options.finish()
     }
 
-    /// Sets what differs from request to request, on a handle that was configured for this transfer's ``profile``.
-    func load(_ slot: CurlSlot) throws(HTTPError) {
-        try self.request.validateHeaders()
+    /// Sets what differs from request to request, on a handle that was configured for this transfer's ``route``.
+    ///
+    /// - Parameter pin: What libcurl was last told of the host.
+    func load(_ slot: CurlSlot, _ pin: CurlPin) throws(HTTPError) {
         var options = CurlOptions(easy: slot.easy)
-        try self.pin(slot.easy, &options)
+        try self.tell(pin, &options)
         options.set(CURLOPT_TIMEOUT_MS, self.request.limits.totalMilliseconds)
-        if let body = self.request.body {
+        let (headers, body) = try slot.content.fill(self.request.headers, self.request.body ?? [])
+        if self.request.body != nil {
             options.check(ccurl_set_offset(slot.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
-            options.check(
-                body.withUnsafeBytes { ccurl_set_pointer(slot.easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) })
+            options.set(CURLOPT_POSTFIELDS, pointer: body.baseAddress)
         }
-        // An empty value removes the header that libcurl would add by itself.
-        self.requestHeaders = curl_slist_append(nil, "Expect:")
-        for header in self.request.headers {
-            guard let list = curl_slist_append(self.requestHeaders, "\(header.name): \(header.value)") else {
-                throw HTTPError(.localFault, "out of memory")
-            }
-            self.requestHeaders = list
-        }
-        options.set(CURLOPT_HTTPHEADER, pointer: self.requestHeaders)
+        options.set(CURLOPT_HTTPHEADER, pointer: headers)
         try options.finish()
     }
 
     /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the
-    /// plus sign lets the entry end with libcurl's own cache time.
-    private func pin(_ easy: UnsafeMutableRawPointer, _ options: inout CurlOptions) throws(HTTPError) {
-        guard let addresses, let (host, port) = HTTPRequest.authority(of: self.request.url) else { return }
+    /// plus sign lets the entry end with libcurl's own cache time. Until well before that end it need not be told again.
+    private func tell(_ pin: CurlPin, _ options: inout CurlOptions) throws(HTTPError) {
+        guard let addresses, !pin.holds(addresses) else { return }
+        let (host, port) = self.route.authority
         let list = addresses.map { $0.family == .v4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
         guard let entry = curl_slist_append(nil, "+\(host):\(port):\(list)") else {
             throw HTTPError(.localFault, "out of memory")
         }
         self.resolution = entry
         options.set(CURLOPT_RESOLVE, pointer: entry)
+        self.told = .now
     }
 
-    /// Frees what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
-    func release(_ easy: UnsafeMutableRawPointer) {
-        _ = ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, nil)
-        _ = ccurl_set_pointer(easy, CURLOPT_RESOLVE, nil)
-        // A body may hold a whole result, and the handle may lie idle for long.
-        if self.request.body != nil { _ = ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, nil) }
-        curl_slist_free_all(self.requestHeaders)
-        curl_slist_free_all(self.resolution)
-        self.requestHeaders = nil
+    /// What libcurl has learnt of the host's addresses by this transfer: a request that went out has read them.
+    var pin: CurlPin? {
+        guard let addresses, let told, self.sent != nil else { return nil }
+        return CurlPin(addresses, told: told)
+    }
+
+    /// Ends what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
+    func release(_ slot: CurlSlot) {
+        _ = ccurl_set_pointer(slot.easy, CURLOPT_HTTPHEADER, nil)
+        if self.request.body != nil { _ = ccurl_set_pointer(slot.easy, CURLOPT_POSTFIELDS, nil) }
+        slot.content.shrink()
+        guard let resolution else { return }
+        _ = ccurl_set_pointer(slot.easy, CURLOPT_RESOLVE, nil)
+        curl_slist_free_all(resolution)
         self.resolution = nil
     }
 
@@ -215,14 +203,16 @@ final class CurlTransfer: @unchecked Sendable {
         }
         // Trailers of a chunked body: counted, not kept.
         guard !self.areHeadersComplete else { return true }
-        let line = UnsafeRawBufferPointer(
-            rebasing: bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
-        if line.starts(with: "HTTP/".utf8) {
+        var end = bytes.count
+        while end > 0, bytes[end - 1] == UInt8(ascii: "\n") || bytes[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+        let line = UnsafeRawBufferPointer(rebasing: bytes[..<end])
+        if line.count >= 5, let start = line.baseAddress, memcmp(start, "HTTP/", 5) == 0 {
             self.head = []
             self.announced = nil
             let digits = line.drop { $0 != UInt8(ascii: " ") }.dropFirst().prefix { (48...57).contains($0) }
             self.status = digits.count <= 3 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : 0
         } else if !line.isEmpty {
+            if self.head.isEmpty { self.head.reserveCapacity(256) }
             self.head.append(contentsOf: line)
             self.head.append(UInt8(ascii: "\n"))
             if HTTPResponse.name(of: line, is: "content-length") {
@@ -257,7 +247,7 @@ final class CurlTransfer: @unchecked Sendable {
             let bytes = buffer.assumingMemoryBound(to: UInt8.self)
             return bytes.baseAddress.flatMap { IPAddress(bytes: bytes.prefix(Int(ccurl_address_bytes(target, $0)))) }
         }
-        guard let address, self.policy.allows(address) else {
+        guard let address, self.route.profile.policy.allows(address) else {
             self.objection = HTTPError(.egressRefused)
             return CURL_SOCKET_BAD
         }
@@ -276,14 +266,24 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Vets the connection right before the request goes out. A kept-alive connection opens no socket, so this is the
     /// check that covers it.
-    fileprivate func vet(_ peer: UnsafePointer<CChar>?) -> Bool {
-        guard let peer, let address = IPAddress(String(cString: peer)), self.policy.allows(address) else {
-            self.objection = HTTPError(.egressRefused)
-            return false
+    ///
+    /// - Parameter vetted: Addresses that the route's policy is known to allow; what it says of an address never changes.
+    fileprivate func vet(_ peer: UnsafePointer<CChar>?, _ vetted: inout CurlVetted) -> Bool {
+        guard let peer else { return self.refuse() }
+        if !vetted.holds(peer) {
+            guard let address = IPAddress(String(cString: peer)), self.route.profile.policy.allows(address) else {
+                return self.refuse()
+            }
+            vetted = CurlVetted(peer)
         }
         self.objection = nil
         self.sent = .now
         return true
+    }
+
+    private func refuse() -> Bool {
+        self.objection = HTTPError(.egressRefused)
+        return false
     }
 }
 
@@ -351,6 +351,8 @@ private let vetConnection:
     @convention(c) (
         UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, CInt, CInt
     ) -> CInt = { context, peer, _, _, _ in
-        guard let transfer = transfer(context), transfer.vet(peer) else { return CURL_PREREQFUNC_ABORT }
+        guard let slot = slot(context), let transfer = slot.transfer, transfer.vet(peer, &slot.vetted) else {
+            return CURL_PREREQFUNC_ABORT
+        }
         return CURL_PREREQFUNC_OK
     }

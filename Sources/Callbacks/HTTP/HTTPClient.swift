@@ -6,8 +6,8 @@ final class HTTPClient: Sendable {
     private let certificateAuthorities: String?
     private let resolver: Resolver
     private let multi = Mutex<CurlMulti?>(nil)
-    /// Hosts of URLs that were checked before.
-    private let hosts = Mutex<[Target: Host]>([:])
+    /// Routes of URLs that were checked before.
+    private let routes = Mutex<[CurlRoute.Profile: CurlRoute]>([:])
 
     /// - Parameters:
     ///   - certificateAuthorities: A PEM file used instead of the system's certificate store, for partners with
@@ -20,20 +20,17 @@ final class HTTPClient: Sendable {
 
     /// - Throws: ``HTTPError`` if no complete response header arrived.
     func send(_ request: HTTPRequest, policy: EgressPolicy) async throws(HTTPError) -> HTTPResponse {
-        try request.validate()
-        guard let (host, _) = HTTPRequest.authority(of: request.url) else {
-            throw HTTPError(.requestInvalid, "the URL cannot be parsed")
-        }
+        let route = try self.route(for: request, policy: policy)
         let multi = try self.started()
-        let literal = IPAddress(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
-        guard literal == nil else {
+        guard route.literal == nil else {
             // The socket's own check says the same; this one spares the thread the work.
-            guard let literal, policy.allows(literal) else { throw HTTPError(.egressRefused) }
-            return try await multi.send(request, policy: policy)
+            guard let literal = route.literal, policy.allows(literal) else { throw HTTPError(.egressRefused) }
+            return try await multi.send(request, by: route)
         }
         let start = ContinuousClock.now
         let found = await self.resolver.addresses(
-            of: host, within: .milliseconds(min(request.limits.connectMilliseconds, request.limits.totalMilliseconds)))
+            of: route.authority.host,
+            within: .milliseconds(min(request.limits.connectMilliseconds, request.limits.totalMilliseconds)))
         guard !Task.isCancelled else { throw HTTPError(.cancelled) }
         switch found {
         case .failure(.unknown): throw HTTPError(.nameNotResolved)
@@ -44,44 +41,48 @@ final class HTTPClient: Sendable {
             var request = request
             request.limits.totalMilliseconds -= Int((ContinuousClock.now - start) / .milliseconds(1))
             guard request.limits.totalMilliseconds > 0 else { throw HTTPError(.timedOut) }
-            return try await multi.send(request, policy: policy, addresses: allowed)
+            return try await multi.send(request, by: route, addresses: allowed)
+        }
+    }
+
+    /// The route of a request, the same for all that differ only in headers, body and time.
+    ///
+    /// - Throws: ``HTTPError`` if the request must not be sent.
+    func route(for request: HTTPRequest, policy: EgressPolicy) throws(HTTPError) -> CurlRoute {
+        let profile = CurlRoute.Profile(for: request, policy: policy)
+        if let known = self.routes.withLock({ $0[profile] }) {
+            for header in request.headers { try header.validate() }
+            return known
+        }
+        let route = try CurlRoute(for: request, policy: policy)
+        return self.routes.withLock { routes in
+            if let known = routes[profile] { return known }
+            if routes.count >= 4_096 { routes.removeAll() }
+            routes[profile] = route
+            return route
         }
     }
 
     /// A transfer for ``submit(_:)``, if nothing has to be waited for: the host is an address, or was looked up lately.
     ///
-    /// - Parameter onEnd: Called on the thread of ``CurlMulti``: must return at once.
+    /// - Parameters:
+    ///   - route: That of the request.
+    ///   - onEnd: Called on the thread of ``CurlMulti``: must return at once.
     /// - Returns: `nil` if ``send(_:policy:)`` must look the name up.
     /// - Throws: ``HTTPError`` if the request must not be sent.
     func transfer(
-        _ request: HTTPRequest, policy: EgressPolicy,
+        _ request: HTTPRequest, by route: CurlRoute,
         onEnd: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) throws(HTTPError) -> CurlTransfer? {
-        let target = Target(url: request.url, allowsHTTP: request.allowsHTTP, pins: request.transport.pins)
-        let host: Host
-        if let known = self.hosts.withLock({ $0[target] }) {
-            try request.validateHeaders()
-            host = known
-        } else {
-            try request.validate()
-            guard let (name, _) = HTTPRequest.authority(of: request.url) else {
-                throw HTTPError(.requestInvalid, "the URL cannot be parsed")
-            }
-            host = Host(
-                name: name, literal: IPAddress(name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name))
-            self.hosts.withLock { hosts in
-                if hosts.count >= 4_096 { hosts.removeAll() }
-                hosts[target] = host
-            }
-        }
-        if let literal = host.literal {
+        let policy = route.profile.policy
+        if let literal = route.literal {
             guard policy.allows(literal) else { throw HTTPError(.egressRefused) }
-            return CurlTransfer(request: request, policy: policy, addresses: nil, onEnd: onEnd)
+            return CurlTransfer(request: request, route: route, addresses: nil, onEnd: onEnd)
         }
-        guard let found = self.resolver.known(host.name) else { return nil }
-        let allowed = found.filter { policy.allows($0) }
+        guard let found = self.resolver.known(route.authority.host) else { return nil }
+        let allowed = found.allSatisfy { policy.allows($0) } ? found : found.filter { policy.allows($0) }
         guard !allowed.isEmpty else { throw HTTPError(.egressRefused) }
-        return CurlTransfer(request: request, policy: policy, addresses: allowed, onEnd: onEnd)
+        return CurlTransfer(request: request, route: route, addresses: allowed, onEnd: onEnd)
     }
 
     /// Starts transfers, whose results their own closures get.
@@ -95,18 +96,6 @@ final class HTTPClient: Sendable {
 
     /// Ends a transfer, unless it has ended.
     func cancel(_ transfer: CurlTransfer) { self.multi.withLock { $0 }?.cancel(transfer) }
-
-    /// What the check of a URL depends on.
-    private struct Target: Hashable {
-        var url: String
-        var allowsHTTP: Bool
-        var pins: [String]
-    }
-
-    private struct Host {
-        var name: String
-        var literal: IPAddress?
-    }
 
     private func started() throws(HTTPError) -> CurlMulti {
         // The lock's closure cannot carry a typed error.

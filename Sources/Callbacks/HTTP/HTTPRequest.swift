@@ -11,6 +11,19 @@ struct HTTPRequest: Sendable {
     struct Header: Sendable, Equatable {
         var name: String
         var value: String
+
+        /// - Throws: ``HTTPError/Code/requestInvalid`` for what must not reach libcurl.
+        func validate() throws(HTTPError) {
+            var (name, value) = (self.name, self.value)
+            guard name.withUTF8({ !$0.isEmpty && $0.allSatisfy { HTTPRequest.isToken[Int($0)] } }) else {
+                throw HTTPError(.requestInvalid, "a header's name is not a token of RFC 9110 section 5.6.2")
+            }
+            // Field values of RFC 9110 section 5.5 without the obsolete bytes above 127.
+            guard value.withUTF8({ $0.allSatisfy { $0 >= 0x20 && $0 <= 0x7e } }) else {
+                throw HTTPError(
+                    .requestInvalid, "the value of header \(self.name) holds a character that is not visible")
+            }
+        }
     }
 
     /// Bounds on what a hostile or broken server can cost.
@@ -56,7 +69,7 @@ struct HTTPRequest: Sendable {
     ///
     /// - Throws: ``HTTPError/Code/requestInvalid``.
     func validate() throws(HTTPError) {
-        try self.validateHeaders()
+        for header in self.headers { try header.validate() }
         try Self.validate(url: self.url, allowsHTTP: self.allowsHTTP)
         // libcurl separates pins by semicolons, so one inside would be another pin.
         guard
@@ -64,20 +77,6 @@ struct HTTPRequest: Sendable {
                 pin.hasPrefix("sha256//") && Data(base64Encoded: String(pin.dropFirst("sha256//".count)))?.count == 32
             })
         else { throw HTTPError(.requestInvalid, "a pin is not sha256// and the base64 of a digest") }
-    }
-
-    /// The part of ``validate()`` that differs from one request of an endpoint to the next.
-    func validateHeaders() throws(HTTPError) {
-        for header in self.headers {
-            guard !header.name.isEmpty, header.name.utf8.allSatisfy(Self.isTokenCharacter) else {
-                throw HTTPError(.requestInvalid, "a header's name is not a token of RFC 9110 section 5.6.2")
-            }
-            // Field values of RFC 9110 section 5.5 without the obsolete bytes above 127.
-            guard header.value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
-                throw HTTPError(
-                    .requestInvalid, "the value of header \(header.name) holds a character that is not visible")
-            }
-        }
     }
 
     /// Checks a URL with libcurl's own parser, so that the check and the connection cannot disagree.
@@ -112,13 +111,13 @@ struct HTTPRequest: Sendable {
         }
     }
 
-    private static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
+    /// Whether a byte may stand in a token of RFC 9110 section 5.6.2, by its value.
+    private static let isToken: [Bool] = (0..<256).map { byte in
+        switch UInt8(byte) {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        case UInt8(ascii: "-"): true
-        default: "!#$%&'*+.^_`|~".utf8.contains(byte)
+        default: "!#$%&'*+-.^_`|~".utf8.contains(UInt8(byte))
         }
     }
 }

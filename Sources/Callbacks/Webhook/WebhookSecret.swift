@@ -5,6 +5,8 @@ internal import Foundation
 public struct WebhookSecret: Sendable, Equatable {
     /// The decoded bytes, which are the HMAC key.
     let key: [UInt8]
+    /// The key made ready: for short messages that costs as much as the message.
+    let code: MessageCode
 
     static let prefix = "whsec_"
 
@@ -17,11 +19,12 @@ public struct WebhookSecret: Sendable, Equatable {
     public init?(_ text: String) {
         let encoded = text.hasPrefix(Self.prefix) ? text.dropFirst(Self.prefix.count) : text[...]
         guard let key = Data(base64Encoded: String(encoded)), (16...64).contains(key.count) else { return nil }
-        self.key = [UInt8](key)
+        self.init(key: [UInt8](key))
     }
 
     init(key: [UInt8]) {
         self.key = key
+        self.code = MessageCode(key: key)
     }
 
     /// A new secret of 32 random bytes: the length of SHA-256's output, beyond which HMAC gains nothing (RFC 2104 section 3).
@@ -31,6 +34,8 @@ public struct WebhookSecret: Sendable, Equatable {
         precondition(RAND_bytes(&key, CInt(key.count)) == 1, "the random number generator failed")
         return WebhookSecret(key: key)
     }
+
+    public static func == (one: WebhookSecret, other: WebhookSecret) -> Bool { one.key == other.key }
 
     /// The text form, for the endpoint's row and for the partner. Never to be logged.
     public var text: String { Self.prefix + Data(self.key).base64EncodedString() }

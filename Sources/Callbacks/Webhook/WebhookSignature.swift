@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import Foundation
+internal import Synchronization
 
 /// The three headers that authenticate a callback by Standard Webhooks, versions `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 ///
@@ -23,14 +24,27 @@ public struct WebhookSignature: Sendable, Equatable {
     public init(
         id: String, timestamp: Int, body: [UInt8], secrets: [WebhookSecret], signingKeys: [WebhookSigningKey] = []
     ) {
-        precondition(!id.isEmpty && !id.contains("."), "a webhook-id must not be empty nor hold a full stop")
-        var message = Array("\(id).\(timestamp).".utf8)
-        message.append(contentsOf: body)
+        precondition(
+            !id.isEmpty && !id.utf8.contains(UInt8(ascii: ".")),
+            "a webhook-id must not be empty nor hold a full stop")
         self.id = id
         self.timestamp = timestamp
-        let digests = secrets.map { "v1," + Data(hmacSHA256(key: $0.key, message: message)).base64EncodedString() }
-        let signatures = signingKeys.compactMap { $0.sign(message) }.map { "v1a," + Data($0).base64EncodedString() }
-        self.signature = (digests + signatures).joined(separator: " ")
+        let prefix = "\(id).\(timestamp)."
+        var signature = ""
+        for secret in secrets {
+            if !signature.isEmpty { signature += " " }
+            signature += "v1,"
+            signature += base64(secret.code.code(of: prefix, body))
+        }
+        if !signingKeys.isEmpty {
+            let message = Array(prefix.utf8) + body
+            for key in signingKeys {
+                guard let bytes = key.sign(message) else { continue }
+                if !signature.isEmpty { signature += " " }
+                signature += "v1a," + base64(bytes)
+            }
+        }
+        self.signature = signature
     }
 
     var headers: [HTTPRequest.Header] {
@@ -42,13 +56,56 @@ public struct WebhookSignature: Sendable, Equatable {
     }
 }
 
-/// HMAC of FIPS 198-1 over SHA-256.
-func hmacSHA256(key: [UInt8], message: [UInt8]) -> [UInt8] {
-    var digest = [UInt8](repeating: 0, count: 32)
-    var length: UInt32 = 0
-    let result = HMAC(EVP_sha256(), key, CInt(key.count), message, message.count, &digest, &length)
-    precondition(result != nil && length == 32, "libcrypto has no HMAC-SHA256")
-    return digest
+/// The message authentication code HMAC of FIPS 198-1 over SHA-256 with one key.
+///
+/// `@unchecked Sendable`: libcrypto's context is used under the lock alone.
+final class MessageCode: @unchecked Sendable {
+    private let lock = Mutex<Void>(())
+    private let context: OpaquePointer
+
+    init(key: [UInt8]) {
+        let context = Self.algorithm.flatMap { EVP_MAC_CTX_new($0) }
+        var name = Array("SHA256".utf8CString)
+        let isReady = name.withUnsafeMutableBufferPointer { name in
+            let parameters = [
+                OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name.baseAddress, 0),
+                OSSL_PARAM_construct_end(),
+            ]
+            return context.map { EVP_MAC_init($0, key, key.count, parameters) } ?? 0
+        }
+        guard let context, isReady == 1 else { preconditionFailure("libcrypto has no HMAC-SHA256") }
+        self.context = context
+    }
+
+    deinit { EVP_MAC_CTX_free(self.context) }
+
+    /// The code of a message in two parts: 32 bytes.
+    func code(of head: String, _ body: [UInt8]) -> [UInt8] {
+        var head = head
+        var length = 0
+        let digest = [UInt8](unsafeUninitializedCapacity: 32) { digest, count in
+            self.lock.withLock { _ in
+                // Without a key: the one that it has, from the beginning.
+                var isDone = EVP_MAC_init(self.context, nil, 0, nil) == 1
+                isDone = isDone && head.withUTF8 { EVP_MAC_update(self.context, $0.baseAddress, $0.count) } == 1
+                isDone = isDone && EVP_MAC_update(self.context, body, body.count) == 1
+                isDone = isDone && EVP_MAC_final(self.context, digest.baseAddress, &length, 32) == 1
+                precondition(isDone && length == 32, "libcrypto cannot make an HMAC-SHA256")
+            }
+            count = 32
+        }
+        return digest
+    }
+
+    private nonisolated(unsafe) static let algorithm = EVP_MAC_fetch(nil, "HMAC", nil)
+}
+
+/// Base64 of RFC 4648 section 4.
+func base64(_ bytes: [UInt8]) -> String {
+    // libcrypto ends what it writes with NUL.
+    String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4 + 1) { text in
+        Int(EVP_EncodeBlock(text.baseAddress, bytes, CInt(bytes.count)))
+    }
 }
 
 /// SHA-256 of FIPS 180-4.

@@ -41,8 +41,7 @@ public struct WebhookVerifier: Sendable {
         let age = Int(now.timeIntervalSince1970) - seconds
         guard age <= Self.tolerance else { throw .timestampTooOld }
         guard age >= -Self.tolerance else { throw .timestampTooNew }
-        let message = Array("\(id).\(timestamp).".utf8) + body
-        let digests = self.secrets.map { hmacSHA256(key: $0.key, message: message) }
+        let digests = self.secrets.map { $0.code.code(of: "\(id).\(timestamp).", body) }
         for entry in signature.split(separator: " ") {
             let parts = entry.split(separator: ",", maxSplits: 1)
             guard parts.count == 2, let data = Data(base64Encoded: String(parts[1])) else { continue }
@@ -52,7 +51,11 @@ public struct WebhookVerifier: Sendable {
                 if digests.contains(where: { $0.count == given.count && CRYPTO_memcmp($0, given, given.count) == 0 }) {
                     return
                 }
-            case "v1a": if self.publicKeys.contains(where: { $0.verifies(given, of: message) }) { return }
+            case "v1a":
+                if self.publicKeys.contains(where: { $0.verifies(given, of: Array("\(id).\(timestamp).".utf8) + body) })
+                {
+                    return
+                }
             default: continue
             }
         }

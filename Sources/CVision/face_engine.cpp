@@ -67,6 +67,9 @@ constexpr Look document_looks[] = {
     {3, 640, 2, 0, least_turned_score},
     {2, 640, 2, 0, least_turned_score},
 };
+/// The one look at a side that bears no portrait: what is taken for a back may be a front after all, and a card's portrait
+/// shows a face of a fifth of its width.
+constexpr Look back_look = {0, 480, 2, 0, 0};
 /// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
 constexpr double clear_score = 0.25;
 
@@ -349,7 +352,8 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
                                      int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
                                      cv_error *error) {
     return cvision::guard(error, [&] {
-        const Look *last = side->bears_portrait ? std::end(document_looks) : std::begin(document_looks) + 1;
+        const Look *first = side->bears_portrait ? std::begin(document_looks) : &back_look;
+        const Look *last = side->bears_portrait ? std::end(document_looks) : &back_look + 1;
         const cv::Rect region = portrait_region(*side, image->gray.size());
         std::vector<cv_face> found;
         if (side->has_zone && side->bears_portrait && known_turns >= 0) {
@@ -363,7 +367,7 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
         const bool is_clear = std::any_of(found.begin(), found.end(),
                                           [](const cv_face &face) { return face.score >= clear_score; });
         if (!is_clear) {
-            const Search document{region, std::begin(document_looks), last, clear_score, known_turns, 1, false};
+            const Search document{region, first, last, clear_score, known_turns, 1, false};
             found = search(*engine, *image, document);
         }
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);

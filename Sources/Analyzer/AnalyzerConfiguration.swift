@@ -2,11 +2,14 @@ public import InspectCore
 
 /// What an ``AnalyzerPool`` starts and what it allows.
 public struct AnalyzerConfiguration: Sendable {
-    /// The program that calls ``AnalyzerServer/run(makeEngine:)``. The default is the running program itself, also
-    /// after its file was replaced by an upgrade.
-    public var executable = "/proc/self/exe"
+    /// The running program itself, also after its file was replaced by an upgrade.
+    public static let ownProgram = "/proc/self/exe"
+    /// The program that calls ``AnalyzerServer/run(makeEngine:)``.
+    public var executable = AnalyzerConfiguration.ownProgram
     /// Its arguments, without the program's name.
     public var arguments: [String] = ["analyzer"]
+    /// What was forked already, in place of the first start of ``executable``.
+    public var forked: ForkedParent?
     /// Variables on top of ``baseEnvironment``. Nothing of the worker's own environment is passed on.
     public var environment: [String: String] = [:]
     /// How many analyzer processes run at once.

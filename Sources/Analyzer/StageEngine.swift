@@ -169,7 +169,14 @@ public final class StageEngine: AnalyzerEngine {
             try self.mrz.read(image, outline: outline)
         }
         let barcodes = try clock.step("barcode") { () throws(InspectError) in
-            try BarcodeReader.read(image, outline: outline)
+            let text = zone.flatMap { MRZDocument(lines: $0.lines, today: CalendarDate(Date())) }
+            // A zone that proves itself says what a symbol would: only what looks like one is looked into. A passport's data
+            // page (Doc 9303-4) has none beside its zone.
+            guard let text, text.checksHold, !text.checks.isEmpty else {
+                return try BarcodeReader.read(image, outline: outline)
+            }
+            if text.format == .td3, text.documentCode.hasPrefix("P") { return [] }
+            return try BarcodeReader.read(image, outline: outline, onlyLikely: true)
         }
         let quality = try clock.step("quality") { () throws(InspectError) in
             try DocumentAnalyzer.quality(image, outline: outline)

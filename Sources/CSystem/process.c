@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -62,6 +63,22 @@ pid_t csys_fork(void) {
     // Both sides do it, so that the group exists whoever runs first.
     setpgid(pid, pid == 0 ? 0 : pid);
     return pid;
+}
+
+pid_t csys_fork_program(char *const *environment, int control, int error) {
+    pid_t pid = csys_fork();
+    if (pid != 0) return pid;
+    for (char **variable = environ; variable != NULL && *variable != NULL; variable++)
+        explicit_bzero(*variable, strlen(*variable));
+    clearenv();
+    for (; *environment != NULL; environment++) putenv(*environment);
+    // Out of the way of 0 to 3, as in csys_spawn.
+    int high_control = fcntl(control, F_DUPFD_CLOEXEC, 10), high_error = fcntl(error, F_DUPFD_CLOEXEC, 10);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (high_control < 0 || high_error < 0 || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0
+        || dup2(high_error, 2) < 0 || dup2(high_control, CSYS_CONTROL_DESCRIPTOR) < 0)
+        _exit(71);  // EX_OSERR
+    return 0;
 }
 
 int csys_thread_count(void) {

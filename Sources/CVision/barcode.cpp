@@ -268,8 +268,8 @@ void try_regions(const cv::Mat &gray, const std::vector<Region> &regions, const 
 }  // namespace
 }  // namespace cvision
 
-extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, uint32_t extra_milliseconds,
-                                     cv_barcodes **barcodes, cv_error *error) {
+extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, bool only_likely,
+                                     uint32_t extra_milliseconds, cv_barcodes **barcodes, cv_error *error) {
     using namespace cvision;
     *barcodes = nullptr;
     return guard(error, [&] {
@@ -287,7 +287,7 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         const bool striped = std::any_of(regions.begin(), regions.end(), [](const Region &r) { return r.striped; });
         const cv::Matx33d same = cv::Matx33d::eye();
         try_regions(image->gray, regions, same, 0, 1, deadline, *found);
-        if (found->entries.empty()) whole(striped ? widest_scan : quick_side, striped);
+        if (found->entries.empty() && (striped || !only_likely)) whole(striped ? widest_scan : quick_side, striped);
         if (found->entries.empty()) try_regions(image->gray, regions, same, 1, rounds - 1, deadline, *found);
         if (striped && found->entries.empty() && outline != nullptr) {
             // Without perspective the symbol's stripes are parallel again.

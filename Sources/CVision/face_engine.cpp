@@ -67,6 +67,9 @@ constexpr Look document_looks[] = {
     {3, 640, 2, 0, least_turned_score},
     {2, 640, 2, 0, least_turned_score},
 };
+/// The one look at a side that bears no portrait: what is taken for a back may be a front after all, and a card's portrait
+/// shows a face of a fifth of its width.
+constexpr Look back_look = {0, 480, 2, 0, 0};
 /// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
 constexpr double clear_score = 0.25;
 
@@ -169,6 +172,24 @@ cv::Rect above_zone(const cv::Rect &region, const cv_point zone[4]) {
     const cv::Rect left(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
                         cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
     return x1 > x0 && y1 > y0 && left.area() >= least_left * region.area() ? left : region;
+}
+
+/// The part of `region` from which a zone of two lines begins to where three fifths of them are over: portraits are on that side
+/// of the page (Doc 9303-4 §4.2 and -6 §4.2), what lies on the other is print and a second, smaller portrait.
+cv::Rect begin_of_lines(const cv::Rect &region, const cv_point zone[4]) {
+    constexpr double share = 0.6;
+    const double across = zone[1].x - zone[0].x, down = zone[1].y - zone[0].y;
+    double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
+    if (std::abs(across) >= std::abs(down)) {
+        const double end = zone[0].x + share * across;
+        across > 0 ? x1 = std::min(x1, end) : x0 = std::max(x0, end);
+    } else {
+        const double end = zone[0].y + share * down;
+        down > 0 ? y1 = std::min(y1, end) : y0 = std::max(y0, end);
+    }
+    if (x1 - x0 < 1 || y1 - y0 < 1) return region;
+    return cv::Rect(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
+                    cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
 }
 
 /// The part of the picture that shows the document's portrait.
@@ -331,10 +352,24 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
                                      int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
                                      cv_error *error) {
     return cvision::guard(error, [&] {
-        const Look *last = side->bears_portrait ? std::end(document_looks) : std::begin(document_looks) + 1;
-        const Search document{portrait_region(*side, image->gray.size()), std::begin(document_looks), last,
-                              clear_score, known_turns, 1, false};
-        const std::vector<cv_face> found = search(*engine, *image, document);
+        const Look *first = side->bears_portrait ? std::begin(document_looks) : &back_look;
+        const Look *last = side->bears_portrait ? std::end(document_looks) : &back_look + 1;
+        const cv::Rect region = portrait_region(*side, image->gray.size());
+        std::vector<cv_face> found;
+        if (side->has_zone && side->bears_portrait && known_turns >= 0) {
+            // Where the portrait is, at the same size as the first look at all of it would show it.
+            const cv::Rect likely = begin_of_lines(region, side->zone);
+            Look look = document_looks[0];
+            look.longer_side = look.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
+            const Search near{likely, &look, &look + 1, clear_score, known_turns, 1, false};
+            if (likely != region) found = search(*engine, *image, near);
+        }
+        const bool is_clear = std::any_of(found.begin(), found.end(),
+                                          [](const cv_face &face) { return face.score >= clear_score; });
+        if (!is_clear) {
+            const Search document{region, first, last, clear_score, known_turns, 1, false};
+            found = search(*engine, *image, document);
+        }
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
         return CV_OK;

@@ -1,14 +1,34 @@
 // The two small networks of the MRZ reader: plain convolutions, with the weights inside the program.
 #pragma once
 #include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace cvision::mrz {
 
+/// Leaves numbers as they are when a vector grows: every one of a tensor's is written before it is read.
+template <typename Number>
+struct Unset : std::allocator<Number> {
+    template <typename Other>
+    struct rebind {
+        using other = Unset<Other>;
+    };
+    template <typename Other>
+    void construct(Other *at) noexcept {
+        ::new (static_cast<void *>(at)) Other;
+    }
+    template <typename Other, typename... Arguments>
+    void construct(Other *at, Arguments &&...arguments) {
+        ::new (static_cast<void *>(at)) Other(std::forward<Arguments>(arguments)...);
+    }
+};
+
 /// Channels of rows of columns.
 struct Tensor {
     int channels = 0, rows = 0, columns = 0;
-    std::vector<float> values;
+    std::vector<float, Unset<float>> values;
 
     Tensor() = default;
     Tensor(int channels, int rows, int columns)

@@ -8,16 +8,19 @@ public enum BarcodeReader {
     /// Blocks its thread: for some 10 to 20 ms of computing, and for up to about twice `extraMilliseconds` more where a region
     /// looks like a symbol but does not read as it is.
     ///
-    /// - Parameter outline: The document's outline, if one was found; it takes the perspective out of the picture.
+    /// - Parameters:
+    ///   - outline: The document's outline, if one was found; it takes the perspective out of the picture.
+    ///   - onlyLikely: Looks into regions that look like a symbol, and at nothing else: half of the time where none does.
+    ///   - extraMilliseconds: Of processor time, for regions that do not read as they are.
     public static func read(
-        _ image: DecodedImage, outline: OutlineFacts? = nil, extraMilliseconds: Int = 100
+        _ image: DecodedImage, outline: OutlineFacts? = nil, onlyLikely: Bool = false, extraMilliseconds: Int = 100
     ) throws(InspectError) -> [BarcodeFacts] {
         var list: OpaquePointer?
         let budget = UInt32(clamping: extraMilliseconds)
         try callVision { error in
-            guard let outline else { return cv_barcode_read(image.pointer, nil, budget, &list, &error) }
+            guard let outline else { return cv_barcode_read(image.pointer, nil, onlyLikely, budget, &list, &error) }
             var native = cv_outline(outline)
-            return cv_barcode_read(image.pointer, &native, budget, &list, &error)
+            return cv_barcode_read(image.pointer, &native, onlyLikely, budget, &list, &error)
         }
         defer { cv_barcodes_free(list) }
         return (0..<cv_barcodes_count(list)).map { BarcodeFacts(cv_barcodes_get(list, $0)) }

@@ -8,6 +8,9 @@ enum AnalyzerCommand {
     /// In place of the models' folder: the engine that has none.
     static let usability = "--usability"
 
+    /// The warm parent of `inspect --usability`, forked at the first use if the process has a single thread by then.
+    static let forked = ForkedParent.fork { () throws(InspectError) in try UsabilityEngine() }
+
     /// Never returns: serves until the worker closes the control socket.
     static func run(_ words: [String]) -> Never {
         if words.first == self.usability {

@@ -13,6 +13,9 @@ extension Command {
         }
         var analyzers = try configuration.analyzerConfiguration(arguments)
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
+        // Of one request, one process judges both sides.
+        if arguments["batch"] == nil { analyzers.slots = 1 }
+        if analyzers.executable == AnalyzerConfiguration.ownProgram { analyzers.forked = AnalyzerCommand.forked }
         try await configuration.withAnalyzers(analyzers) { pool in
             if let list = arguments["batch"] {
                 return try await Batch.run(list, slots: analyzers.slots) { line in

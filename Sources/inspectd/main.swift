@@ -33,6 +33,13 @@ if words.contains("--help") {
     exit(0)
 }
 
+// The same for a client that waits, without starting the program a second time. Whoever names another analyzer gets that.
+if command.name == "inspect", words.contains("--usability"), !words.contains(where: { $0.hasPrefix("--analyzer") }),
+    getenv("INSPECTD_ANALYZER") == nil
+{
+    _ = AnalyzerCommand.forked
+}
+
 Task.detached {
     do {
         try await command.run(Arguments(Array(words.dropFirst()), options: command.options))

@@ -53,23 +53,11 @@ final class WarmParent: Sendable {
     }
 
     private static func launch(_ configuration: AnalyzerConfiguration, _ isUnwanted: () -> Bool) throws -> WarmParent {
-        var near: CInt = -1
-        var far: CInt = -1
-        try SystemError.check("socketpair", csys_socket_pair(1, &near, &far))
-        let control = FileDescriptor(owning: near)
-        let theirControl = FileDescriptor(owning: far)
-        try SystemError.check("pipe", csys_pipe_nonblocking(&near, &far))
-        let errors = FileDescriptor(owning: near)
-        let theirErrors = FileDescriptor(owning: far)
-
         let begun = csys_now()
-        let environment = AnalyzerConfiguration.baseEnvironment.merging(configuration.environment) { $1 }
-        let pid = try self.spawn(
-            [configuration.executable] + configuration.arguments, environment.map { "\($0)=\($1)" },
-            control: theirControl.raw, errors: theirErrors.raw)
-        // Else the end of the process would not end the sockets.
-        _ = consume theirControl
-        _ = consume theirErrors
+        let process = try configuration.forked?.take() ?? self.spawn(configuration)
+        let pid = process.pid
+        let control = FileDescriptor(owning: process.control)
+        let errors = FileDescriptor(owning: process.errors)
 
         var tail: [UInt8] = []
         var open = true
@@ -98,6 +86,33 @@ final class WarmParent: Sendable {
         var end = csys_exit()
         csys_reap(pid, -1, &end)
         throw failure
+    }
+
+    private static func spawn(_ configuration: AnalyzerConfiguration) throws(SystemError) -> ForkedParent.Process {
+        var near: CInt = -1
+        var far: CInt = -1
+        try SystemError.check("socketpair", csys_socket_pair(1, &near, &far))
+        let control = near
+        let theirControl = FileDescriptor(owning: far)
+        do throws(SystemError) {
+            try SystemError.check("pipe", csys_pipe_nonblocking(&near, &far))
+        } catch {
+            close(control)
+            throw error
+        }
+        let errors = near
+        let theirErrors = FileDescriptor(owning: far)
+        let environment = AnalyzerConfiguration.baseEnvironment.merging(configuration.environment) { $1 }
+        do throws(SystemError) {
+            let pid = try self.spawn(
+                [configuration.executable] + configuration.arguments, environment.map { "\($0)=\($1)" },
+                control: theirControl.raw, errors: theirErrors.raw)
+            return ForkedParent.Process(pid: pid, control: control, errors: errors)
+        } catch {
+            close(control)
+            close(errors)
+            throw error
+        }
     }
 
     private static func spawn(

@@ -13,6 +13,11 @@ int csys_spawn(
     const char *_Nonnull path, char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
     int control, int error, pid_t *_Nonnull pid);
 
+/// Forks this program as `csys_spawn` would start it: with exactly this environment (the old one is overwritten, so that
+/// neither memory nor /proc shows it), the same descriptors, and a process group of its own. The caller has one thread.
+/// Returns 0 in the child, the child's pid in the parent, a negated errno on failure.
+pid_t csys_fork_program(char *_Nullable const *_Nonnull environment, int control, int error);
+
 /// fork(2), which Swift hides because it is unsafe with more than one thread. Returns 0 in the child, the child's pid
 /// in the parent, a negated errno on failure.
 pid_t csys_fork(void);

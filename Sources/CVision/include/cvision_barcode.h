@@ -26,9 +26,9 @@ typedef struct {
 typedef struct cv_barcodes cv_barcodes;
 
 /// Reads the symbols in `image`: where a region looks like one, that region, straightened, enlarged and cleaned for up to
-/// `extra_milliseconds` of processor time; else the picture as it is, quickly. `outline` may be null.
-cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, uint32_t extra_milliseconds,
-                          cv_barcodes **barcodes, cv_error *error);
+/// `extra_milliseconds` of processor time; else the picture as it is, quickly, unless `only_likely`. `outline` may be null.
+cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, bool only_likely,
+                          uint32_t extra_milliseconds, cv_barcodes **barcodes, cv_error *error);
 size_t cv_barcodes_count(const cv_barcodes *barcodes);
 /// The barcode at `index`, valid as long as `barcodes`.
 cv_barcode cv_barcodes_get(const cv_barcodes *barcodes, size_t index);

@@ -95,7 +95,7 @@ for target in Tests/*Tests; do
     say "tests of $target"
     # In the background, so that a signal to this script is dealt with at once. A test that hangs fails the run.
     : >"$scratch/tests.log"
-    timeout --kill-after=10 600 swift test --skip-build "${flags[@]}" --filter "^$target\\.${filter:+.*($filter)}" \
+    timeout --kill-after=10 1200 swift test --skip-build "${flags[@]}" --filter "^$target\\.${filter:+.*($filter)}" \
         ${turns[@]+"${turns[@]}"} >"$scratch/tests.log" 2>&1 &
     run=$!
     remember "$run"

@@ -87,7 +87,7 @@ struct CallbackExchange: Sendable {
     var floors = CallbackFloors()
 }
 
-/// The outbox's SQL: a settlement and a claim in one round trip and one transaction.
+/// The outbox's SQL: settlements, a claim, or both, in one round trip and one transaction.
 struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String

@@ -216,6 +216,10 @@ COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
 -- A job's callback is named by the job's public id, which is random already and leads back to the callback: an index of the
 -- names would cost as much with each finished job as its result.
 ALTER TABLE insp.callback DROP CONSTRAINT callback_webhook_id_key;
+-- What a dispatcher has to know of the job, so that it need not be looked up for each callback among all its partitions.
+ALTER TABLE insp.callback ADD COLUMN public_id uuid, ADD COLUMN traceparent text;
+COMMENT ON COLUMN insp.callback.public_id IS 'The job''s id that callers know; null: written before this column was, or not about a job';
+COMMENT ON COLUMN insp.callback.traceparent IS 'W3C trace context of the job''s caller';
 CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE

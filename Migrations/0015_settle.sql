@@ -15,7 +15,7 @@ BEGIN
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
         FROM unnest(p_jobs, p_fences, p_outputs, p_started) AS u (job_id, fence, output, started)
         WHERE j.id = u.job_id AND j.status < 128
-        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.payload, u.fence, u.output,
+        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.traceparent, j.payload, u.fence, u.output,
             u.output #> '{decision,type}' AS decision, u.output #> '{error,code}' AS error
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, output) SELECT d.id, 128, d.fence, d.output FROM done d
@@ -24,8 +24,9 @@ BEGIN
         SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
         FROM done d
     ), outbox AS (
-        INSERT INTO insp.callback (webhook_id, job_id, endpoint_id, state, url, body)
-        SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, e.id, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(d.callback_url, e.url),
+        INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, state, url, body)
+        SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
+            CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(d.callback_url, e.url),
             -- Written out, not built as jsonb: these bytes are signed, and jsonb would order the keys its own way.
             convert_to(format(
                 '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s",%2$s"workflowExecution":{"id":"%3$s",'

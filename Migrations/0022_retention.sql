@@ -374,6 +374,8 @@ BEGIN
         payload = jsonb_build_object('partner', j.payload -> 'partner', 'workflow', j.payload -> 'workflow')
     WHERE j.id = job.id;
     -- A callback that is still to be delivered stays until it is: its partner must learn that the job has ended.
+    UPDATE insp.callback c SET traceparent = NULL
+    WHERE c.job_id = job.id AND c.state <> 'delivered' AND c.traceparent IS NOT NULL;
     WITH gone AS (
         DELETE FROM insp.callback c WHERE c.job_id = job.id AND c.state = 'delivered' RETURNING c.id
     )

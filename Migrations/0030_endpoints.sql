@@ -161,6 +161,7 @@ CREATE INDEX callback_waiting_due ON insp.callback_waiting (endpoint_id, least(a
     WHERE state = 'pending';
 CREATE INDEX callback_waiting_order ON insp.callback_waiting (endpoint_id, ordering_key, callback_id)
     WHERE ordering_key IS NOT NULL AND state IN ('pending', 'held');
+CREATE INDEX callback_waiting_retry ON insp.callback_waiting (due_at) WHERE attempts > 0 AND state = 'pending';
 CREATE INDEX callback_waiting_idle ON insp.callback_waiting (state, endpoint_id) WHERE state <> 'pending';
 
 CREATE TABLE insp.callback_lease (
@@ -363,6 +364,8 @@ DECLARE
     heads bigint[];
     lowest bigint[];
     inlined bigint[];
+    chosen tid[];
+    has_retries boolean;
     claim bigint;
 BEGIN
     IF p_floor IS NULL THEN
@@ -378,6 +381,9 @@ BEGIN
         ON CONFLICT DO NOTHING;
     END IF;
 
+    -- Mostly there are none, and no endpoint has to be asked.
+    has_retries := EXISTS (SELECT FROM insp.callback_waiting w
+        WHERE w.attempts > 0 AND w.state = 'pending' AND w.due_at <= moment);
     -- Endpoints with something due. Claimed rows leave dead entries in the index in front of the live ones, and while any old
     -- transaction runs nothing can remove them; the floors skip them. Two seconds of slack cover rows that were committed
     -- late; a call without floors finds whatever else is older (lapsed claims above all).
@@ -397,7 +403,7 @@ BEGIN
             LEFT JOIN LATERAL (
             SELECT w.due_at FROM insp.callback_waiting w
             WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= p.start
-                AND w.due_at <= moment
+                AND w.due_at <= moment AND has_retries
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
         WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
         -- By lot: those whose places are all taken must not stand before the others for ever.
@@ -442,36 +448,53 @@ BEGIN
                 ) AS live
             WHERE e.enabled AND NOT e.paused AND (h.open_until IS NULL OR h.open_until <= moment)) r;
 
+        IF NOT true = ANY (retried) THEN
+            -- First attempts alone: every endpoint's first, then every endpoint's second …
+            SELECT array_agg(k.place) INTO chosen FROM (
+                SELECT w.place FROM unnest(endpoints, starts, places) AS r (id, start, places) CROSS JOIN LATERAL (
+                    SELECT x.ctid AS place, x.due_at, row_number() OVER (ORDER BY x.due_at, x.callback_id) AS number
+                    FROM insp.callback_waiting x
+                    WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
+                        AND x.due_at <= moment
+                        AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
+                    ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.places, 0), p_limit)) AS w
+                ORDER BY w.number, w.due_at LIMIT p_limit) k;
+        ELSE
+            WITH seen AS MATERIALIZED (
+                SELECT r.id AS endpoint, w.place, w.callback_id, w.due_at, w.is_late, r.places,
+                    row_number() OVER (PARTITION BY r.id, w.is_late ORDER BY w.due_at, w.callback_id) AS turn
+                FROM unnest(endpoints, starts, places, lates) AS r (id, start, places, late) CROSS JOIN LATERAL (
+                    (SELECT x.ctid AS place, x.callback_id, x.due_at, false AS is_late FROM insp.callback_waiting x
+                    WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
+                        AND x.due_at <= moment
+                        AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
+                    ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.places, 0), p_limit))
+                    UNION ALL
+                    (SELECT x.ctid, x.callback_id, x.due_at, true FROM insp.callback_waiting x
+                    WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 1 AND x.state = 'pending' AND x.due_at >= r.start
+                        AND x.due_at <= moment
+                        AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
+                    ORDER BY x.due_at, x.callback_id LIMIT least(greatest(least(r.places, r.late), 0), p_limit, p_retries))) AS w
+            ), fair AS MATERIALIZED (
+                -- Within an endpoint first attempts and retries in turn, as far as it has places …
+                SELECT s.*, row_number() OVER (PARTITION BY s.endpoint ORDER BY s.turn, s.is_late) AS number FROM seen s
+            )
+            -- … and over all as above.
+            SELECT array_agg(o.place) INTO chosen FROM (
+                SELECT k.place FROM (
+                    SELECT f.*,
+                        count(*) FILTER (WHERE f.is_late) OVER (ORDER BY f.number, f.due_at, f.callback_id) AS late_so_far
+                    FROM fair f WHERE f.number <= f.places) k
+                WHERE NOT k.is_late OR k.late_so_far <= p_retries
+                ORDER BY k.number, k.due_at LIMIT p_limit) o;
+        END IF;
+
         RETURN QUERY
-        WITH seen AS MATERIALIZED (
-            SELECT r.id AS endpoint, w.place, w.callback_id, w.due_at, w.is_late, r.places,
-                row_number() OVER (PARTITION BY r.id, w.is_late ORDER BY w.due_at, w.callback_id) AS turn
-            FROM unnest(endpoints, starts, places, lates) AS r (id, start, places, late) CROSS JOIN LATERAL (
-                (SELECT x.ctid AS place, x.callback_id, x.due_at, false AS is_late FROM insp.callback_waiting x
-                WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
-                    AND x.due_at <= moment
-                    AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
-                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.places, 0), p_limit))
-                UNION ALL
-                (SELECT x.ctid, x.callback_id, x.due_at, true FROM insp.callback_waiting x
-                WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 1 AND x.state = 'pending' AND x.due_at >= r.start
-                    AND x.due_at <= moment
-                    AND (x.ordering_key IS NULL OR NOT insp.callback_follows(x.endpoint_id, x.ordering_key, x.callback_id))
-                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(least(r.places, r.late), 0), p_limit, p_retries))) AS w
-        ), fair AS MATERIALIZED (
-            -- Within an endpoint first attempts and retries in turn, as far as it has places …
-            SELECT s.*, row_number() OVER (PARTITION BY s.endpoint ORDER BY s.turn, s.is_late) AS number FROM seen s
-        ), candidate AS MATERIALIZED (
-            -- … and over all: every endpoint's first, then every endpoint's second …
-            SELECT k.place FROM (
-                SELECT f.*, count(*) FILTER (WHERE f.is_late) OVER (ORDER BY f.number, f.due_at, f.callback_id) AS late_so_far
-                FROM fair f WHERE f.number <= f.places) k
-            WHERE NOT k.is_late OR k.late_so_far <= p_retries
-            ORDER BY k.number, k.due_at LIMIT p_limit
-        ), free AS MATERIALIZED (
+        WITH free AS MATERIALIZED (
             -- An operator's open transaction must not stop the dispatch.
             SELECT w.ctid AS place FROM insp.callback_waiting w
-            WHERE w.ctid = ANY (ARRAY(SELECT k.place FROM candidate k)) FOR UPDATE SKIP LOCKED
+            -- A place stays that of its row for as long as the call lasts: no row that its snapshot shows is cleared away.
+            WHERE w.ctid = ANY (chosen) FOR UPDATE SKIP LOCKED
         ), moved AS (
             DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
         ), leased AS (
@@ -483,10 +506,14 @@ BEGIN
         )
         SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url,
             CASE WHEN m.endpoint_id = ANY (inlined) AND c.event = 'job.finished' THEN insp.callback_body(c.job_id, c.body) ELSE c.body END,
-            m.attempts, m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, j.public_id,
-            j.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint
-        FROM moved m JOIN insp.callback c ON c.id = m.callback_id
-            LEFT JOIN insp.job j ON j.id = c.job_id;
+            m.attempts, m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision,
+            -- Written by version 0.1.0, the job itself has to be asked.
+            CASE WHEN c.public_id IS NULL AND c.job_id > 0 THEN (SELECT j.public_id FROM insp.job j WHERE j.id = c.job_id)
+                ELSE c.public_id END,
+            CASE WHEN c.public_id IS NULL AND c.job_id > 0 THEN (SELECT j.traceparent FROM insp.job j WHERE j.id = c.job_id)
+                ELSE c.traceparent END,
+            NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint
+        FROM moved m JOIN insp.callback c ON c.id = m.callback_id;
     END IF;
 
     -- The floors for the next call: where something was due, its age; everywhere else, this moment. With them, of those that
@@ -494,9 +521,11 @@ BEGIN
     RETURN QUERY
     SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer,
         NULL::double precision, NULL::uuid, NULL,
-        array_remove(ARRAY[e.secret, e.signing_key], NULL) || ARRAY(
-            SELECT s.secret FROM insp.endpoint_secret s WHERE s.endpoint_id = e.id AND s.valid_until > moment
-            ORDER BY s.valid_until DESC LIMIT 10),
+        -- Hardly any endpoint is between two keys: all that are, are looked up once.
+        array_remove(ARRAY[e.secret, e.signing_key], NULL) || CASE
+            WHEN e.id IN (SELECT s.endpoint_id FROM insp.endpoint_secret s WHERE s.valid_until > moment) THEN ARRAY(
+                SELECT s.secret FROM insp.endpoint_secret s WHERE s.endpoint_id = e.id AND s.valid_until > moment
+                ORDER BY s.valid_until DESC LIMIT 10) END,
         e.allow_http, e.allow_private,
         -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
         CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL

@@ -12,8 +12,8 @@ BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.events && ARRAY['job.status', 'job.review_needed']) THEN
         RETURN NULL;
     END IF;
-    INSERT INTO insp.callback (webhook_id, job_id, endpoint_id, event, state, url, body)
-    SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, e.id, w.event,
+    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, state, url, body)
+    SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
         CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(j.callback_url, e.url),
         convert_to(format(
             '{"type":"%1$s","timestamp":"%2$s","callbackSentAt":"%2$s",%3$s"workflowExecution":{"id":"%4$s",'

@@ -284,15 +284,19 @@ $$;
 
 -- What operators see ------------------------------------------------------------------------------------------------------
 
+-- An attempt changes a callback's state and what stands behind its body, so the state moves there too: PostgreSQL logs of an
+-- update what lies between the first and the last changed byte, and would log the whole body each time.
+ALTER TABLE insp.callback ADD COLUMN standing text NOT NULL DEFAULT 'delivered';
+UPDATE insp.callback c SET standing = c.state WHERE c.state <> 'delivered';
 CREATE OR REPLACE VIEW insp.v_callbacks AS
 SELECT e.id AS endpoint_id, p.name AS partner, e.enabled,
-    count(*) FILTER (WHERE c.state = 'pending') AS pending,
+    count(*) FILTER (WHERE c.standing = 'pending') AS pending,
     (SELECT count(*) FROM insp.callback_lease l WHERE l.endpoint_id = e.id AND l.lease_until > now()) AS in_flight,
-    count(*) FILTER (WHERE c.state = 'pending' AND c.attempts > 0) AS retrying,
-    count(*) FILTER (WHERE c.state = 'held') AS held,
-    count(*) FILTER (WHERE c.state = 'dead') AS dead,
-    count(*) FILTER (WHERE c.state = 'delivered') AS delivered,
-    now() - min(c.created_at) FILTER (WHERE c.state = 'pending') AS oldest_pending,
+    count(*) FILTER (WHERE c.standing = 'pending' AND c.attempts > 0) AS retrying,
+    count(*) FILTER (WHERE c.standing = 'held') AS held,
+    count(*) FILTER (WHERE c.standing = 'dead') AS dead,
+    count(*) FILTER (WHERE c.standing = 'delivered') AS delivered,
+    now() - min(c.created_at) FILTER (WHERE c.standing = 'pending') AS oldest_pending,
     max(c.delivered_at) AS last_delivered_at,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM c.delivered_at - c.created_at)) AS median_seconds,
     CASE WHEN NOT e.enabled THEN 'disabled' WHEN e.paused THEN 'paused' WHEN h.open_until > now() THEN 'open'
@@ -307,10 +311,21 @@ SELECT e.id AS endpoint_id, p.name AS partner, e.enabled,
 FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id
     LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id
     LEFT JOIN insp.callback c ON c.endpoint_id = e.id
-        AND (c.state <> 'delivered' OR c.delivered_at > now() - interval '1 hour')
+        AND (c.standing <> 'delivered' OR c.delivered_at > now() - interval '1 hour')
 GROUP BY e.id, p.name, e.enabled, h.endpoint_id;
--- What insp.callback_waiting and insp.callback_lease hold now.
-ALTER TABLE insp.callback DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN due_at;
+CREATE OR REPLACE VIEW insp.v_callback_dead AS
+SELECT p.name AS partner, c.webhook_id, c.endpoint_id, c.job_id, c.event, c.created_at, c.attempts, c.last_http_status,
+    c.last_error, last.started_at AS last_attempt_at
+FROM insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id JOIN insp.partner p ON p.id = e.partner_id
+    LEFT JOIN LATERAL (
+        SELECT a.started_at FROM insp.callback_attempt a WHERE a.callback_id = c.id ORDER BY a.attempt DESC LIMIT 1) AS last ON true
+WHERE c.standing = 'dead';
+-- The others are what insp.callback_waiting and insp.callback_lease hold now.
+ALTER TABLE insp.callback DROP COLUMN state, DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN due_at;
+ALTER TABLE insp.callback RENAME COLUMN standing TO state;
+ALTER TABLE insp.callback ALTER COLUMN state SET DEFAULT 'pending',
+    ADD CONSTRAINT callback_state_check CHECK (state IN ('pending', 'delivered', 'dead', 'held'));
+COMMENT ON COLUMN insp.callback.state IS 'pending, delivered, dead (attempts exhausted) or held (endpoint disabled)';
 COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
 COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
 COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';

@@ -88,9 +88,10 @@ void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wan
                          cv::Rect(0, 0, gray.cols, gray.rows);
     if (box.empty()) return;
     const double scale = static_cast<double>(line_height) / box.height;
+    const cv::Size size(std::max(8, cvRound(box.width * scale)), line_height);
     cv::Mat crop;
-    cv::resize(gray(box), crop, {std::max(8, cvRound(box.width * scale)), line_height}, 0, 0,
-               scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
+    if (scale < 1) crop = cvision::averaged(gray(box), size);
+    else cv::resize(gray(box), crop, size, 0, 0, cv::INTER_CUBIC);
     const Tesseract &calls = functions();
     TessBaseAPI *const api = engine.api.get();
     calls.TessBaseAPISetImage(api, crop.data, crop.cols, crop.rows, 1, static_cast<int>(crop.step));

@@ -103,7 +103,8 @@ void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wan
             const TessPageIterator *const place = calls.TessResultIteratorGetPageIteratorConst(results.get());
             do {
                 // None where nothing was read.
-                const std::unique_ptr<char, Delete> text(calls.TessResultIteratorGetUTF8Text(results.get(), tesseract::RIL_SYMBOL));
+                const std::unique_ptr<char, Delete> text(
+                    calls.TessResultIteratorGetUTF8Text(results.get(), tesseract::RIL_SYMBOL));
                 if (text == nullptr) continue;
                 const float confidence =
                     std::clamp(calls.TessResultIteratorConfidence(results.get(), tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
@@ -146,8 +147,9 @@ extern "C" cv_status cv_text_engine_create(const char *folder, cv_text_engine **
         std::vector<char *> variables, values(names.size(), none.data());
         for (std::string &name : names) variables.push_back(name.data());
         TessBaseAPI *const api = made->api.get();
-        if (calls.TessBaseAPIInit5(api, model.data(), static_cast<int>(model.size()), language, tesseract::OEM_LSTM_ONLY, nullptr, 0,
-                                   variables.data(), values.data(), names.size(), false) != 0)
+        if (calls.TessBaseAPIInit5(api, model.data(), static_cast<int>(model.size()), language,
+                                   tesseract::OEM_LSTM_ONLY, nullptr, 0, variables.data(), values.data(), names.size(),
+                                   false) != 0)
             return fail(error, CV_MODEL_UNAVAILABLE, "eng.traineddata is damaged");
         calls.TessBaseAPISetPageSegMode(api, tesseract::PSM_RAW_LINE);
         // Light print on dark paper is not sought: trying it would double the time of everything that is hard to read.

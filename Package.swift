@@ -25,10 +25,11 @@ let package = Package(
             exclude: ["Training", "mrz_reader.bin", "mrz_detector.bin"],
             cSettings: [.unsafeFlags(["-O2"])],
             cxxSettings: visionFlags,
+            // dlib's archive, since hardly anything is not in its headers. Tesseract and OpenCV's networks are loaded at their
+            // first use (late_library.hpp).
             linkerSettings: [
-                "opencv_core", "opencv_imgproc", "opencv_calib3d", "opencv_dnn", "dlib", "blas", "lapack", "ZXing",
-                "jpeg",
-                "png", "webp", "openjp2", "tesseract", "crypto", "m",
+                "opencv_core", "opencv_imgproc", ":libdlib.a", "blas", "lapack", "ZXing", "jpeg", "png", "webp",
+                "openjp2", "crypto", "m",
             ].map { .linkedLibrary($0) }
         ),
         .target(name: "InspectCore", swiftSettings: strict),

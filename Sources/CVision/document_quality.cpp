@@ -305,8 +305,8 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
         quality->edge_width = edge_width(edges.core()) * to_reference;
 
         cv::Mat reference_gray;
-        cv::resize(edges.core(), reference_gray, {}, to_reference, to_reference,
-                   to_reference < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+        if (to_reference < 1) reference_gray = averaged(edges.core(), to_reference);
+        else cv::resize(edges.core(), reference_gray, {}, to_reference, to_reference, cv::INTER_LINEAR);
         quality->laplacian_variance = laplacian_variance(reference_gray);
         quality->coherence = coherence(reference_gray);
         cv::Scalar mean, deviation;
@@ -347,9 +347,8 @@ extern "C" cv_status cv_document_quality(const cv_image *image, const cv_outline
             cv::erode(outside, outside, cv::getStructuringElement(cv::MORPH_RECT, {11, 11}));
             if (cv::countNonZero(outside) > 0.03 * static_cast<double>(outside.total()))
                 quality->background_chroma = percentile(spread_of(small), outside, 0.95);
-            cv::Mat around;
             const double around_scale = std::min(1.0, 500.0 / std::max(colours.all.cols, colours.all.rows));
-            cv::resize(colours.all, around, {}, around_scale, around_scale, cv::INTER_AREA);
+            const cv::Mat around = averaged(colours.all, around_scale);
             const int around_margin = static_cast<int>(colours.margin * around_scale);
             quality->occlusion = occlusion(around, around_margin);
             const cv::Size flat(around.cols - 2 * around_margin, around.rows - 2 * around_margin);

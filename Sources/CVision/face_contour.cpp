@@ -1,7 +1,8 @@
 // Eyes, mouth and pose by the 68 points of the 300-W scheme, numbered as in dlib: jaw 0–16, brows 17–26, nose 27–35, eyes
 // 36–47, outer lips 48–59, inner lips 60–67.
 #include <algorithm>
-#include <opencv2/calib3d.hpp>
+#include <cmath>
+#include <opencv2/core.hpp>
 
 #include "face_parts.hpp"
 
@@ -32,6 +33,66 @@ const std::array<ModelPoint, 14> head = {{{17, {-6.825897, -6.760612, -4.402142}
                                           {57, {0, 3.116408, -6.097667}},
                                           {8, {0, 7.415691, -4.070434}}}};
 
+/// The rotation about `axis` by its length in radians (Rodrigues).
+cv::Matx33d rotation_about(const cv::Vec3d &axis) {
+    const double angle = cv::norm(axis);
+    if (angle < 1e-12) return cv::Matx33d::eye();
+    const cv::Vec3d u = axis / angle;
+    const cv::Matx33d cross(0, -u[2], u[1], u[2], 0, -u[0], -u[1], u[0], 0);
+    return cv::Matx33d::eye() + std::sin(angle) * cross + (1 - std::cos(angle)) * (cross * cross);
+}
+
+/// Turns and places the head so that a camera with `focal` pixels and its centre at `centre` sees its points where `points`
+/// has them: least squares by Levenberg and Marquardt's method, from where the arguments stand. False where that does not end.
+bool fit_head(const std::vector<cv::Point2d> &points, double focal, cv::Point2d centre, cv::Matx33d &rotation,
+              cv::Vec3d &place) {
+    using Matrix = cv::Matx<double, 6, 6>;
+    using Vector = cv::Vec<double, 6>;
+    const auto sum_of_squares = [&](const cv::Matx33d &r, const cv::Vec3d &t, Matrix *normal, Vector *gradient) {
+        double sum = 0;
+        for (const ModelPoint &point : head) {
+            const cv::Vec3d turned = r * cv::Vec3d(point.place), p = turned + t;
+            const double x = p[0] / p[2], y = p[1] / p[2], f = focal / p[2];
+            const cv::Point2d off = cv::Point2d(focal * x, focal * y) + centre - points[point.index];
+            sum += off.dot(off);
+            if (normal == nullptr) continue;
+            // How the seen point moves as the place does, and as the head is turned a little further.
+            const cv::Vec3d across(f, 0, -f * x), down(0, f, -f * y);
+            const cv::Vec3d turn_across = turned.cross(across), turn_down = turned.cross(down);
+            Vector rows[2];
+            for (int i = 0; i < 3; ++i) {
+                rows[0][i] = turn_across[i], rows[0][i + 3] = across[i];
+                rows[1][i] = turn_down[i], rows[1][i + 3] = down[i];
+            }
+            *normal += rows[0] * rows[0].t() + rows[1] * rows[1].t();
+            *gradient += rows[0] * off.x + rows[1] * off.y;
+        }
+        return sum;
+    };
+    constexpr int most_steps = 100;
+    double damping = 1e-3;
+    for (int step = 0; step < most_steps; ++step) {
+        Matrix normal = Matrix::zeros();
+        Vector gradient = Vector::all(0);
+        const double before = sum_of_squares(rotation, place, &normal, &gradient);
+        for (int i = 0; i < 6; ++i) normal(i, i) *= 1 + damping;
+        const Vector move = -normal.solve(gradient, cv::DECOMP_CHOLESKY);
+        if (!std::isfinite(cv::norm(move))) return false;
+        const cv::Matx33d turned = rotation_about({move[0], move[1], move[2]}) * rotation;
+        const cv::Vec3d moved = place + cv::Vec3d(move[3], move[4], move[5]);
+        const double after = sum_of_squares(turned, moved, nullptr, nullptr);
+        if (!(after <= before)) {
+            damping *= 10;
+            if (damping > 1e12) return std::isfinite(before);
+            continue;
+        }
+        rotation = turned, place = moved;
+        damping = std::max(damping / 10, 1e-12);
+        if (cv::norm(move) < 1e-9 * (1 + cv::norm(place))) return true;
+    }
+    return std::isfinite(cv::norm(place));
+}
+
 }  // namespace
 
 void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_face &face) {
@@ -53,19 +114,11 @@ void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_f
     face.mouth_opening = distance(62, 66) / length;
     face.smile_width = distance(48, 54) / between;
 
-    std::vector<cv::Point3d> there;
-    std::vector<cv::Point2d> here;
-    for (const ModelPoint &point : head) {
-        there.push_back(point.place);
-        here.push_back(points[point.index]);
-    }
     // A camera of usual width. From a head that looks straight into it the iteration cannot end with one behind it.
     const double focal = std::max(size.width, size.height);
-    const cv::Matx33d camera(focal, 0, size.width / 2.0, 0, focal, size.height / 2.0, 0, 0, 1);
-    cv::Vec3d rotation(0, 0, 0), place(0, 0, focal * 7 / between);
-    if (!cv::solvePnP(there, here, camera, cv::noArray(), rotation, place, true, cv::SOLVEPNP_ITERATIVE)) return;
-    cv::Matx33d matrix;
-    cv::Rodrigues(rotation, matrix);
+    cv::Matx33d matrix = cv::Matx33d::eye();
+    cv::Vec3d place(0, 0, focal * 7 / between);
+    if (!fit_head(points, focal, {size.width / 2.0, size.height / 2.0}, matrix, place)) return;
     const cv::Vec3d looks = matrix * cv::Vec3d(0, 0, -1);
     face.yaw = std::atan2(looks[0], -looks[2]) * 180 / CV_PI;
     face.pitch = std::asin(std::clamp(looks[1], -1.0, 1.0)) * 180 / CV_PI;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "face_parts.hpp"
+#include "image.hpp"
 
 namespace cvision {
 
@@ -78,7 +79,8 @@ std::vector<cv::Point2d> FaceLandmarker::points(const cv::Mat &gray, const cv::R
     // At one size of box the predictor's point samples see every face alike, and its whole pixels cost no precision.
     const double scale = normal_box / box.width;
     cv::Mat scaled;
-    cv::resize(gray(region), scaled, {}, scale, scale, scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
+    if (scale < 1) scaled = averaged(gray(region), scale);
+    else cv::resize(gray(region), scaled, {}, scale, scale, cv::INTER_LINEAR);
     const dlib::array2d<unsigned char> pixels = copied(scaled);
     const cv::Rect2d local((box.x - region.x) * scale, (box.y - region.y) * scale, box.width * scale,
                            box.height * scale);

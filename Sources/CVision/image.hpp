@@ -30,6 +30,10 @@ namespace cvision {
 /// `image` reduced to `size`: halved as often as that leaves more, which costs a tenth, then averaged down to the rest.
 cv::Mat shrunk(const cv::Mat &image, cv::Size size);
 
+/// `image` averaged by area to `size`, or to `scale` of its size.
+cv::Mat averaged(const cv::Mat &image, cv::Size size);
+cv::Mat averaged(const cv::Mat &image, double scale);
+
 /// Records `status` and `message` in `error` (which may be null) and returns `status`.
 cv_status fail(cv_error *error, cv_status status, const char *message) noexcept;
 

@@ -54,9 +54,7 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
         half = result;
         result = cv::Mat();
     }
-    if (half.size() == size) return half;
-    cv::resize(half, result, size, 0, 0, cv::INTER_AREA);
-    return result;
+    return half.size() == size ? half : averaged(half, size);
 }
 
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {

@@ -48,7 +48,8 @@ template <int Outputs, int Vectors, int Lanes>
 
 constexpr int block = 48;  // pixels: three of the widest registers
 
-/// A block in tiles that leave no register of the processor over.
+/// A block in tiles whose sums, pixels and weight all stay in registers. With AVX2's sixteen, twelve sums would leave exactly one
+/// for the weight; the compiler then keeps one sum in memory, where each product waits for the one before.
 template <int Outputs, int Vectors, int Lanes>
 [[gnu::always_inline]] inline void correlateBlock(const Correlation &c) {
     for (int output = 0; output < outputGroup; output += Outputs) {
@@ -63,7 +64,7 @@ using Kernel = void (*)(const Correlation &);
 void correlatePlainly(const Correlation &c) { correlateBlock<4, 3, 4>(c); }
 
 #ifdef __x86_64__
-[[gnu::target("avx2,fma")]] void correlateBy8(const Correlation &c) { correlateBlock<4, 3, 8>(c); }
+[[gnu::target("avx2,fma")]] void correlateBy8(const Correlation &c) { correlateBlock<4, 2, 8>(c); }
 [[gnu::target("avx512f")]] void correlateBy16(const Correlation &c) { correlateBlock<8, 3, 16>(c); }
 #endif
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
+#include "image.hpp"
+
 namespace cvision::mrz {
 namespace {
 
@@ -54,7 +56,7 @@ Patch Patch::around(const cv::Mat &gray, const std::vector<LineModel> &lines) {
     const double scale = patchPitch / pitch;
     const cv::Size size(
         std::max(1, int(std::lround(box.width * scale))), std::max(1, int(std::lround(box.height * scale))));
-    cv::resize(gray(box), patch.pixels, size, 0, 0, cv::INTER_AREA);
+    patch.pixels = averaged(gray(box), size);
     patch.scaleX = double(size.width) / box.width;
     patch.scaleY = double(size.height) / box.height;
     return patch;

@@ -5,9 +5,55 @@
 
 #include "face_models.hpp"
 #include "image.hpp"
+#include "late_library.hpp"
+
+namespace {
+
+/// As cv::dnn::Net is laid out. That class cannot be named where its library is not linked.
+struct Net {
+    cv::Ptr<void> impl;
+};
+static_assert(sizeof(Net) == sizeof(cv::dnn::Net) && alignof(Net) == alignof(cv::dnn::Net));
+
+static_assert(CV_VERSION_MAJOR == 4 && CV_VERSION_MINOR == 6, "the library below is named after its version");
+
+/// OpenCV's networks, as far as they are used; only an operator's own networks are run by it.
+struct Library {
+    const cvision::LateLibrary library{"libopencv_dnn.so.406"};
+#define MEMBER(name) "_ZN2cv3dnn14dnn4_v20220524" name
+    Net (*const read)(const char *, size_t) =
+        library.function<Net (*)(const char *, size_t)>(MEMBER("15readNetFromONNXEPKcm"));
+    void (*const setBackend)(Net *, int) =
+        library.function<void (*)(Net *, int)>(MEMBER("3Net20setPreferableBackendEi"));
+    void (*const setTarget)(Net *, int) = library.function<void (*)(Net *, int)>(MEMBER("3Net19setPreferableTargetEi"));
+    using SetInput = void (*)(Net *, const cv::_InputArray &, const std::string &, double, const cv::Scalar &);
+    const SetInput setInput = library.function<SetInput>(
+        MEMBER("3Net8setInputERKNS_11_InputArrayERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEdRKNS_7Scalar_IdEE"));
+    cv::Mat (*const forward)(Net *, const std::string &) = library.function<cv::Mat (*)(Net *, const std::string &)>(
+        MEMBER("3Net7forwardERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"));
+#undef MEMBER
+};
+
+/// Loads the library at the first call. Throws where it cannot.
+const Library &library() {
+    static const Library functions;
+    return functions;
+}
+
+/// A picture's channels one after the other, as networks take them.
+cv::Mat planes_of(const cv::Mat &values) {
+    const int shape[] = {1, values.channels(), values.rows, values.cols};
+    cv::Mat blob(4, shape, CV_32F);
+    std::vector<cv::Mat> channels;
+    for (int i = 0; i < values.channels(); ++i) channels.emplace_back(values.size(), CV_32F, blob.ptr<float>(0, i));
+    cv::split(values, channels);
+    return blob;
+}
+
+}  // namespace
 
 struct cv_network {
-    cv::dnn::Net net;
+    Net net;
     cv_network_input input;
     size_t outputs = 0;
 
@@ -20,8 +66,8 @@ struct cv_network {
         const float *mean = this->input.mean, *scale = this->input.scale;
         cv::subtract(values, cv::Scalar(mean[0], mean[1], mean[2]), values);
         cv::multiply(values, cv::Scalar(scale[0], scale[1], scale[2]), values);
-        this->net.setInput(cv::dnn::blobFromImage(values));
-        return this->net.forward();
+        library().setInput(&this->net, planes_of(values), "", 1, cv::Scalar());
+        return library().forward(&this->net, "");
     }
 
     void run(const cv::Mat &picture, float *output) {
@@ -43,9 +89,9 @@ cv_status cv_network_create(const char *path, const char *name, const char *sha2
             const std::vector<char> bytes = cvision::read_model(path, name, sha256);
             auto loaded = std::make_unique<cv_network>();
             loaded->input = *input;
-            loaded->net = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());
-            loaded->net.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
-            loaded->net.setPreferableTarget(cv::dnn::DNN_TARGET_CPU);
+            loaded->net = library().read(bytes.data(), bytes.size());
+            library().setBackend(&loaded->net, cv::dnn::DNN_BACKEND_OPENCV);
+            library().setTarget(&loaded->net, cv::dnn::DNN_TARGET_CPU);
             const cv::Mat blank(static_cast<int>(input->height), static_cast<int>(input->width), CV_8UC3,
                                 cv::Scalar(128, 128, 128));
             loaded->outputs = loaded->run(blank).total();

@@ -1,7 +1,6 @@
 // What a line of print says: Tesseract's line recogniser over one cropped line at a time. Its own page analysis is not
 // used: it takes longer than the reading and is made for books.
-#include <tesseract/baseapi.h>
-#include <tesseract/resultiterator.h>
+#include <tesseract/capi.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +13,51 @@
 
 #include "face_models.hpp"
 #include "image.hpp"
+#include "late_library.hpp"
 #include "text_page.hpp"
 
+namespace {
+
+/// Tesseract's interface for C, as far as it is used.
+struct Tesseract {
+    const cvision::LateLibrary library{"libtesseract.so.5"};
+#define FUNCTION(name) decltype(&::name) name = library.function<decltype(&::name)>(#name)
+    FUNCTION(TessBaseAPICreate);
+    FUNCTION(TessBaseAPIDelete);
+    FUNCTION(TessBaseAPIInit5);
+    FUNCTION(TessBaseAPISetPageSegMode);
+    FUNCTION(TessBaseAPISetVariable);
+    FUNCTION(TessBaseAPISetImage);
+    FUNCTION(TessBaseAPISetSourceResolution);
+    FUNCTION(TessBaseAPIRecognize);
+    FUNCTION(TessBaseAPIGetIterator);
+    FUNCTION(TessBaseAPIClear);
+    FUNCTION(TessResultIteratorDelete);
+    FUNCTION(TessResultIteratorGetPageIteratorConst);
+    FUNCTION(TessResultIteratorGetUTF8Text);
+    FUNCTION(TessResultIteratorConfidence);
+    FUNCTION(TessResultIteratorNext);
+    FUNCTION(TessPageIteratorIsAtBeginningOf);
+    FUNCTION(TessDeleteText);
+#undef FUNCTION
+};
+
+/// Loads the library at the first call. Throws where it cannot.
+const Tesseract &functions() {
+    static const Tesseract loaded;
+    return loaded;
+}
+
+struct Delete {
+    void operator()(TessBaseAPI *api) const { functions().TessBaseAPIDelete(api); }
+    void operator()(TessResultIterator *results) const { functions().TessResultIteratorDelete(results); }
+    void operator()(char *text) const { functions().TessDeleteText(text); }
+};
+
+}  // namespace
+
 struct cv_text_engine {
-    tesseract::TessBaseAPI api;
+    std::unique_ptr<TessBaseAPI, Delete> api;
     std::string sha256;
 };
 
@@ -48,32 +88,43 @@ void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wan
                          cv::Rect(0, 0, gray.cols, gray.rows);
     if (box.empty()) return;
     const double scale = static_cast<double>(line_height) / box.height;
+    const cv::Size size(std::max(8, cvRound(box.width * scale)), line_height);
     cv::Mat crop;
-    cv::resize(gray(box), crop, {std::max(8, cvRound(box.width * scale)), line_height}, 0, 0,
-               scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
-    engine.api.SetImage(crop.data, crop.cols, crop.rows, 1, static_cast<int>(crop.step));
-    engine.api.SetSourceResolution(300);
-    if (engine.api.Recognize(nullptr) == 0) {
-        const std::unique_ptr<tesseract::ResultIterator> results(engine.api.GetIterator());
+    if (scale < 1) crop = cvision::averaged(gray(box), size);
+    else cv::resize(gray(box), crop, size, 0, 0, cv::INTER_CUBIC);
+    const Tesseract &calls = functions();
+    TessBaseAPI *const api = engine.api.get();
+    calls.TessBaseAPISetImage(api, crop.data, crop.cols, crop.rows, 1, static_cast<int>(crop.step));
+    calls.TessBaseAPISetSourceResolution(api, 300);
+    if (calls.TessBaseAPIRecognize(api, nullptr) == 0) {
+        const std::unique_ptr<TessResultIterator, Delete> results(calls.TessBaseAPIGetIterator(api));
         bool begin = true;
-        if (results != nullptr && !results->Empty(tesseract::RIL_SYMBOL)) {
+        if (results != nullptr) {
+            const TessPageIterator *const place = calls.TessResultIteratorGetPageIteratorConst(results.get());
             do {
-                const std::unique_ptr<const char[]> text(results->GetUTF8Text(tesseract::RIL_SYMBOL));
+                // None where nothing was read.
+                const std::unique_ptr<char, Delete> text(
+                    calls.TessResultIteratorGetUTF8Text(results.get(), tesseract::RIL_SYMBOL));
                 if (text == nullptr) continue;
-                const float confidence = std::clamp(results->Confidence(tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
+                const float confidence =
+                    std::clamp(calls.TessResultIteratorConfidence(results.get(), tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
                 const auto add = [&](uint32_t character) {
                     if (reading.count >= CV_TEXT_MAX_CHARACTERS) return;
                     reading.characters[reading.count] = character;
                     reading.confidences[reading.count++] = confidence;
                 };
-                if (!begin && results->IsAtBeginningOf(tesseract::RIL_WORD)) add(' ');
+                if (!begin && calls.TessPageIteratorIsAtBeginningOf(place, tesseract::RIL_WORD)) add(' ');
                 begin = false;
-                for (size_t at = 0, length = 0; text[at] != 0; at += length) add(code_point(&text[at], length));
-            } while (results->Next(tesseract::RIL_SYMBOL));
+                for (const char *at = text.get(); *at != 0;) {
+                    size_t length = 0;
+                    add(code_point(at, length));
+                    at += length;
+                }
+            } while (calls.TessResultIteratorNext(results.get(), tesseract::RIL_SYMBOL));
         }
     }
     // Whatever is kept of the page would be kept until the next one.
-    engine.api.Clear();
+    calls.TessBaseAPIClear(api);
 }
 
 }  // namespace
@@ -85,19 +136,25 @@ extern "C" cv_status cv_text_engine_create(const char *folder, cv_text_engine **
         std::ifstream file(std::string(folder) + "/" + language + ".traineddata", std::ios::binary);
         const std::vector<char> model((std::istreambuf_iterator<char>(file)), {});
         if (model.empty()) return fail(error, CV_MODEL_UNAVAILABLE, "eng.traineddata is missing or not readable");
+        const Tesseract &calls = functions();
         auto made = std::make_unique<cv_text_engine>();
+        made->api.reset(calls.TessBaseAPICreate());
         made->sha256 = sha256_hex(model);
         // No dictionary: names and numbers are no words of a language, and a reader that prefers words would invent them.
-        const std::vector<std::string> names{"load_system_dawg", "load_freq_dawg", "load_punc_dawg", "load_number_dawg",
-                                             "load_unambig_dawg", "load_bigram_dawg"};
-        const std::vector<std::string> values(names.size(), "0");
-        if (made->api.Init(model.data(), static_cast<int>(model.size()), language, tesseract::OEM_LSTM_ONLY, nullptr, 0,
-                           &names, &values, false, nullptr) != 0)
+        std::vector<std::string> names{"load_system_dawg", "load_freq_dawg",    "load_punc_dawg",
+                                       "load_number_dawg", "load_unambig_dawg", "load_bigram_dawg"};
+        std::string none = "0";
+        std::vector<char *> variables, values(names.size(), none.data());
+        for (std::string &name : names) variables.push_back(name.data());
+        TessBaseAPI *const api = made->api.get();
+        if (calls.TessBaseAPIInit5(api, model.data(), static_cast<int>(model.size()), language,
+                                   tesseract::OEM_LSTM_ONLY, nullptr, 0, variables.data(), values.data(), names.size(),
+                                   false) != 0)
             return fail(error, CV_MODEL_UNAVAILABLE, "eng.traineddata is damaged");
-        made->api.SetPageSegMode(tesseract::PSM_RAW_LINE);
+        calls.TessBaseAPISetPageSegMode(api, tesseract::PSM_RAW_LINE);
         // Light print on dark paper is not sought: trying it would double the time of everything that is hard to read.
-        made->api.SetVariable("tessedit_do_invert", "0");
-        made->api.SetVariable("invert_threshold", "0");
+        calls.TessBaseAPISetVariable(api, "tessedit_do_invert", "0");
+        calls.TessBaseAPISetVariable(api, "invert_threshold", "0");
         *engine = made.release();
         return CV_OK;
     });

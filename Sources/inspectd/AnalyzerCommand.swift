@@ -67,8 +67,11 @@ extension Configuration {
     }
 
     /// Lends a started pool, and stops it however `body` ends.
+    ///
+    /// - Parameter stops: `false` where the program ends right after: that ends the analyzers without anybody's waiting.
     func withAnalyzers<Result: Sendable>(
-        _ configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },
+        _ configuration: AnalyzerConfiguration, stops: Bool = true,
+        onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },
         _ body: (AnalyzerPool) async throws -> Result
     ) async throws -> Result {
         // This process will hold the bytes of people's passports.
@@ -77,7 +80,7 @@ extension Configuration {
         do {
             try await pool.start()
             let result = try await body(pool)
-            await pool.stop()
+            if stops { await pool.stop() }
             return result
         } catch {
             await pool.stop()

@@ -16,7 +16,9 @@ extension Command {
         // Of one request, one process judges both sides.
         if arguments["batch"] == nil { analyzers.slots = 1 }
         if analyzers.executable == AnalyzerConfiguration.ownProgram { analyzers.forked = AnalyzerCommand.forked }
-        try await configuration.withAnalyzers(analyzers) { pool in
+        // Whoever waits for one answer waits for the program's end, too. The analyzers end when the program has.
+        let endsAtOnce = arguments["batch"] == nil
+        try await configuration.withAnalyzers(analyzers, stops: !endsAtOnce) { pool in
             if let list = arguments["batch"] {
                 return try await Batch.run(list, slots: analyzers.slots) { line in
                     guard let request = try? JSONDecoder().decode(BatchRequest.self, from: line) else {

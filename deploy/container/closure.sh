@@ -20,7 +20,17 @@ missing=$(ldd "$program" | sed -n 's/^\s*\(\S*\) => not found.*/\1/p')
 for link in lib lib64; do
     if [ -L "/$link" ]; then mkdir -p "$root/usr/$link" && ln -sfn "usr/$link" "$root/$link"; fi
 done
-ldd "$program" | sed -nE 's/^\s*(\S+ => )?(\/\S+) .*/\2/p' | sort -u | while read -r library; do
+# Those that the program loads at their first use are not known to ldd.
+late=()
+for name in libtesseract.so.5 libopencv_dnn.so.406; do
+    library=$(ldconfig -p | sed -nE "s/^\s*${name//./\\.} .* => (.*)/\1/p" | head -n 1)
+    [ -n "$library" ] || { echo "closure: not found: $name" >&2; exit 1; }
+    late+=("$library")
+done
+{
+    printf '%s\n' "${late[@]}"
+    ldd "$program" "${late[@]}" | sed -nE 's/^\s*(\S+ => )?(\/\S+) .*/\2/p'
+} | sort -u | while read -r library; do
     case $library in
     # The toolchain's runtime, if it was not linked statically: where the program's own path leads.
     */usr/lib/swift/linux/*) install -D -m 755 "$library" "$root/usr/local/lib/${library##*/}" ;;

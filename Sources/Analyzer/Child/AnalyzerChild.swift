@@ -55,7 +55,9 @@ private struct JobLoop {
         while true {
             let frame = try Frame.receive(from: self.socket, limit: self.largestFrame, deadline: 0)
             switch frame.kind {
-            case .begin: self.parts = try PartTable.views(frame.payload, in: self.memory)
+            case .begin:
+                csys_ready_heap()
+                self.parts = try PartTable.views(frame.payload, in: self.memory)
             case .perform: try self.perform(frame).send(to: self.socket, deadline: 0)
             case .end: try self.end(frame).send(to: self.socket, deadline: 0)
             default: throw MalformedMessage()

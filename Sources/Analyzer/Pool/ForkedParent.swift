@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// A warm parent that was forked from this program rather than started as a program of its own.
 ///
-/// A start loads a hundred libraries, which takes as long as judging a picture. A command that has only just begun has one
+/// A start loads seventy libraries, which takes half as long as judging a picture. A command that has only just begun has one
 /// thread and no secret in its memory but its environment, which the fork overwrites: what is forked then is what would be
 /// started. Whoever runs longer starts programs.
 public final class ForkedParent: Sendable {

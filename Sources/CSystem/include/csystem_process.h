@@ -50,7 +50,8 @@ int csys_kill_group(pid_t group);
 int csys_child_signal_descriptor(void);
 
 /// Prepares a process that is to fork analyzers: no core files, no new privileges, no descriptor above `last_open`;
-/// signals meant for the service (TERM, INT, HUP) are ignored, since the control socket decides when it ends.
+/// signals meant for the service (TERM, INT, HUP) are ignored, since the control socket decides when it ends. Freed memory is
+/// kept for the next block rather than given back.
 int csys_prepare_parent(int last_open);
 /// No core file of this process, neither written nor piped to a collector. What it executes starts without the second.
 int csys_disable_core_dumps(void);
@@ -63,6 +64,8 @@ int csys_renew_cpu_limit(uint64_t seconds);
 /// Private resident memory in bytes, read through a descriptor of /proc/self/statm.
 int csys_open_statm(void);
 long csys_private_memory(int statm);
+/// Has the next 30 MB of the heap come in pages of 2 MB where the kernel can: one fault for each in place of 512.
+void csys_ready_heap(void);
 /// Gives free heap pages back to the kernel, so that nothing freed lies about in them.
 void csys_trim_heap(void);
 void csys_exit_now(int status) __attribute__((noreturn));

@@ -2,6 +2,7 @@ import Analyzer
 import Foundation
 import InspectCore
 import Postgres
+import Vision
 
 extension Command {
     static let doctor = Command(
@@ -14,7 +15,7 @@ extension Command {
         ] + Configuration.analyzerOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
-            var findings = [Self.blas(), Self.libraries()]
+            var findings = [Self.blas(), Self.libraries(), Self.arithmetic()]
             findings.append(await Self.analyzer(configuration, arguments))
             if !arguments.has("no-database") { findings += await Self.database(configuration) }
             for finding in findings { Output.line(ResultEnvelope.json(finding)) }
@@ -61,6 +62,19 @@ extension Command {
     private static func libraries() -> Finding {
         let versions = LibraryVersions.all.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
         return Finding(check: "libraries", outcome: .pass, detail: versions.joined(separator: ", "))
+    }
+
+    /// What is written for some processors must judge pictures as the others do.
+    private static func arithmetic() -> Finding {
+        do {
+            let check = try PixelArithmetic.check(seed: UInt64.random(in: .min ... .max), pictures: 20)
+            return Finding(
+                check: "arithmetic", outcome: check.different == 0 ? .pass : .fail,
+                detail: "\(check.different) of \(check.compared) bytes differ from OpenCV's",
+                mend: check.different == 0 ? nil : "report the processor and OpenCV's version; do not use this machine")
+        } catch {
+            return Finding(check: "arithmetic", outcome: .fail, detail: "\(error)")
+        }
     }
 
     /// Starts one analyzer and lets it look at a small picture: this covers models, fork, sandbox and shared memory.

@@ -1,0 +1,22 @@
+internal import CVision
+public import InspectCore
+
+/// The arithmetic on pixels that is written for the processor's wide registers, and otherwise done by OpenCV.
+public enum PixelArithmetic {
+    /// Averages down and straightens random pictures in both ways.
+    ///
+    /// - Parameters:
+    ///   - seed: What the pictures are drawn from.
+    ///   - pictures: How many; each takes some milliseconds.
+    /// - Returns: How many bytes were compared, and in how many the two ways differ: 0, or pictures are judged differently
+    ///   from processor to processor.
+    public static func check(
+        seed: UInt64, pictures: Int
+    ) throws(InspectError) -> (compared: Int64, different: Int64) {
+        var result: (compared: Int64, different: Int64) = (0, 0)
+        try callVision { error in
+            cv_image_check_arithmetic(seed, Int32(pictures), &result.compared, &result.different, &error)
+        }
+        return result
+    }
+}

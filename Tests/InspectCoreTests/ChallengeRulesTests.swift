@@ -68,7 +68,8 @@ import Testing
             asked.colours[index] = others[Int.random(in: others.indices, using: &random)]
             if ColourFlashRules.decide(asked, capture).outcome == .pass { passed += 1 }
         }
-        #expect(passed <= 2, "of 200, seed \(Self.seed)")
+        // 283 of 80,000 passed (0.35 %): more than 6 of 200 come by chance once in 100,000 runs.
+        #expect(passed <= 6, "of 200, seed \(Self.seed)")
     }
 
     @Test func `Burnt-out skin excuses a missing answer, and is no fault where the answer comes through`() {

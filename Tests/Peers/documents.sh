@@ -28,6 +28,13 @@ if [ -z "$venv" ]; then
     venv=$(mktemp -d)
     trap 'rm -rf "$venv"' EXIT
 fi
+# Both peers start Debian's program.
+if ! command -v tesseract >/dev/null; then
+    root=()
+    if [ "$(id -u)" -ne 0 ]; then root=(sudo -n); fi
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 \
+        install tesseract-ocr >&2
+fi
 if [ ! -x "$venv/bin/python" ]; then
     python3 -m venv "$venv"
 fi

@@ -449,7 +449,8 @@ BEGIN
             WHERE e.enabled AND NOT e.paused AND (h.open_until IS NULL OR h.open_until <= moment)) r;
 
         IF NOT true = ANY (retried) THEN
-            -- First attempts alone: every endpoint's first, then every endpoint's second …
+            -- First attempts alone, as mostly, take one sort in place of three, which spares a fifteenth of the claim: every
+            -- endpoint's first, then every endpoint's second …
             SELECT array_agg(k.place) INTO chosen FROM (
                 SELECT w.place FROM unnest(endpoints, starts, places) AS r (id, start, places) CROSS JOIN LATERAL (
                     SELECT x.ctid AS place, x.due_at, row_number() OVER (ORDER BY x.due_at, x.callback_id) AS number

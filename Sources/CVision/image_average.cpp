@@ -146,10 +146,8 @@ bool average_quickly(const cv::Mat &image, cv::Mat &result, double across, doubl
     return true;
 }
 
-#endif
-
-#ifdef __x86_64__
 bool is_whole(double factor) { return std::abs(factor - std::round(factor)) < 1e-9; }
+
 #endif
 
 /// False where OpenCV has to do it: by whole factors it is quick, too.

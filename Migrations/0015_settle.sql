@@ -24,9 +24,9 @@ BEGIN
         SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
         FROM done d
     ), outbox AS (
-        INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, state, url, body)
+        INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, body)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
-            CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(d.callback_url, e.url),
+            coalesce(d.callback_url, e.url),
             -- Written out, not built as jsonb: these bytes are signed, and jsonb would order the keys its own way.
             convert_to(format(
                 '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s",%2$s"workflowExecution":{"id":"%3$s",'

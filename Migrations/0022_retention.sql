@@ -215,6 +215,37 @@ END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS 'Looks again at jobs that were not of age when a cursor passed them';
 
+CREATE FUNCTION insp.callback_delivered_at(c insp.callback) RETURNS timestamptz
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    -- Of endpoint_id and claim_id the leases' index needs the first: an endpoint has few.
+    IF EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id)
+        OR EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id) THEN
+        RETURN NULL;
+    END IF;
+    RETURN coalesce((SELECT max(a.started_at + a.duration_ms * interval '1 millisecond') FROM insp.callback_attempt a
+        WHERE a.callback_id = c.id AND a.error IS NULL), c.created_at);
+END
+$$;
+COMMENT ON FUNCTION insp.callback_delivered_at(insp.callback) IS 'When a callback was delivered; null: it is still to be, or was given up';
+
+CREATE FUNCTION insp.remove_callbacks(p_ids bigint[]) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    locked constant bigint[] := ARRAY(SELECT c.id FROM insp.callback c WHERE c.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
+    removed integer;
+BEGIN
+    -- A new statement sees a replay that came before the lock; one that comes after it waits, and finds nothing.
+    DELETE FROM insp.callback c WHERE c.id = ANY (locked) AND insp.callback_delivered_at(c) IS NOT NULL;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (locked)
+        AND NOT EXISTS (SELECT FROM insp.callback c WHERE c.id = a.callback_id);
+    RETURN removed;
+END
+$$;
+COMMENT ON FUNCTION insp.remove_callbacks(bigint[]) IS 'Removes those of the given callbacks that are delivered, with their attempts; returns how many';
+
 CREATE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -222,22 +253,18 @@ DECLARE
     horizon constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'callbacks');
     start bigint;
     reached bigint;
+    due bigint[];
 BEGIN
     INSERT INTO insp.retention_cursor (what) VALUES ('callbacks') ON CONFLICT DO NOTHING;
     SELECT c.next_id INTO start FROM insp.retention_cursor c WHERE c.what = 'callbacks' FOR UPDATE;
-    WITH page AS MATERIALIZED (
-        SELECT c.id, c.created_at, c.state = 'delivered' AND c.delivered_at <= horizon AS is_due
-        FROM insp.callback c WHERE c.id >= start ORDER BY c.id LIMIT p_limit
-    ), attempts AS (
-        DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (ARRAY(SELECT g.id FROM page g WHERE g.is_due))
-    ), gone AS (
-        DELETE FROM insp.callback c WHERE c.id = ANY (ARRAY(SELECT g.id FROM page g WHERE g.is_due)) AND c.state = 'delivered'
-        RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM gone), count(*) FILTER (WHERE g.created_at <= horizon),
+    SELECT array_agg(g.id) FILTER (WHERE g.is_due), count(*) FILTER (WHERE g.created_at <= horizon),
         -- Round and round: what was not delivered the last time may be now. What is left after a round is little.
         CASE WHEN count(*) = p_limit AND max(g.created_at) <= horizon THEN max(g.id) + 1 ELSE 0 END
-    INTO removed, walked, reached FROM page g;
+    INTO due, walked, reached
+    FROM (
+        SELECT c.id, c.created_at, CASE WHEN c.created_at <= horizon THEN insp.callback_delivered_at(c) <= horizon END AS is_due
+        FROM insp.callback c WHERE c.id >= start ORDER BY c.id LIMIT p_limit) g;
+    removed := insp.remove_callbacks(due);
     UPDATE insp.retention_cursor c SET next_id = reached WHERE c.what = 'callbacks' AND c.next_id <> reached;
     IF reached = 0 THEN
         walked := 0;
@@ -374,12 +401,8 @@ BEGIN
         payload = jsonb_build_object('partner', j.payload -> 'partner', 'workflow', j.payload -> 'workflow')
     WHERE j.id = job.id;
     -- A callback that is still to be delivered stays until it is: its partner must learn that the job has ended.
-    UPDATE insp.callback c SET traceparent = NULL
-    WHERE c.job_id = job.id AND c.state <> 'delivered' AND c.traceparent IS NOT NULL;
-    WITH gone AS (
-        DELETE FROM insp.callback c WHERE c.job_id = job.id AND c.state = 'delivered' RETURNING c.id
-    )
-    DELETE FROM insp.callback_attempt a USING gone g WHERE a.callback_id = g.id;
+    PERFORM insp.remove_callbacks(ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = job.id));
+    UPDATE insp.callback c SET traceparent = NULL WHERE c.job_id = job.id AND c.traceparent IS NOT NULL;
     PERFORM insp.record('erase', erase.id::text);
     RETURN true;
 END

@@ -132,9 +132,9 @@ COMMENT ON COLUMN insp.callback.event IS
     'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the number of the insp.endpoint_event)';
 COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the number of an insp.endpoint_event';
 
--- What a dispatcher asks for and changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for
--- jobs: the wide row of insp.callback is written when it is made and when an attempt has ended, and no index of it has a
--- column that changes, so that this second write stays on its page.
+-- What changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for jobs: the wide row of
+-- insp.callback is written once. A callback that is in neither of the two is delivered, and its attempts say when; written
+-- again with each attempt, the row cost as much as all else that is recorded of it, and left a dead copy to be cleared away.
 CREATE TABLE insp.callback_waiting (
     callback_id bigint PRIMARY KEY,
     endpoint_id bigint NOT NULL,
@@ -143,7 +143,8 @@ CREATE TABLE insp.callback_waiting (
     released integer NOT NULL,
     state text NOT NULL CHECK (state IN ('pending', 'held', 'dead')),
     ordering_key text,
-    recorded integer DEFAULT 0
+    recorded integer DEFAULT 0,
+    reason text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000);
 COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
@@ -152,7 +153,8 @@ COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
 COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before';
 COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
 COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
-COMMENT ON COLUMN insp.callback_waiting.state IS 'That of the callback: pending, held or dead';
+COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (given up)';
+COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator gave it up';
 COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
 COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null: to be looked up, after a replay and for callbacks older than this script';
 -- First attempts and retries apart, so that neither has to be searched for among the other. An expression that the
@@ -174,10 +176,11 @@ CREATE TABLE insp.callback_lease (
     released integer NOT NULL,
     ordering_key text,
     recorded integer DEFAULT 0,
+    holder bigint,
     PRIMARY KEY (endpoint_id, claim_id, callback_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000);
-COMMENT ON TABLE insp.callback_lease IS 'Each callback that is being sent: one row, which its settlement takes away';
+COMMENT ON TABLE insp.callback_lease IS 'Each callback that is being sent or is the dispatcher''s next: one row, which its settlement takes away';
 COMMENT ON COLUMN insp.callback_lease.endpoint_id IS 'Whose limits apply';
 COMMENT ON COLUMN insp.callback_lease.claim_id IS 'Number of the claim under which it is being sent; settling must match it';
 COMMENT ON COLUMN insp.callback_lease.callback_id IS 'The callback';
@@ -187,6 +190,7 @@ COMMENT ON COLUMN insp.callback_lease.attempts IS 'Counted attempts before this 
 COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before this one';
 COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As it waited';
 COMMENT ON COLUMN insp.callback_lease.recorded IS 'As it waited';
+COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: one of version 0.1.0';
 CREATE INDEX callback_lease_order ON insp.callback_lease (endpoint_id, ordering_key, callback_id)
     WHERE ordering_key IS NOT NULL;
 GRANT SELECT ON insp.callback_waiting, insp.callback_lease TO insp_worker, insp_operator, insp_auditor;
@@ -194,12 +198,14 @@ GRANT SELECT ON insp.callback_waiting, insp.callback_lease TO insp_worker, insp_
 INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded)
 SELECT c.endpoint_id, c.claim_id, c.id, c.lease_until, c.due_at, c.attempts, c.released, NULL
 FROM insp.callback c WHERE c.state = 'pending' AND c.claim_id IS NOT NULL;
-INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, recorded)
-SELECT c.id, c.endpoint_id, c.due_at, c.attempts, c.released, c.state, NULL
+INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, recorded, reason)
+SELECT c.id, c.endpoint_id, c.due_at, c.attempts, c.released, c.state, NULL, CASE WHEN c.state = 'dead' THEN c.last_error END
 FROM insp.callback c WHERE c.state <> 'delivered' AND (c.state <> 'pending' OR c.claim_id IS NULL);
-DROP INDEX insp.callback_pending;
-DROP INDEX insp.callback_claimed;
-ALTER TABLE insp.callback SET (fillfactor = 50);
+-- 0033 makes them anew.
+DROP VIEW insp.v_callbacks, insp.v_callback_dead;
+ALTER TABLE insp.callback DROP COLUMN state, DROP COLUMN due_at, DROP COLUMN attempts, DROP COLUMN released,
+    DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN delivered_at, DROP COLUMN last_http_status,
+    DROP COLUMN last_error, RESET (fillfactor);
 
 CREATE OR REPLACE FUNCTION insp.pending_callbacks(
     OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint
@@ -230,8 +236,8 @@ BEGIN
     RETURNING id INTO number;
     -- A flapping endpoint makes a few thousand a day.
     DELETE FROM insp.endpoint_event v WHERE v.endpoint_id = p_endpoint AND v.at < now() - interval '90 days';
-    INSERT INTO insp.callback (job_id, endpoint_id, event, state, url, body)
-    SELECT -number, a.id, 'endpoint.' || p_kind, CASE WHEN a.enabled THEN 'pending' ELSE 'held' END, a.url,
+    INSERT INTO insp.callback (job_id, endpoint_id, event, url, body)
+    SELECT -number, a.id, 'endpoint.' || p_kind, a.url,
         convert_to(jsonb_build_object('type', 'endpoint.' || p_kind, 'timestamp', insp.iso_time(clock_timestamp()), 'data',
             jsonb_strip_nulls(p_detail) || jsonb_build_object('endpoint', p_endpoint))::text, 'UTF8')
     FROM insp.endpoint e JOIN insp.endpoint a ON a.id = e.alert_endpoint_id
@@ -247,11 +253,7 @@ DECLARE
     held bigint;
 BEGIN
     UPDATE insp.endpoint e SET enabled = false, disabled_reason = p_reason WHERE e.id = p_endpoint;
-    WITH waiting AS (
-        UPDATE insp.callback_waiting w SET state = 'held'
-        WHERE w.endpoint_id = p_endpoint AND w.state = 'pending' RETURNING w.callback_id
-    )
-    UPDATE insp.callback c SET state = 'held' FROM waiting w WHERE c.id = w.callback_id;
+    UPDATE insp.callback_waiting w SET state = 'held' WHERE w.endpoint_id = p_endpoint AND w.state = 'pending';
     GET DIAGNOSTICS held = ROW_COUNT;
     RETURN held;
 END
@@ -340,12 +342,12 @@ COMMENT ON FUNCTION insp.endpoint_options(insp.endpoint) IS
 
 CREATE FUNCTION insp.callback_take(
     p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
-    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_plain boolean DEFAULT false
+    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_plain boolean DEFAULT false, p_holder bigint DEFAULT NULL
 )
 RETURNS TABLE (
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
     waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean,
-    options text, floor bigint, claim_floor bigint
+    options text, floor bigint, claim_floor bigint, at_once integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -358,6 +360,7 @@ DECLARE
     endpoints bigint[];
     starts timestamptz[];
     retried boolean[];
+    limits integer[];
     places integer[];
     lates integer[];
     waiting bigint[];
@@ -426,13 +429,16 @@ BEGIN
         -- lowest live one can ever come back, and the search may begin there.
         claim := nextval('insp.callback_claim');
         -- A new statement, so that its snapshot shows what the last holder of the lock committed.
-        SELECT array_agg(r.id), array_agg(r.start), array_agg(r.places), array_agg(r.late), array_agg(r.lowest),
-            array_agg(r.id) FILTER (WHERE r.inline_result)
-        INTO endpoints, starts, places, lates, lowest, inlined
+        SELECT array_agg(r.id), array_agg(r.start), array_agg(r.at_once), array_agg(r.ahead * r.at_once - r.own),
+            array_agg(r.late), array_agg(r.lowest), array_agg(r.id) FILTER (WHERE r.inline_result)
+        INTO endpoints, starts, limits, places, lates, lowest, inlined
         FROM (
-            SELECT e.id, e.inline_result, t.start,
-                -- Half open: one attempt at a time.
-                CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.running AS places,
+            SELECT e.id, e.inline_result, t.start, live.own,
+                -- What others hold they may send at any time; it becomes more only by a claim of theirs, which counts what is
+                -- held here. Half open: one attempt at a time.
+                CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.others AS at_once,
+                -- As many again are the next, so that a place that becomes free does not wait for a round trip.
+                CASE WHEN h.open_until IS NOT NULL OR p_holder IS NULL THEN 1 ELSE 2 END AS ahead,
                 -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
                 CASE WHEN NOT t.is_retried THEN 0 WHEN h.open_until IS NOT NULL THEN 1
                     ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
@@ -440,7 +446,8 @@ BEGIN
             FROM unnest(endpoints, starts, retried) AS t (endpoint, start, is_retried)
                 JOIN insp.endpoint e ON e.id = t.endpoint
                 LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id CROSS JOIN LATERAL (
-                    SELECT (count(*) FILTER (WHERE l.lease_until > moment))::integer AS running,
+                    SELECT (count(*) FILTER (WHERE l.lease_until > moment AND l.holder IS NOT DISTINCT FROM p_holder))::integer AS own,
+                        (count(*) FILTER (WHERE l.lease_until > moment AND l.holder IS DISTINCT FROM p_holder))::integer AS others,
                         (count(*) FILTER (WHERE l.lease_until > moment AND l.attempts > 0))::integer AS retries,
                         min(l.claim_id) AS lowest
                     FROM insp.callback_lease l
@@ -500,9 +507,9 @@ BEGIN
             DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
         ), leased AS (
             INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
-                ordering_key, recorded)
+                ordering_key, recorded, holder)
             SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key,
-                m.recorded
+                m.recorded, p_holder
             FROM moved m
         )
         SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url,
@@ -513,7 +520,7 @@ BEGIN
                 ELSE c.public_id END,
             CASE WHEN c.public_id IS NULL AND c.job_id > 0 THEN (SELECT j.traceparent FROM insp.job j WHERE j.id = c.job_id)
                 ELSE c.traceparent END,
-            NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint
+            NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint, NULL::integer
         FROM moved m JOIN insp.callback c ON c.id = m.callback_id;
     END IF;
 
@@ -532,13 +539,13 @@ BEGIN
         CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
             OR e.api_key IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
             THEN insp.endpoint_options(e) END,
-        w.floor, lowest[array_position(endpoints, w.endpoint)]
+        w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)]
     FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)
         LEFT JOIN insp.endpoint e ON e.id = w.endpoint AND w.endpoint = ANY (endpoints);
 END
 $$;
-COMMENT ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_record with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_plain leaves out endpoints that ask for more than version 0.1.0 could do';
+COMMENT ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean, bigint) IS
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_record with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_plain leaves out endpoints that ask for more than version 0.1.0 could do. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim twice as many, so that the next are there when a place becomes free. at_once holds from its latest claim on';
 
 CREATE FUNCTION insp.callback_follows(p_endpoint bigint, p_key text, p_callback bigint) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -595,22 +602,18 @@ BEGIN
         USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
             AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
         WHERE l.endpoint_id = u.endpoint AND l.claim_id = u.claim AND l.callback_id = u.id
-        RETURNING l.callback_id, l.endpoint_id, l.ordering_key, l.recorded + 1 AS recorded,
+        RETURNING l.callback_id, l.endpoint_id, l.ordering_key,
+            CASE u.outcome WHEN 'return' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
             coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
-            CASE u.outcome WHEN 'release' THEN l.attempts ELSE l.attempts + 1 END AS attempts,
+            CASE WHEN u.outcome IN ('release', 'return') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
             CASE u.outcome WHEN 'release' THEN l.released + 1 ELSE l.released END AS released,
-            CASE WHEN u.outcome IN ('retry', 'release') THEN moment + u.delay * interval '1 millisecond' ELSE l.due_at END AS due_at,
+            CASE WHEN u.outcome IN ('retry', 'release', 'return') THEN moment + u.delay * interval '1 millisecond' ELSE l.due_at END AS due_at,
             nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
             CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
                 WHEN (SELECT e.enabled FROM insp.endpoint e WHERE e.id = l.endpoint_id) THEN 'pending' ELSE 'held' END AS state,
             -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
             CASE WHEN u.status = 410 THEN (SELECT c.url = e.url FROM insp.callback c, insp.endpoint e
                 WHERE c.id = l.callback_id AND e.id = l.endpoint_id) END AS gone
-    ), settled AS (
-        UPDATE insp.callback c SET state = j.state, attempts = j.attempts, released = j.released,
-            delivered_at = CASE WHEN j.state = 'delivered' THEN moment ELSE c.delivered_at END,
-            last_http_status = j.status, last_error = j.error
-        FROM freed j WHERE c.id = j.callback_id
     ), waiting AS (
         INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
         SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.state, j.ordering_key, j.recorded
@@ -622,7 +625,7 @@ BEGIN
         SELECT j.callback_id, coalesce(j.recorded,
                 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
             j.started, j.duration, j.status, j.code, j.error, p_worker
-        FROM freed j
+        FROM freed j WHERE j.outcome <> 'return'
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- What was never sent, or failed by our own fault, says nothing about the endpoint.
@@ -652,7 +655,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_record(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, or release (retry without counting the attempt); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
 
 -- Version 0.1.0's calls, by way of the new ones -----------------------------------------------------------------------------
 
@@ -688,6 +691,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     WHERE r.id IS NOT NULL
 $$;
 
-GRANT EXECUTE ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean),
+GRANT EXECUTE ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean, bigint),
     insp.callback_record(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

@@ -3,6 +3,7 @@
 -- Looked at by every statement that stores results: empty for as long as nobody asks for more than job.finished.
 CREATE INDEX endpoint_progress ON insp.endpoint (id) WHERE events && ARRAY['job.status', 'job.review_needed'];
 CREATE INDEX endpoint_special ON insp.endpoint (id) WHERE ordering IS NOT NULL OR NOT events @> ARRAY['job.finished'];
+CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;
 
 CREATE FUNCTION insp.callback_progress() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -12,9 +13,9 @@ BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.events && ARRAY['job.status', 'job.review_needed']) THEN
         RETURN NULL;
     END IF;
-    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, state, url, body)
+    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, body)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
-        CASE WHEN e.enabled THEN 'pending' ELSE 'held' END, coalesce(j.callback_url, e.url),
+        coalesce(j.callback_url, e.url),
         convert_to(format(
             '{"type":"%1$s","timestamp":"%2$s","callbackSentAt":"%2$s",%3$s"workflowExecution":{"id":"%4$s",'
             '"definitionKey":"%5$s","status":"ACQUIRED"},"data":{"id":"%4$s","status":%6$s}}',
@@ -52,19 +53,21 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     -- Not now(): what is due since long before its commit would lie below the dispatchers' floors.
     moment constant timestamptz := clock_timestamp();
+    disabled constant bigint[] := ARRAY(SELECT e.id FROM insp.endpoint e WHERE NOT e.enabled);
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.ordering IS NOT NULL OR NOT e.events @> ARRAY['job.finished']) THEN
         INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
-        SELECT i.id, i.endpoint_id, moment, i.attempts, i.released, i.state FROM inserted i WHERE i.state <> 'delivered';
+        SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN i.endpoint_id = ANY (disabled) THEN 'held' ELSE 'pending' END
+        FROM inserted i;
         RETURN NULL;
     END IF;
     DELETE FROM insp.callback c USING inserted i, insp.endpoint e
     WHERE c.id = i.id AND e.id = i.endpoint_id AND i.event = 'job.finished' AND NOT e.events @> ARRAY['job.finished'];
     INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
-    SELECT i.id, i.endpoint_id, moment, i.attempts, i.released, i.state,
+    SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, i.job_id) END
     FROM inserted i JOIN insp.endpoint e ON e.id = i.endpoint_id
-    WHERE i.state <> 'delivered' AND (i.event <> 'job.finished' OR e.events @> ARRAY['job.finished']);
+    WHERE i.event <> 'job.finished' OR e.events @> ARRAY['job.finished'];
     RETURN NULL;
 END
 $$;

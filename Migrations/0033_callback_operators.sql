@@ -155,11 +155,8 @@ BEGIN
         open_until = NULL, trips = 0
     WHERE h.endpoint_id = p_endpoint;
     -- Due in the order in which they were made, and now: what lies before the dispatchers' floors would be found late.
-    WITH waiting AS (
-        UPDATE insp.callback_waiting w SET state = 'pending', due_at = clock_timestamp()
-        WHERE w.endpoint_id = p_endpoint AND w.state = 'held' RETURNING w.callback_id
-    )
-    UPDATE insp.callback c SET state = 'pending' FROM waiting w WHERE c.id = w.callback_id;
+    UPDATE insp.callback_waiting w SET state = 'pending', due_at = clock_timestamp()
+    WHERE w.endpoint_id = p_endpoint AND w.state = 'held';
     GET DIAGNOSTICS freed = ROW_COUNT;
     IF NOT e.enabled THEN
         PERFORM insp.endpoint_event_note(p_endpoint, 'enabled', jsonb_build_object('freed', freed));
@@ -202,34 +199,36 @@ $$;
 COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) IS
     'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks carry a signature by the old one as well, however many rotations overlap';
 
-CREATE FUNCTION insp.callback_renew(p_callback bigint, p_state text) RETURNS void
+CREATE FUNCTION insp.callback_renew(p_callback bigint, p_state text, p_reason text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     c insp.callback;
 BEGIN
-    SELECT * INTO c FROM insp.callback x WHERE x.id = p_callback;
+    -- Retention must not remove it meanwhile.
+    SELECT * INTO c FROM insp.callback x WHERE x.id = p_callback FOR SHARE;
+    IF NOT FOUND THEN RETURN false; END IF;
     -- The claim under which it is being sent ends; again afterwards, for one that was made meanwhile and was waited for.
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
-    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded, reason)
     SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
-        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL
+        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL, p_reason
     FROM insp.endpoint e WHERE e.id = c.endpoint_id
-    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
-        recorded = NULL;
+    -- Given up, its attempts are still of interest.
+    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, recorded = NULL,
+        attempts = CASE WHEN p_reason IS NULL THEN 0 ELSE w.attempts END, released = 0, reason = excluded.reason;
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
+    RETURN true;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_renew(bigint, text) IS
-    'Takes a callback from whoever is sending it, and lets it wait in the given state, with no attempts counted';
+COMMENT ON FUNCTION insp.callback_renew(bigint, text, text) IS
+    'Takes a callback from whoever is sending it, and lets it wait in the given state, with no attempts counted unless a reason says why it is given up; false: there is none';
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
 BEGIN
-    IF number IS NULL THEN RETURN false; END IF;
-    PERFORM insp.callback_renew(number, 'pending');
-    UPDATE insp.callback c SET state = 'pending', attempts = 0, released = 0 WHERE c.id = number;
+    IF number IS NULL OR NOT insp.callback_renew(number, 'pending') THEN RETURN false; END IF;
     PERFORM insp.record('callback_replay', p_webhook_id);
     PERFORM pg_notify('insp_callback', '');
     RETURN true;
@@ -248,19 +247,21 @@ BEGIN
         RAISE EXCEPTION 'p_per_second must be above 0' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     PERFORM insp.endpoint_lock(p_endpoint);
-    WITH chosen AS MATERIALIZED (
-        SELECT c.id, c.job_id, row_number() OVER (ORDER BY c.created_at, c.id) AS n FROM insp.callback c
+    WITH locked AS MATERIALIZED (
+        -- Retention must not remove them meanwhile.
+        SELECT c.id, c.job_id, c.created_at FROM insp.callback c
         WHERE c.endpoint_id = p_endpoint AND c.created_at >= p_since AND c.created_at <= p_until
-            AND (c.state = 'dead' OR p_delivered AND c.state = 'delivered')
-    ), waiting AS (
-        INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
-        SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
-            CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END, NULL
-        FROM chosen k JOIN insp.endpoint e ON e.id = p_endpoint
-        ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
-        recorded = NULL
+            AND (p_delivered AND insp.callback_delivered_at(c) IS NOT NULL
+                OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id AND w.state = 'dead'))
+        FOR SHARE
     )
-    UPDATE insp.callback c SET state = 'pending', attempts = 0, released = 0 FROM chosen k WHERE c.id = k.id;
+    INSERT INTO insp.callback_waiting AS w (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+    SELECT k.id, e.id, clock_timestamp() + (k.n - 1) / p_per_second * interval '1 second', 0, 0, 'pending',
+        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, k.job_id) END, NULL
+    FROM (SELECT o.id, o.job_id, row_number() OVER (ORDER BY o.created_at, o.id) AS n FROM locked o) k
+        JOIN insp.endpoint e ON e.id = p_endpoint
+    ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, attempts = 0, released = 0,
+        recorded = NULL, reason = NULL;
     GET DIAGNOSTICS replayed = ROW_COUNT;
     PERFORM insp.record('callback_replay', 'endpoint ' || p_endpoint, jsonb_build_object('since', p_since, 'until', p_until,
         'delivered', p_delivered, 'perSecond', p_per_second, 'replayed', replayed));
@@ -274,9 +275,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
 BEGIN
-    IF NOT EXISTS (SELECT FROM insp.callback c WHERE c.id = number AND c.state IN ('pending', 'held')) THEN RETURN false; END IF;
-    PERFORM insp.callback_renew(number, 'dead');
-    UPDATE insp.callback c SET state = 'dead', last_error = p_reason WHERE c.id = number;
+    IF NOT EXISTS (SELECT FROM insp.v_callback c WHERE c.id = number AND c.state IN ('pending', 'held'))
+        OR NOT insp.callback_renew(number, 'dead', p_reason) THEN
+        RETURN false;
+    END IF;
     PERFORM insp.record('callback_bury', p_webhook_id, jsonb_build_object('reason', p_reason));
     RETURN true;
 END
@@ -284,21 +286,49 @@ $$;
 
 -- What operators see ------------------------------------------------------------------------------------------------------
 
--- An attempt changes a callback's state and what stands behind its body, so the state moves there too: PostgreSQL logs of an
--- update what lies between the first and the last changed byte, and would log the whole body each time.
-ALTER TABLE insp.callback ADD COLUMN standing text NOT NULL DEFAULT 'delivered';
-UPDATE insp.callback c SET standing = c.state WHERE c.state <> 'delivered';
-CREATE OR REPLACE VIEW insp.v_callbacks AS
+CREATE VIEW insp.v_callback AS
+SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, c.url, c.created_at,
+    coalesce(w.state, CASE WHEN l.callback_id IS NULL THEN 'delivered' ELSE 'pending' END) AS state,
+    coalesce(l.lease_until > now(), false) AS is_claimed,
+    coalesce(w.due_at, l.due_at) AS due_at,
+    coalesce(w.attempts, l.attempts, (SELECT count(*) FROM insp.callback_attempt a WHERE a.callback_id = c.id)::integer) AS attempts,
+    coalesce(w.released, l.released, 0) AS released,
+    insp.callback_delivered_at(c) AS delivered_at,
+    (SELECT a.http_status FROM insp.callback_attempt a WHERE a.callback_id = c.id ORDER BY a.attempt DESC LIMIT 1) AS last_http_status,
+    coalesce(w.reason, (SELECT a.error FROM insp.callback_attempt a WHERE a.callback_id = c.id ORDER BY a.attempt DESC LIMIT 1))
+        AS last_error,
+    (SELECT a.started_at FROM insp.callback_attempt a WHERE a.callback_id = c.id ORDER BY a.attempt DESC LIMIT 1) AS last_attempt_at
+FROM insp.callback c LEFT JOIN insp.callback_waiting w ON w.callback_id = c.id
+    LEFT JOIN insp.callback_lease l ON l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
+COMMENT ON VIEW insp.v_callback IS 'Each callback and how far it is';
+COMMENT ON COLUMN insp.v_callback.id IS 'Internal number';
+COMMENT ON COLUMN insp.v_callback.webhook_id IS 'What callback_replay and callback_bury take';
+COMMENT ON COLUMN insp.v_callback.job_id IS 'The job''s internal number';
+COMMENT ON COLUMN insp.v_callback.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.v_callback.event IS 'What it tells';
+COMMENT ON COLUMN insp.v_callback.url IS 'Where to';
+COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was made';
+COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (given up) or held (the endpoint is disabled)';
+COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent, or is the next of a dispatcher';
+COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before; null: delivered';
+COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; of one that is delivered, all that were made';
+COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through a fault on our side, until it is delivered';
+COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx came';
+COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
+COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator gave it up';
+COMMENT ON COLUMN insp.v_callback.last_attempt_at IS 'When the last attempt began';
+
+CREATE VIEW insp.v_callbacks AS
 SELECT e.id AS endpoint_id, p.name AS partner, e.enabled,
-    count(*) FILTER (WHERE c.standing = 'pending') AS pending,
-    (SELECT count(*) FROM insp.callback_lease l WHERE l.endpoint_id = e.id AND l.lease_until > now()) AS in_flight,
-    count(*) FILTER (WHERE c.standing = 'pending' AND c.attempts > 0) AS retrying,
-    count(*) FILTER (WHERE c.standing = 'held') AS held,
-    count(*) FILTER (WHERE c.standing = 'dead') AS dead,
-    count(*) FILTER (WHERE c.standing = 'delivered') AS delivered,
-    now() - min(c.created_at) FILTER (WHERE c.standing = 'pending') AS oldest_pending,
-    max(c.delivered_at) AS last_delivered_at,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM c.delivered_at - c.created_at)) AS median_seconds,
+    coalesce(w.pending, 0) + coalesce(l.claimed, 0) AS pending,
+    coalesce(l.in_flight, 0) AS in_flight,
+    coalesce(w.retrying, 0) + coalesce(l.retrying, 0) AS retrying,
+    coalesce(w.held, 0) AS held,
+    coalesce(w.dead, 0) AS dead,
+    coalesce(d.delivered, 0) AS delivered,
+    -- Numbers rise with time.
+    now() - (SELECT c.created_at FROM insp.callback c WHERE c.id = least(w.oldest, l.oldest)) AS oldest_pending,
+    d.last_delivered_at, d.median_seconds,
     CASE WHEN NOT e.enabled THEN 'disabled' WHEN e.paused THEN 'paused' WHEN h.open_until > now() THEN 'open'
         WHEN h.open_until IS NOT NULL THEN 'half open' ELSE 'closed' END AS breaker,
     h.failing_since, h.last_code,
@@ -310,26 +340,57 @@ SELECT e.id AS endpoint_id, p.name AS partner, e.enabled,
         CASE WHEN e.inline_result THEN 'results with personal data are sent' END), '') AS warnings
 FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id
     LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id
-    LEFT JOIN insp.callback c ON c.endpoint_id = e.id
-        AND (c.standing <> 'delivered' OR c.delivered_at > now() - interval '1 hour')
-GROUP BY e.id, p.name, e.enabled, h.endpoint_id;
-CREATE OR REPLACE VIEW insp.v_callback_dead AS
-SELECT p.name AS partner, c.webhook_id, c.endpoint_id, c.job_id, c.event, c.created_at, c.attempts, c.last_http_status,
-    c.last_error, last.started_at AS last_attempt_at
-FROM insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id JOIN insp.partner p ON p.id = e.partner_id
-    LEFT JOIN LATERAL (
-        SELECT a.started_at FROM insp.callback_attempt a WHERE a.callback_id = c.id ORDER BY a.attempt DESC LIMIT 1) AS last ON true
-WHERE c.standing = 'dead';
--- The others are what insp.callback_waiting and insp.callback_lease hold now.
-ALTER TABLE insp.callback DROP COLUMN state, DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN due_at;
-ALTER TABLE insp.callback RENAME COLUMN standing TO state;
-ALTER TABLE insp.callback ALTER COLUMN state SET DEFAULT 'pending',
-    ADD CONSTRAINT callback_state_check CHECK (state IN ('pending', 'delivered', 'dead', 'held'));
-COMMENT ON COLUMN insp.callback.state IS 'pending, delivered, dead (attempts exhausted) or held (endpoint disabled)';
+    LEFT JOIN (
+        SELECT x.endpoint_id, count(*) FILTER (WHERE x.state = 'pending') AS pending,
+            count(*) FILTER (WHERE x.state = 'pending' AND x.attempts > 0) AS retrying,
+            count(*) FILTER (WHERE x.state = 'held') AS held, count(*) FILTER (WHERE x.state = 'dead') AS dead,
+            min(x.callback_id) FILTER (WHERE x.state = 'pending') AS oldest
+        FROM insp.callback_waiting x GROUP BY x.endpoint_id) w ON w.endpoint_id = e.id
+    LEFT JOIN (
+        SELECT x.endpoint_id, count(*) AS claimed, count(*) FILTER (WHERE x.lease_until > now()) AS in_flight,
+            count(*) FILTER (WHERE x.attempts > 0) AS retrying, min(x.callback_id) AS oldest
+        FROM insp.callback_lease x GROUP BY x.endpoint_id) l ON l.endpoint_id = e.id
+    LEFT JOIN (
+        SELECT c.endpoint_id, count(*) AS delivered, max(a.ended_at) AS last_delivered_at,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM a.ended_at - c.created_at)) AS median_seconds
+        FROM (SELECT x.callback_id, x.started_at + x.duration_ms * interval '1 millisecond' AS ended_at FROM insp.callback_attempt x
+            WHERE x.error IS NULL AND x.started_at > now() - interval '1 hour') a
+            JOIN insp.callback c ON c.id = a.callback_id GROUP BY c.endpoint_id) d ON d.endpoint_id = e.id;
+COMMENT ON VIEW insp.v_callbacks IS 'Callbacks by endpoint: all that are not delivered, and those delivered within the last hour';
+COMMENT ON COLUMN insp.v_callbacks.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.v_callbacks.partner IS 'Whose it is';
+COMMENT ON COLUMN insp.v_callbacks.enabled IS 'Whether it is served; otherwise its callbacks are held';
+COMMENT ON COLUMN insp.v_callbacks.pending IS 'To be delivered';
+COMMENT ON COLUMN insp.v_callbacks.in_flight IS 'Being sent, or the next of a dispatcher';
+COMMENT ON COLUMN insp.v_callbacks.retrying IS 'Pending after a failed attempt';
+COMMENT ON COLUMN insp.v_callbacks.held IS 'Waiting for the endpoint to be enabled';
+COMMENT ON COLUMN insp.v_callbacks.dead IS 'Given up after the last attempt';
+COMMENT ON COLUMN insp.v_callbacks.delivered IS 'Delivered within the last hour';
+COMMENT ON COLUMN insp.v_callbacks.oldest_pending IS 'Age of the oldest pending one';
+COMMENT ON COLUMN insp.v_callbacks.last_delivered_at IS 'Last success within the hour';
+COMMENT ON COLUMN insp.v_callbacks.median_seconds IS 'Median seconds from the callback''s making to its delivery';
 COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
 COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
 COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';
 COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What should not stay as it is';
+
+CREATE VIEW insp.v_callback_dead AS
+SELECT p.name AS partner, c.webhook_id, c.endpoint_id, c.job_id, c.event, c.created_at, c.attempts, c.last_http_status,
+    c.last_error, c.last_attempt_at
+FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id JOIN insp.partner p ON p.id = e.partner_id
+-- First the few that wait: asked of all callbacks, the state would take long.
+WHERE c.id IN (SELECT w.callback_id FROM insp.callback_waiting w WHERE w.state = 'dead');
+COMMENT ON VIEW insp.v_callback_dead IS 'Callbacks given up; insp.callback_replay sends them again';
+COMMENT ON COLUMN insp.v_callback_dead.partner IS 'Whose it is';
+COMMENT ON COLUMN insp.v_callback_dead.webhook_id IS 'What callback_replay takes';
+COMMENT ON COLUMN insp.v_callback_dead.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.v_callback_dead.job_id IS 'The job''s internal number';
+COMMENT ON COLUMN insp.v_callback_dead.event IS 'What it tells';
+COMMENT ON COLUMN insp.v_callback_dead.created_at IS 'When it was made';
+COMMENT ON COLUMN insp.v_callback_dead.attempts IS 'Attempts made';
+COMMENT ON COLUMN insp.v_callback_dead.last_http_status IS 'Status of the last answer; null: none came';
+COMMENT ON COLUMN insp.v_callback_dead.last_error IS 'What was wrong with the last attempt, or why an operator gave it up';
+COMMENT ON COLUMN insp.v_callback_dead.last_attempt_at IS 'When the last attempt began';
 
 CREATE VIEW insp.v_endpoint_events AS
 SELECT v.at, p.name AS partner, v.endpoint_id, v.kind, v.detail
@@ -342,6 +403,9 @@ COMMENT ON COLUMN insp.v_endpoint_events.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_endpoint_events.kind IS 'failing, recovered, disabled or enabled';
 COMMENT ON COLUMN insp.v_endpoint_events.detail IS 'Since when, the last failure''s code, the reason';
 
-GRANT SELECT ON insp.v_endpoint_events TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_callback_dead, insp.v_endpoint_events TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_callback, insp.v_callbacks TO insp_worker, insp_operator, insp_auditor;
+-- A view's functions are called with the rights of whoever reads it.
+GRANT EXECUTE ON FUNCTION insp.callback_delivered_at(insp.callback) TO insp_worker, insp_operator, insp_auditor;
 GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean), insp.set_endpoint(bigint, jsonb),
     insp.callback_pause(bigint, text), insp.callback_resume(bigint), insp.callback_breaker_reset(bigint) TO insp_operator;

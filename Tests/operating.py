@@ -130,10 +130,8 @@ def furnish(site):
     site.sql(f"SELECT insp.enqueue('{slow}')")
     site.wait("EXISTS (SELECT FROM insp.v_running)")
     site.sql(f"SELECT count(insp.enqueue('{slow}')) FROM generate_series(1, 3)")
-    site.sql("WITH given_up AS (UPDATE insp.callback SET state = 'dead', attempts = 12"
-             " WHERE id = (SELECT min(id) FROM insp.callback) RETURNING id, endpoint_id)"
-             " INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)"
-             " SELECT id, endpoint_id, now(), 12, 0, 'dead' FROM given_up"
+    site.sql("INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)"
+             " SELECT id, endpoint_id, now(), 12, 0, 'dead' FROM insp.callback ORDER BY id LIMIT 1"
              " ON CONFLICT (callback_id) DO UPDATE SET state = 'dead', attempts = 12")
     # A console that somebody forgot.
     site.forgotten = site.start(["psql", "-Xq", site.url], stdin=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,

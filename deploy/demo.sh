@@ -134,7 +134,7 @@ WITH risen AS (
     WHERE j.public_id = d.id AND j.status > d.shown
     RETURNING d.n, d.name, d.shown
 ), called AS (
-    UPDATE public.demo_job d SET called = true FROM insp.job j JOIN insp.callback c ON c.job_id = j.id
+    UPDATE public.demo_job d SET called = true FROM insp.job j JOIN insp.v_callback c ON c.job_id = j.id
     WHERE j.public_id = d.id AND c.state = 'delivered' AND NOT d.called
     RETURNING d.n, d.name, c.last_http_status
 )
@@ -178,7 +178,7 @@ SELECT d.n, d.name, r.doc #>> '{workflow,key}' AS workflow, d.expected, j.status
         AND (x.line ->> 'verified')::boolean AND (x.line ->> 'timestampOk')::boolean) AS verified,
     (SELECT count(*) FROM public.received x WHERE (x.line ->> 'body')::jsonb #>> '{data,id}' = d.id::text) AS calls
 FROM public.demo_job d JOIN insp.job j ON j.public_id = d.id
-    LEFT JOIN insp.callback c ON c.job_id = j.id, LATERAL (SELECT insp.job_result(d.id) AS doc) r;
+    LEFT JOIN insp.v_callback c ON c.job_id = j.id, LATERAL (SELECT insp.job_result(d.id) AS doc) r;
 \echo
 SELECT name AS job, workflow, trail AS "status trail", outcome AS decision, ms AS milliseconds,
     callback || CASE WHEN calls > 0 AND verified = calls THEN ', verified' ELSE ', NOT VERIFIED' END AS callback,

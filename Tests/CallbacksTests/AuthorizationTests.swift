@@ -130,7 +130,7 @@ struct AuthorizationTests {
         #expect(try self.requests("/bearer").isEmpty)
         // One failure speaks for all of the next seconds.
         #expect(try self.requests("/token").count == 1)
-        let errors = try await self.outbox.connection.query("SELECT string_agg(last_error, ' ') FROM insp.callback")
+        let errors = try await self.outbox.connection.query("SELECT string_agg(last_error, ' ') FROM insp.v_callback")
         #expect(try errors[0].string(0).contains("wrong") == false)
     }
 

@@ -161,7 +161,7 @@ struct CallbackDispatcherTests {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/ok"))
         // A dispatcher that claims, sends and dies before it can record: its claim is never settled.
         let store = CallbackStore(connection: self.outbox.connection, worker: "dead", lease: .milliseconds(1_500))
-        let claimed = try await store.exchange(settling: [], claiming: 10).claimed
+        let claimed = try await store.claim(10).callbacks
         #expect(claimed.map(\.webhookID) == ids)
         let sender = CallbackSender(
             client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
@@ -169,7 +169,7 @@ struct CallbackDispatcherTests {
         #expect(lost.outcome == .delivered)
 
         // Until the lease ends nobody else may send it.
-        #expect(try await store.exchange(settling: [], claiming: 10).claimed.isEmpty)
+        #expect(try await store.claim(10).callbacks.isEmpty)
         let isSent = try await self.outbox.whileDispatching { _, _ in
             try await self.outbox.wait(within: 30) { try await self.outbox.row(ids[0]).state == "delivered" }
         }
@@ -181,7 +181,7 @@ struct CallbackDispatcherTests {
         #expect(received[0].timestamp != received[1].timestamp)
 
         // The dead one comes back to life: what it has to record is refused.
-        #expect(try await store.exchange(settling: [lost], claiming: 0).settled.isEmpty)
+        #expect(try await store.record([lost]).settled.isEmpty)
         #expect(try await self.outbox.attempts(ids[0]).map(\.worker) == ["test"])
     }
 
@@ -288,7 +288,8 @@ struct CallbackDispatcherTests {
             try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
                 _ = try await self.receiver.received(within: 20) { $0.count >= 2 }
                 try await Task.sleep(for: .seconds(2))
-                #expect(try await self.outbox.countUnderWay() == 2)
+                // As many again are the next of whoever has them.
+                #expect(try await (2...4).contains(self.outbox.countUnderWay()))
             }
         }
         #expect(try self.receiver.received().count == 2)
@@ -300,19 +301,16 @@ struct CallbackDispatcherTests {
         let first = try await self.outbox.add(5, endpoint: busy, url: "https://partner.example/")
         var floors = CallbackFloors()
         func claim() async throws -> [String] {
-            let exchange = try await store.exchange(settling: [], claiming: 10, above: floors)
-            floors = exchange.floors
-            return exchange.claimed.map(\.webhookID)
+            let claim = try await store.claim(10, above: floors)
+            floors = claim.floors
+            return claim.callbacks.map(\.webhookID)
         }
         // The endpoint has room for two, and the floor must stay below the other three.
         let claimed = try await claim()
         #expect(claimed.count == 2)
         #expect(try await claim().isEmpty)
         _ = try await self.outbox.connection.query(
-            """
-            WITH freed AS (DELETE FROM insp.callback_lease RETURNING callback_id)
-            UPDATE insp.callback c SET state = 'delivered' FROM freed f WHERE c.id = f.callback_id
-            """)
+            "DELETE FROM insp.callback_lease")
         let rest = try await claim()
         #expect(rest.count == 2 && Set(claimed + rest).isSubset(of: Set(first)))
         // New ones of any endpoint lie above every floor.

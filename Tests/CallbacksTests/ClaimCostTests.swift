@@ -24,7 +24,7 @@ import Testing
             INSERT INTO insp.callback (job_id, endpoint_id, url, body)
             SELECT n, 1 + n % \(Self.endpoints), 'https://partner.example/', '{}' FROM generate_series(1, \(Self.waiting)) n;
             INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
-            SELECT c.id, c.endpoint_id, now() - interval '4 hours' + c.id * interval '0.1 s', 0, 0, c.state FROM insp.callback c;
+            SELECT c.id, c.endpoint_id, now() - interval '4 hours' + c.id * interval '0.1 s', 0, 0, 'pending' FROM insp.callback c;
             ALTER TABLE insp.callback ENABLE TRIGGER callback_prepare;
             """, timeout: .seconds(120))
     }
@@ -56,22 +56,23 @@ import Testing
         let old = try await outbox.database.connect()
         try await old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current()")
 
-        var exchange = try await store.exchange(settling: [], claiming: 256)
-        #expect(exchange.claimed.count == 256)
+        var claim = try await store.claim(256)
+        #expect(claim.callbacks.count == 256)
         var first = 0
         var delivered = 0
         for round in 0..<80 {
-            let settlements = exchange.claimed.map { callback in
+            let settlements = claim.callbacks.map { callback in
                 CallbackSettlement(
                     callback: callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,
                     error: nil, trace: nil, deadline: .now + .seconds(60), sent: nil, claimed: .now)
             }
-            exchange = try await store.exchange(settling: settlements, claiming: 256, above: exchange.floors)
-            #expect(exchange.settled.count == settlements.count && exchange.claimed.count == 256)
+            let record = try await store.record(settlements)
+            claim = try await store.claim(256, above: claim.floors)
+            #expect(record.settled.count == settlements.count && claim.callbacks.count == 256)
             delivered += settlements.count
-            if round == 1 { first = try await self.pages(exchange.floors, on: outbox.connection) }
+            if round == 1 { first = try await self.pages(claim.floors, on: outbox.connection) }
         }
-        let last = try await self.pages(exchange.floors, on: outbox.connection)
+        let last = try await self.pages(claim.floors, on: outbox.connection)
         // Some twenty pages for each callback, its place in the tables it leaves and enters included; twenty thousand dead
         // rows of either table lie in front by now.
         #expect(first > 0 && first < 10_000)

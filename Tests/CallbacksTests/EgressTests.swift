@@ -32,7 +32,7 @@ struct EgressTests {
         await dispatcher.run()
         let rows = try await self.outbox.connection.query(
             """
-            SELECT a.code, c.state, a.http_status FROM insp.callback c JOIN insp.callback_attempt a ON a.callback_id = c.id
+            SELECT a.code, c.state, a.http_status FROM insp.v_callback c JOIN insp.callback_attempt a ON a.callback_id = c.id
             WHERE c.webhook_id = $1
             """, [.text(id)])
         try #require(rows.count == 1)

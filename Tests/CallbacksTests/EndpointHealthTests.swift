@@ -165,11 +165,11 @@ struct EndpointHealthTests {
         _ = try await self.outbox.connection.query(
             "INSERT INTO insp.endpoint_health (endpoint_id, open_until, trips) VALUES ($1, now() + interval '1 hour', 1)",
             [.int(endpoint)])
-        let first = try await store.exchange(settling: [], claiming: 10)
-        #expect(first.claimed.isEmpty)
+        let first = try await store.claim(10)
+        #expect(first.callbacks.isEmpty)
         try await self.halfOpen()
-        let second = try await store.exchange(settling: [], claiming: 10, above: first.floors)
-        #expect(second.claimed.count == 1)
+        let second = try await store.claim(10, above: first.floors)
+        #expect(second.callbacks.count == 1)
     }
 
     @Test func retriesLeaveRoomForFirstAttempts() async throws {
@@ -178,19 +178,19 @@ struct EndpointHealthTests {
         _ = try await self.outbox.connection.query(
             "UPDATE insp.callback_waiting SET due_at = now() - interval '1 hour'")
         let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .seconds(60))
-        let late = try await store.exchange(settling: [], claiming: 64)
-        #expect(late.claimed.count == 6)
+        let late = try await store.claim(64)
+        #expect(late.callbacks.count == 6)
         try await self.outbox.add(100, endpoint: endpoint, url: "https://partner.example/new")
-        let fresh = try await store.exchange(settling: [], claiming: 64)
-        #expect(fresh.claimed.map(\.attempts) == [0, 0])
+        let fresh = try await store.claim(64)
+        #expect(fresh.callbacks.map(\.attempts) == [0, 0])
 
         // Over all endpoints: no more retries than the dispatcher has room for.
         let other = try await self.endpoint(inFlight: 8)
         try await self.outbox.add(10, endpoint: other, url: "https://partner.example/late", attempts: 1)
         try await self.outbox.add(10, endpoint: other, url: "https://partner.example/new")
-        let limited = try await store.exchange(settling: [], claiming: 64, retries: 2)
-        #expect(limited.claimed.filter { $0.attempts > 0 }.count == 2)
-        #expect(limited.claimed.filter { $0.attempts == 0 }.count == 6)
+        let limited = try await store.claim(64, retries: 2)
+        #expect(limited.callbacks.filter { $0.attempts > 0 }.count == 2)
+        #expect(limited.callbacks.filter { $0.attempts == 0 }.count == 6)
     }
 
     @Test func orderedCallbacksGoOneAfterTheOther() async throws {

@@ -44,24 +44,27 @@ struct Outbox {
     func add(
         _ count: Int = 1, endpoint: Int64, url: String, body: String = #"{"type":"job.finished"}"#, attempts: Int = 0
     ) async throws -> [String] {
-        try await self.connection.query(
+        let rows = try await self.connection.query(
             """
-            INSERT INTO insp.callback (job_id, endpoint_id, url, body, attempts)
-            SELECT (SELECT coalesce(max(job_id), 0) FROM insp.callback) + g, $1, $2, $3, $4
-            FROM generate_series(1, $5) AS g RETURNING webhook_id
+            INSERT INTO insp.callback (job_id, endpoint_id, url, body)
+            SELECT (SELECT coalesce(max(job_id), 0) FROM insp.callback) + g, $1, $2, $3
+            FROM generate_series(1, $4) AS g RETURNING webhook_id, id
             """,
-            [.int(endpoint), .text(url), .bytes(Data(body.utf8)), .int(Int64(attempts)), .int(Int64(count))]
-        ).map { try $0.string(0) }
+            [.int(endpoint), .text(url), .bytes(Data(body.utf8)), .int(Int64(count))])
+        if attempts > 0 {
+            _ = try await self.connection.query(
+                "UPDATE insp.callback_waiting SET attempts = $2 WHERE callback_id = ANY ($1)",
+                [.intArray(try rows.map { try $0.int(1) }), .int(Int64(attempts))])
+        }
+        return try rows.map { try $0.string(0) }
     }
 
     func row(_ webhookID: String) async throws -> Row {
         let rows = try await self.connection.query(
             """
-            SELECT c.state, c.attempts, c.released, c.last_http_status, c.last_error, l.claim_id IS NOT NULL,
-                coalesce(extract(epoch FROM coalesce(w.due_at, l.due_at) - clock_timestamp()), 0)::double precision
-            FROM insp.callback c LEFT JOIN insp.callback_waiting w ON w.callback_id = c.id
-                LEFT JOIN insp.callback_lease l ON l.callback_id = c.id
-            WHERE c.webhook_id = $1
+            SELECT c.state, c.attempts, c.released, c.last_http_status, c.last_error, c.is_claimed,
+                coalesce(extract(epoch FROM c.due_at - clock_timestamp()), 0)::double precision
+            FROM insp.v_callback c WHERE c.webhook_id = $1
             """, [.text(webhookID)])
         let row = rows[0]
         return Row(
@@ -71,7 +74,7 @@ struct Outbox {
     }
 
     func count(_ condition: String = "true") async throws -> Int64 {
-        try await self.connection.query("SELECT count(*) FROM insp.callback WHERE \(condition)")[0].int(0)
+        try await self.connection.query("SELECT count(*) FROM insp.v_callback WHERE \(condition)")[0].int(0)
     }
 
     /// How many are being sent.

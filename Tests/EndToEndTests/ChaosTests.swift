@@ -34,7 +34,7 @@ import Testing
             try await service.waitForNone("SELECT count(*) FROM insp.job WHERE status <> 128", within: .seconds(120)))
         #expect(
             try await service.waitForNone(
-                "SELECT count(*) FROM insp.callback WHERE state <> 'delivered'", within: .seconds(150)))
+                "SELECT count(*) FROM insp.v_callback WHERE state <> 'delivered'", within: .seconds(150)))
 
         let counts = try await service.connection.query(
             """

@@ -87,7 +87,7 @@ import Testing
         _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: picture)
         #expect(
             try await service.waitForNone(
-                "SELECT 2 - count(*) FROM insp.callback WHERE state = 'delivered'", within: .seconds(60)))
+                "SELECT 2 - count(*) FROM insp.v_callback WHERE state = 'delivered'", within: .seconds(60)))
 
         // The queue is looked at every five seconds.
         var metrics = try await port.metrics()

@@ -13,7 +13,7 @@ import Testing
         #expect(try await service.result(of: corrupt)["status"] as? Int == 128)
         #expect(
             try await service.waitForNone(
-                "SELECT count(*) FROM insp.callback WHERE state <> 'delivered'", within: .seconds(30)))
+                "SELECT count(*) FROM insp.v_callback WHERE state <> 'delivered'", within: .seconds(30)))
         first.send(SIGTERM)
         #expect(try await first.wait() == 0)
 

@@ -115,14 +115,14 @@ def main():
             # What waits for its next attempt need not wait here.
             cursor.execute(
                 "UPDATE insp.callback_waiting SET due_at = now() WHERE state = 'pending' AND due_at > now() + interval '1 s'")
-            cursor.execute("SELECT count(*) FROM insp.callback WHERE state <> 'delivered'")
+            cursor.execute("SELECT count(*) FROM insp.v_callback WHERE state <> 'delivered'")
             if cursor.fetchone()[0] == 0:
                 break
             time.sleep(0.5)
     finally:
         for worker in workers:
             worker.end()
-    cursor.execute("SELECT count(*) FROM insp.callback WHERE state <> 'delivered'")
+    cursor.execute("SELECT count(*) FROM insp.v_callback WHERE state <> 'delivered'")
     undelivered = cursor.fetchone()[0]
     receiver.kill()
     requests, total, unsigned = received(receiver.log)

@@ -17,7 +17,7 @@ CHECKS = {
     "stuck": """
         SELECT (SELECT count(*) FROM insp.job WHERE status < 128) + (SELECT count(*) FROM insp.lease)
             + (SELECT count(*) FROM insp.ready) + (SELECT count(*) FROM insp.delayed)
-            + (SELECT count(*) FROM insp.callback WHERE state <> 'delivered')""",
+            + (SELECT count(*) FROM insp.v_callback WHERE state <> 'delivered')""",
 }
 
 

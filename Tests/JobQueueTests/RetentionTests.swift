@@ -120,16 +120,21 @@ import Testing
         try await fixture.admin.execute(
             """
             UPDATE insp.callback SET created_at = now() - interval '50 days';
-            UPDATE insp.callback SET state = 'delivered', delivered_at = now() - interval '40 days' WHERE job_id <= 2;
-            UPDATE insp.callback SET state = 'delivered', delivered_at = now() WHERE job_id = 3;
-            INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms) SELECT id, 1, now(), 1 FROM insp.callback;
+            DELETE FROM insp.callback_waiting WHERE callback_id <= 3;
+            INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms, error)
+            SELECT id, 1, now() - CASE WHEN id <= 2 THEN 40 ELSE 0 END * interval '1 day', 1, CASE WHEN id > 3 THEN 'x' END
+            FROM insp.callback;
             UPDATE insp.job_key SET created_at = now() - interval '31 days' WHERE key <> 'k3'
             """)
         #expect(try await self.purge(fixture) == Purged(keys: 3, callbacks: 2))
         #expect(try await fixture.count("insp.callback") == 2)
         #expect(try await fixture.count("insp.callback_attempt") == 2)
         #expect(try await fixture.count("insp.job_key WHERE key = 'k3'") == 1)
-        try await fixture.admin.execute("UPDATE insp.callback SET state = 'delivered', delivered_at = created_at")
+        try await fixture.admin.execute(
+            """
+            DELETE FROM insp.callback_waiting;
+            UPDATE insp.callback_attempt SET started_at = now() - interval '40 days', error = NULL
+            """)
         #expect(try await self.purge(fixture, limit: 1).callbacks == 1)
         #expect(try await self.purge(fixture, limit: 1).callbacks == 1)
     }
@@ -177,7 +182,7 @@ import Testing
         }
         #expect(early?.sqlState == ErrorCode.jobNotFinished.sqlState)
         try await self.drain(fixture)
-        try await fixture.admin.execute("UPDATE insp.callback SET state = 'delivered', delivered_at = now()")
+        try await fixture.admin.execute("DELETE FROM insp.callback_waiting")
         #expect(try await fixture.admin.query(erase, [.text(ids[0])])[0].bool(0))
         #expect(try await !fixture.admin.query(erase, [.text(ids[0])])[0].bool(0))
         let result = try await fixture.result(of: ids[0])

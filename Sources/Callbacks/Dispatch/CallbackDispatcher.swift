@@ -6,19 +6,24 @@ internal import Synchronization
 ///
 /// A claim is committed before anything is sent, and an attempt is recorded under that claim afterwards. Dying at any
 /// point therefore loses nothing: the claim lapses, and another dispatcher sends the callback again with the same
-/// `webhook-id`. One loop claims and another records, each over a connection of its own, so that neither waits for the
-/// other, nor libcurl's thread for either: the answers that arrive during one round trip are recorded in the next, and the
-/// places that they free are claimed anew meanwhile. Batches grow with the load by themselves.
+/// `webhook-id`. One loop claims and another records, each over a connection of its own, and a third sends what was
+/// claimed ahead, so that none waits for another, nor libcurl's thread for any: the answers that arrive during one round
+/// trip are recorded in the next, and what they make room for is claimed meanwhile. Batches grow with the load by
+/// themselves.
 public final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
     private let onEvent: @Sendable (CallbackEvent) -> Void
-    private let shared = Mutex(Shared())
+    private let shared: Mutex<Shared>
     private let claims = Wakeup()
+    private let sends = Wakeup()
     private let records = Wakeup()
+    /// Under which leases are known as this dispatcher's.
+    private let holder = Int64.random(in: 1...Int64.max)
 
-    /// What the two loops, libcurl's thread and the callers share.
+    /// What the loops, libcurl's thread and the callers share.
     private struct Shared {
+        var lanes: CallbackLanes
         var finished: [CallbackSettlement] = []
         /// From the claim to the moment at which the recording loop takes the settlement; `nil` until the attempt has begun.
         var underWay: [ClaimedCallback.Key: CallbackAttempt?] = [:]
@@ -39,6 +44,10 @@ public final class CallbackDispatcher: Sendable {
         /// Exchanges with the database that failed since one succeeded.
         var failures = 0
         var isConnected = false
+
+        init(_ configuration: CallbackConfiguration) {
+            self.lanes = CallbackLanes(limit: configuration.maximumInFlight)
+        }
     }
 
     /// How the dispatcher is at this moment, for health checks: seconds since the slower of its loops last went round (`nil`
@@ -62,6 +71,7 @@ public final class CallbackDispatcher: Sendable {
         configuration: CallbackConfiguration, resolver: Resolver, onEvent: @escaping @Sendable (CallbackEvent) -> Void
     ) {
         self.configuration = configuration
+        self.shared = Mutex(Shared(configuration))
         let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
         let tokens = TokenStore(
             databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements)
@@ -102,10 +112,13 @@ public final class CallbackDispatcher: Sendable {
     // MARK: - The loops
 
     private func dispatch() async {
-        let ticker = Task { await self.tick() }
-        let listener = Task { await self.listen() }
+        let hints = CallbackHints(configuration: self.configuration, claims: self.claims, records: self.records)
+        let ticker = Task { await hints.tick() }
+        let listener = Task { await hints.listen() }
         let claimer = Task { await self.claim() }
+        let starter = Task { await self.send() }
         await self.record()
+        starter.cancel()
         ticker.cancel()
         listener.cancel()
         // Past the grace it may still wait for its database, and ends by itself.
@@ -131,26 +144,26 @@ public final class CallbackDispatcher: Sendable {
                     return (shared.graceEnd, shared.isDraining, shared.underWay.count, shared.retries, shared.unsettled)
                 }
                 isOver = graceEnd != nil
-                let limit = min(self.configuration.batch, self.configuration.maximumInFlight - underWay)
+                // As many again as are sent at once are held as the next.
+                let limit = min(self.configuration.batch, 2 * self.configuration.maximumInFlight - underWay)
                 guard !isOver, limit > 0 else { continue }
                 // Half of all places are kept for first attempts: what was tried before tends to hang.
                 let retries = max(0, min(limit, self.configuration.maximumInFlight / 2 - retried))
                 let isSweep = now >= nextSweep
                 do {
                     guard let store = try await self.store(&link) else { continue }
-                    let exchange = try await store.exchange(
-                        settling: [], claiming: limit, retries: retries,
-                        above: isSweep ? CallbackFloors(claims: floors.claims) : floors)
-                    floors = exchange.floors
+                    let claim = try await store.claim(
+                        limit, retries: retries, above: isSweep ? CallbackFloors(claims: floors.claims) : floors)
+                    floors = claim.floors
                     last = .now
                     // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at
                     // most.
                     if isSweep { nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
                     self.restored(&link)
-                    self.start(exchange.claimed, deadline: now + self.configuration.lease)
-                    hasMore = exchange.claimed.count == limit
+                    self.take(claim, deadline: now + self.configuration.lease)
+                    hasMore = claim.callbacks.count == limit
                     // Nothing was due with all places free.
-                    isOver = isDraining && underWay == 0 && unsettled == 0 && exchange.claimed.isEmpty
+                    isOver = isDraining && underWay == 0 && unsettled == 0 && claim.callbacks.isEmpty
                 } catch {
                     nextSweep = .now
                     await self.failed(error, &link, then: self.claims)
@@ -163,28 +176,58 @@ public final class CallbackDispatcher: Sendable {
         await link.store?.connection.close()
     }
 
-    private func start(_ callbacks: [ClaimedCallback], deadline: ContinuousClock.Instant) {
-        guard !callbacks.isEmpty else { return }
+    private func take(_ claim: CallbackClaim, deadline: ContinuousClock.Instant) {
+        guard !claim.places.isEmpty else { return }
         let claimed = ContinuousClock.now
         // Before the first of them can end.
         self.shared.withLock { shared in
-            for callback in callbacks {
+            for callback in claim.callbacks {
                 shared.underWay.updateValue(nil, forKey: callback.key)
                 if callback.attempts > 0 { shared.retries += 1 }
             }
+            shared.lanes.add(
+                claim.callbacks.map { .init(callback: $0, claimed: claimed, deadline: deadline) }, places: claim.places)
         }
+        self.sends.wake()
+    }
+
+    /// Starts what may be sent, until it is cancelled.
+    private func send() async {
+        for await _ in self.sends.stream {
+            await self.gather(until: .now + .milliseconds(5)) { $0.lanes.readyCount < Self.sent }
+            let entries = self.shared.withLock { $0.lanes.begin() }
+            // A claim that might lapse before the answer is given back: whoever takes it next has time.
+            let latest = ContinuousClock.now + self.configuration.timeout
+            self.start(entries.filter { $0.deadline > latest })
+            let late = entries.filter { $0.deadline <= latest }
+            guard !late.isEmpty else { continue }
+            self.shared.withLock { shared in
+                for entry in late { shared.lanes.end(entry.callback.endpoint.id, holds: false) }
+                shared.finished += late.map(\.unsent)
+            }
+            self.records.wake()
+        }
+    }
+
+    private func start(_ entries: [CallbackLanes.Entry]) {
+        guard !entries.isEmpty else { return }
         var transfers: [CurlTransfer] = []
         var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
-        for callback in callbacks {
-            let attempt = self.sender.start(callback, claimed: claimed, deadline: deadline, transfers: &transfers) {
-                settlement in
-                let count = self.shared.withLock { shared in
+        for entry in entries {
+            let attempt = self.sender.start(
+                entry.callback, claimed: entry.claimed, deadline: entry.deadline, transfers: &transfers
+            ) { settlement in
+                let (count, before, after) = self.shared.withLock { shared in
+                    let before = shared.lanes.readyCount
                     shared.finished.append(settlement)
-                    return shared.finished.count
+                    shared.lanes.end(
+                        settlement.callback.endpoint.id, holds: settlement.outcome != .delivered)
+                    return (shared.finished.count, before, shared.lanes.readyCount)
                 }
                 if count == 1 || count == Self.gathered { self.records.wake() }
+                if before == 0, after > 0 { self.sends.wake() }
             }
-            attempts.append((callback.key, attempt))
+            attempts.append((entry.callback.key, attempt))
         }
         self.shared.withLock { shared in
             for (key, attempt) in attempts where shared.underWay.index(forKey: key) != nil {
@@ -222,14 +265,16 @@ public final class CallbackDispatcher: Sendable {
                 let settlements = unsettled.count
                 do {
                     if let store = try await self.store(&link) {
-                        let exchange = try await store.exchange(settling: unsettled, claiming: 0)
+                        let record = try await store.record(unsettled)
                         last = .now
                         self.restored(&link)
-                        self.report(unsettled, exchange)
+                        self.report(unsettled, record)
+                        self.resume(after: unsettled, record.changes)
                         unsettled = []
                     }
                 } catch {
                     await self.failed(error, &link, then: self.records)
+                    self.resume(after: unsettled.filter { $0.deadline < .now }, [])
                     unsettled.removeAll { $0.deadline < .now }
                 }
                 // Places are free again, or the last one is settled.
@@ -258,8 +303,7 @@ public final class CallbackDispatcher: Sendable {
     private func gather(until deadline: ContinuousClock.Instant, while isEarly: @Sendable (Shared) -> Bool) async {
         while ContinuousClock.now < deadline,
             self.shared.withLock({ shared in
-                shared.underWay.count - shared.finished.count >= Self.busy && shared.graceEnd == nil
-                    && isEarly(shared)
+                shared.lanes.running >= Self.busy && shared.graceEnd == nil && isEarly(shared)
             })
         {
             try? await Task.sleep(for: .milliseconds(1))
@@ -267,21 +311,39 @@ public final class CallbackDispatcher: Sendable {
     }
 
     /// Answers, or free places, that are worth a round trip.
-    private static let gathered = 128
+    private static let gathered = 256
+    /// Endpoints whose turn it is that are worth a round of the sending loop.
+    private static let sent = 32
     /// Requests under way that keep libcurl's thread busy for as long as a round trip takes.
     private static let busy = 64
 
     private func breakOff() {
-        let attempts = self.shared.withLock { Array($0.underWay.values) }
+        let attempts = self.shared.withLock { shared in
+            shared.finished += shared.lanes.abandon().map(\.unsent)
+            return Array(shared.underWay.values)
+        }
         for attempt in attempts { if let attempt { self.sender.cancel(attempt) } }
     }
 
-    private func report(_ settlements: [CallbackSettlement], _ exchange: CallbackExchange) {
-        for settlement in settlements {
-            let isRecorded = exchange.settled.contains(settlement.callback.id)
+    /// Lets endpoints go on whose failures are recorded; what is claimed of those that may not goes back.
+    private func resume(after settlements: [CallbackSettlement], _ changes: [(endpoint: Int64, kind: String)]) {
+        let failed = Set(settlements.lazy.filter { $0.outcome != .delivered }.map(\.callback.endpoint.id))
+        guard !failed.isEmpty else { return }
+        self.shared.withLock { shared in
+            for change in changes where change.kind != "recovered" {
+                shared.finished += shared.lanes.abandon(change.endpoint).map(\.unsent)
+            }
+            for endpoint in failed { shared.lanes.resume(endpoint) }
+        }
+        self.sends.wake()
+    }
+
+    private func report(_ settlements: [CallbackSettlement], _ record: CallbackRecord) {
+        for settlement in settlements where settlement.outcome != .unsent {
+            let isRecorded = record.settled.contains(settlement.callback.id)
             self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
         }
-        for change in exchange.changes {
+        for change in record.changes {
             self.onEvent(.endpointChanged(endpoint: change.endpoint, kind: change.kind))
         }
     }
@@ -304,7 +366,7 @@ public final class CallbackDispatcher: Sendable {
             options.preparesStatements = self.configuration.preparesStatements
             link.store = CallbackStore(
                 connection: try await PostgresConnection.connect(self.configuration.databaseURL, options: options),
-                worker: self.configuration.worker, lease: self.configuration.lease)
+                worker: self.configuration.worker, lease: self.configuration.lease, holder: self.holder)
         }
         return link.store
     }
@@ -338,48 +400,4 @@ public final class CallbackDispatcher: Sendable {
         }
         if wasBroken { self.onEvent(.databaseRestored) }
     }
-
-    // MARK: - Hints
-
-    private func tick() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: self.configuration.poll * Double.random(in: 0.8...1.2))
-            self.claims.wake()
-            self.records.wake()
-        }
-    }
-
-    /// LISTEN only wakes; polling finds what no hint told of.
-    private func listen() async {
-        guard let url = self.configuration.listenURL else { return }
-        while !Task.isCancelled {
-            if let connection = try? await PostgresConnection.connect(
-                url, options: ConnectionOptions(name: "inspectd callbacks listen"))
-            {
-                if let notifications = try? await connection.listen("insp_callback") {
-                    self.claims.wake()
-                    for await _ in notifications {
-                        self.claims.wake()
-                        // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
-                        try? await Task.sleep(for: .milliseconds(60))
-                        self.claims.wake()
-                    }
-                }
-                await connection.close()
-            }
-            try? await Task.sleep(for: .seconds(2))
-        }
-    }
-}
-
-/// Wakes a loop: many calls before its next round are one.
-private struct Wakeup: Sendable {
-    let stream: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-
-    init() {
-        (self.stream, self.continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
-
-    func wake() { self.continuation.yield() }
 }

@@ -59,7 +59,7 @@ extension CallbackEvent.Attempt {
                 case .delivered: .delivered
                 case .retry: .failed
                 case .dead: .dead
-                case .release: .released
+                case .release, .unsent: .released
                 }
             } else {
                 .stale

@@ -10,6 +10,8 @@ struct CallbackRetryPolicy: Sendable {
         case dead
         /// Tried again after so many seconds without being counted: the fault was ours.
         case release(after: Double)
+        /// Not sent: it waits as before.
+        case unsent
     }
 
     /// Seconds after the first, second, … attempt: Standard Webhooks' schedule ("Deliverability and reliability": 5 s,

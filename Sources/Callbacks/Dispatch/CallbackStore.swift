@@ -76,92 +76,99 @@ struct CallbackFloors: Sendable {
     var claims: [Int64: Int64] = [:]
 }
 
-/// What one round trip brought.
-struct CallbackExchange: Sendable {
-    /// Settled callbacks whose claim still held.
-    var settled: Set<Int64> = []
-    /// What became of endpoints by these settlements: `failing`, `recovered`, `disabled`.
-    var changes: [(endpoint: Int64, kind: String)] = []
-    var claimed: [ClaimedCallback] = []
-    /// For the next claim; as given, if nothing was to be claimed.
-    var floors = CallbackFloors()
+/// What a claim brought.
+struct CallbackClaim: Sendable {
+    var callbacks: [ClaimedCallback] = []
+    /// Of each endpoint that something may be taken of: how many of its callbacks the holder may send at once from now on.
+    var places: [Int64: Int] = [:]
+    /// For the next claim.
+    var floors: CallbackFloors
 }
 
-/// The outbox's SQL: settlements, a claim, or both, in one round trip and one transaction.
+/// What recording brought.
+struct CallbackRecord: Sendable {
+    /// Callbacks whose claim still held.
+    var settled: Set<Int64> = []
+    /// What became of endpoints: `failing`, `recovered`, `disabled`.
+    var changes: [(endpoint: Int64, kind: String)] = []
+}
+
+/// The outbox's SQL: a claim or a record, each in one round trip and one transaction.
 struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
+    /// The number of a dispatcher that keeps to ``CallbackClaim/places``, and so may claim twice as many; `nil`: all that is
+    /// claimed will be sent at once.
+    let holder: Int64?
     private let endpoints = CallbackEndpoints()
 
-    init(connection: PostgresConnection, worker: String, lease: Duration) {
+    init(connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil) {
         self.connection = connection
         self.worker = worker
         self.lease = lease
+        self.holder = holder
     }
 
+    /// Takes due callbacks, to be sent once this has returned.
+    ///
     /// - Parameters:
-    ///   - settlements: Attempts to record.
-    ///   - limit: How many callbacks to claim at most; 0 claims nothing.
+    ///   - limit: How many at most.
     ///   - retries: How many of these may have been tried before.
-    ///   - floors: Those of the exchange before; without a base everything is searched.
-    func exchange(
-        settling settlements: [CallbackSettlement], claiming limit: Int, retries: Int? = nil,
-        above floors: CallbackFloors = CallbackFloors()
-    ) async throws -> CallbackExchange {
-        var exchange = CallbackExchange(floors: floors)
-        var statements: [PostgresStatement] = []
-        if !settlements.isEmpty { statements.append(self.settle(settlements)) }
-        if limit > 0 { statements.append(self.claim(limit, retries ?? limit, floors)) }
-        guard !statements.isEmpty else { return exchange }
-        var results = try await self.connection.pipeline(statements)[...]
-        if !settlements.isEmpty, let rows = results.popFirst() {
-            for row in rows {
-                if let id = try row.optionalInt(0) {
-                    exchange.settled.insert(id)
-                } else {
-                    exchange.changes.append((try row.int(1), try row.string(2)))
-                }
-            }
-        }
-        if limit > 0, let rows = results.popFirst() { try self.read(rows, into: &exchange) }
-        return exchange
+    ///   - floors: Those of the claim before; without a base everything is searched.
+    func claim(
+        _ limit: Int, retries: Int? = nil, above floors: CallbackFloors = CallbackFloors()
+    ) async throws -> CallbackClaim {
+        let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
+        let statement = PostgresStatement(
+            "SELECT * FROM insp.callback_take($1, $2 * interval '1 second', $3, $4, $5, $6, $7, p_holder => $8)",
+            [
+                .int(Int64(limit)), .double(self.lease / .seconds(1)), .int(Int64(retries ?? limit)),
+                .optional(floors.base), .bigints(endpoints),
+                .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
+                .bigints(endpoints.map { floors.claims[$0] ?? 0 }), .optional(self.holder),
+            ])
+        return try self.read(try await self.connection.pipeline([statement])[0], floors)
     }
 
     /// The claimed callbacks come first, and then a row for each endpoint with something due.
-    private func read(_ rows: [PostgresRow], into exchange: inout CallbackExchange) throws {
-        exchange.floors.endpoints = [:]
+    private func read(_ rows: [PostgresRow], _ before: CallbackFloors) throws -> CallbackClaim {
+        var claim = CallbackClaim(floors: CallbackFloors(base: before.base, claims: before.claims))
         var endpoints: [Int64: CallbackEndpoint] = [:]
         let count = try rows.firstIndex { try $0.isNull(0) } ?? rows.count
         for row in rows[count...] {
             guard let id = try row.optionalInt(3) else {
-                exchange.floors.base = try row.int(15)
+                claim.floors.base = try row.int(15)
                 continue
             }
-            exchange.floors.endpoints[id] = try row.int(15)
-            if let claim = try row.optionalInt(16) { exchange.floors.claims[id] = claim }
+            claim.floors.endpoints[id] = try row.int(15)
+            if let lowest = try row.optionalInt(16) { claim.floors.claims[id] = lowest }
+            if let places = try row.optionalInt(17) { claim.places[id] = Int(places) }
             guard try !row.isNull(12) else { continue }
             endpoints[id] = self.endpoints.endpoint(
                 id, keys: try row.textArray(11), allowsHTTP: try row.bool(12), allowsPrivate: try row.bool(13),
                 options: try row.optionalString(14))
         }
-        exchange.claimed.reserveCapacity(count)
+        claim.callbacks.reserveCapacity(count)
         for row in rows[..<count] {
             // An endpoint that was removed between the two looks: its claim lapses.
             guard let endpoint = endpoints[try row.int(3)] else { continue }
-            exchange.claimed.append(try ClaimedCallback(row, endpoint))
+            claim.callbacks.append(try ClaimedCallback(row, endpoint))
         }
+        return claim
     }
 
-    private func claim(_ limit: Int, _ retries: Int, _ floors: CallbackFloors) -> PostgresStatement {
-        let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
-        return PostgresStatement(
-            "SELECT * FROM insp.callback_take($1, $2 * interval '1 second', $3, $4, $5, $6, $7)",
-            [
-                .int(Int64(limit)), .double(self.lease / .seconds(1)), .int(Int64(retries)), .optional(floors.base),
-                .bigints(endpoints), .bigints(endpoints.map { floors.endpoints[$0] ?? floors.base ?? 0 }),
-                .bigints(endpoints.map { floors.claims[$0] ?? 0 }),
-            ])
+    /// Records attempts.
+    func record(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
+        var record = CallbackRecord()
+        for row in try await self.connection.pipeline([self.settle(settlements)])[0] {
+            if let id = try row.optionalInt(0) {
+                record.settled.insert(id)
+            } else {
+                record.changes.append((try row.int(1), try row.string(2)))
+            }
+        }
+        return record
     }
 
     private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
@@ -190,12 +197,13 @@ struct CallbackStore: Sendable {
         case .retry: "retry"
         case .dead: "dead"
         case .release: "release"
+        case .unsent: "return"
         }
     }
 
     private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Double {
         switch outcome {
-        case .delivered, .dead: 0
+        case .delivered, .dead, .unsent: 0
         case .retry(let seconds), .release(let seconds): seconds
         }
     }

@@ -33,8 +33,8 @@ WITH ended AS (
     INSERT INTO insp.event (job_id, kind, fence, detail)
     SELECT d.id, 'finished', 0, jsonb_build_object('decision', 'PASSED', 'error', NULL, 'fence', d.fence) FROM done d
 ), outbox AS (
-    INSERT INTO insp.callback (job_id, endpoint_id, state, url, body)
-    SELECT d.id, e.id, 'pending', coalesce(d.callback_url, e.url), convert_to(format(
+    INSERT INTO insp.callback (job_id, endpoint_id, url, body)
+    SELECT d.id, e.id, coalesce(d.callback_url, e.url), convert_to(format(
         '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s","userReference":%2$s,"workflowExecution":{"id":"%3$s",'
         '"definitionKey":"%4$s","status":"PROCESSED"},"data":{"id":"%3$s","status":%5$s,"decision":"PASSED"}}',
         (SELECT insp.iso_time(now())), (d.payload -> 'userReference')::text,

@@ -1,0 +1,50 @@
+internal import Postgres
+
+/// Wakes a dispatcher's loops: now and then, and when the database says that something is due.
+struct CallbackHints: Sendable {
+    let configuration: CallbackConfiguration
+    let claims: Wakeup
+    let records: Wakeup
+
+    func tick() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: self.configuration.poll * Double.random(in: 0.8...1.2))
+            self.claims.wake()
+            self.records.wake()
+        }
+    }
+
+    /// LISTEN only wakes; polling finds what no hint told of.
+    func listen() async {
+        guard let url = self.configuration.listenURL else { return }
+        while !Task.isCancelled {
+            if let connection = try? await PostgresConnection.connect(
+                url, options: ConnectionOptions(name: "inspectd callbacks listen"))
+            {
+                if let notifications = try? await connection.listen("insp_callback") {
+                    self.claims.wake()
+                    for await _ in notifications {
+                        self.claims.wake()
+                        // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
+                        try? await Task.sleep(for: .milliseconds(60))
+                        self.claims.wake()
+                    }
+                }
+                await connection.close()
+            }
+            try? await Task.sleep(for: .seconds(2))
+        }
+    }
+}
+
+/// Wakes a loop: many calls before its next round are one.
+struct Wakeup: Sendable {
+    let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() {
+        (self.stream, self.continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func wake() { self.continuation.yield() }
+}

@@ -1,0 +1,122 @@
+internal import Foundation
+
+/// Which of the claimed callbacks are being sent, and which are the next.
+///
+/// A dispatcher claims twice as many of an endpoint's callbacks as it may send at once (`insp.callback_take`): when one has
+/// ended the next is at hand, and its place does not stay empty for the round trips that record the one and claim the other.
+struct CallbackLanes {
+    /// A callback that waits for its turn.
+    struct Entry {
+        let callback: ClaimedCallback
+        /// When the claim's commit was known.
+        let claimed: ContinuousClock.Instant
+        /// When the claim lapses.
+        let deadline: ContinuousClock.Instant
+
+        /// What is to be recorded if it is not sent after all.
+        var unsent: CallbackSettlement {
+            CallbackSettlement(
+                callback: self.callback, outcome: .unsent, started: Date(), milliseconds: 0, status: nil, code: nil,
+                error: nil, trace: nil, deadline: self.deadline, sent: nil, claimed: self.claimed)
+        }
+    }
+
+    /// One endpoint's.
+    private struct Lane {
+        var atOnce: Int
+        var running = 0
+        var waiting: ArraySlice<Entry> = []
+        /// Whether nothing more is begun until what failed is recorded: the endpoint may be disabled by it.
+        var isHeld = false
+        /// Whether it is in ``CallbackLanes/ready``.
+        var isListed = false
+
+        var isReady: Bool { !self.isHeld && !self.waiting.isEmpty && self.running < self.atOnce }
+        var isOver: Bool { !self.isHeld && self.waiting.isEmpty && self.running == 0 }
+    }
+
+    private let limit: Int
+    private var lanes: [Int64: Lane] = [:]
+    /// Endpoints that may begin another one, in the order of their turns, each once.
+    private var ready: [Int64] = []
+    /// How many are being sent.
+    private(set) var running = 0
+
+    /// - Parameter limit: How many are sent at once, over all endpoints.
+    init(limit: Int) { self.limit = limit }
+
+    /// How many endpoints may begin another one.
+    var readyCount: Int { self.running < self.limit ? self.ready.count : 0 }
+
+    /// Takes what was claimed.
+    ///
+    /// - Parameter places: How many of an endpoint's callbacks may be sent at once from now on, of each that the claim took
+    ///   something from.
+    mutating func add(_ entries: [Entry], places: [Int64: Int]) {
+        for entry in entries {
+            let endpoint = entry.callback.endpoint.id
+            self.lanes[endpoint, default: Lane(atOnce: 1)].waiting.append(entry)
+        }
+        for (endpoint, places) in places where self.lanes[endpoint] != nil {
+            self.lanes[endpoint]?.atOnce = places
+            self.list(endpoint)
+        }
+    }
+
+    /// Begins all that may be begun: of each endpoint one, then of each another.
+    mutating func begin() -> [Entry] {
+        var begun: [Entry] = []
+        var turn = 0
+        while self.running < self.limit, turn < self.ready.count {
+            let endpoint = self.ready[turn]
+            turn += 1
+            self.lanes[endpoint]?.isListed = false
+            guard self.lanes[endpoint]?.isReady == true, let entry = self.lanes[endpoint]?.waiting.popFirst() else {
+                continue
+            }
+            self.lanes[endpoint]?.running += 1
+            self.running += 1
+            begun.append(entry)
+            self.list(endpoint)
+        }
+        self.ready.removeFirst(turn)
+        return begun
+    }
+
+    /// One that was begun has ended.
+    ///
+    /// - Parameter holds: Whether the endpoint's next are to wait for ``resume(_:)``.
+    mutating func end(_ endpoint: Int64, holds: Bool) {
+        guard var lane = self.lanes[endpoint] else { return }
+        lane.running -= 1
+        self.running -= 1
+        lane.isHeld = lane.isHeld || holds
+        self.lanes[endpoint] = lane
+        self.list(endpoint)
+    }
+
+    /// What failed is recorded.
+    mutating func resume(_ endpoint: Int64) {
+        self.lanes[endpoint]?.isHeld = false
+        self.list(endpoint)
+    }
+
+    /// Takes away all of an endpoint's, or of all endpoints', that wait.
+    mutating func abandon(_ endpoint: Int64? = nil) -> [Entry] {
+        var abandoned: [Entry] = []
+        for endpoint in endpoint.map({ [$0] }) ?? Array(self.lanes.keys) {
+            abandoned += self.lanes[endpoint]?.waiting ?? []
+            self.lanes[endpoint]?.waiting = []
+        }
+        return abandoned
+    }
+
+    /// Notes that an endpoint may begin another one, or forgets it.
+    private mutating func list(_ endpoint: Int64) {
+        guard let lane = self.lanes[endpoint] else { return }
+        if lane.isOver { self.lanes[endpoint] = nil }
+        guard lane.isReady, !lane.isListed else { return }
+        self.lanes[endpoint]?.isListed = true
+        self.ready.append(endpoint)
+    }
+}

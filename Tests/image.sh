@@ -27,6 +27,8 @@ case "${1-}" in
 esac
 
 begin image
+# A folder of this machine, which is none within the roots that follow.
+unset TMPDIR
 stage=start
 hybrid=
 base_kind=null
@@ -91,7 +93,8 @@ cp "$inputs/specimens/passport.jpg" "$scratch/data/"
 cp "$inputs/faces/obama2.jpg" "$scratch/data/face.jpg"
 
 say "a bare Debian"
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Component: main' 'Created-By: Packages' 2>/dev/null | head -n 1)
+stage="a bare Debian"
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Component: main' 'Created-By: Packages' 2>/dev/null | sed -n 1p)
 timeout 1800 debootstrap --variant=minbase --include=ca-certificates bookworm "$scratch/base" ${mirror:+"$mirror"} >"$scratch/debootstrap.log" 2>&1 ||
     inconclusive "debootstrap: $(tail -n 1 "$scratch/debootstrap.log")"
 # This machine's way to the network: its authorities, and pip's index if it has one of its own.
@@ -257,6 +260,7 @@ if [ -z "$bin" ]; then
     build_image
     run_image
 else
+    stage="the program's libraries"
     deploy/container/closure.sh "$bin/inspectd" "$scratch/closure"
 fi
 run_host

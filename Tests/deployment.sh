@@ -150,8 +150,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
 else
     skipped+=("the units' restrictions: needs root, python3-seccomp and mount namespaces")
 fi
-skipped+=("the container file: neither a container tool nor a base image here; its last stage's folder was run as a root")
-if ! [ -d /run/systemd/system ]; then skipped+=("the units under systemd: not this machine's init; their restrictions were applied without it"); fi
+skipped+=("the image as built, and the units under a systemd that has booted: Tests/image.sh takes half an hour")
 
 printf '{"alerts":%d,"worstExposure":%s,"skipped":[' "$(grep -c 'alert: ' deploy/prometheus/inspectd.rules.yaml)" "$worst"
 separator=

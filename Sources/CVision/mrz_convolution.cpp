@@ -3,6 +3,7 @@
 // Kernels of three rows go through Winograd's minimal filtering, F(4, 3) down the columns (Lavin and Gray, "Fast Algorithms for
 // Convolutional Neural Networks", 2015, §4.3): six correlations of one row each give four rows of the result, in place of twelve.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "mrz_network.hpp"
@@ -61,26 +62,107 @@ template <int Outputs, int Vectors, int Lanes>
     }
 }
 
-using Kernel = void (*)(const Correlation &);
+/// Six rows of `count` numbers, `distance` apart, in six combinations, `part` apart.
+template <int Lanes>
+[[gnu::always_inline]] inline void spread(const float *rows, int distance, int count, float *parts, size_t part) {
+    using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+    for (int x = 0; x < count; x += Lanes) {
+        // The last register ends with the row: beyond it lies another.
+        const float *from = rows + std::min(x, count - Lanes);
+        float *to = parts + std::min(x, count - Lanes);
+        Vector d[6];
+        for (int i = 0; i < 6; ++i) {
+            d[i] = *reinterpret_cast<const Vector *>(from + i * distance);
+        }
+        const Vector even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1], near = d[4] - d[2], far = 2 * (d[3] - d[1]);
+        const Vector made[6] = {4 * (d[0] - d[2]) + near, even + odd,  even - odd,
+                                near + far,               near - far, 4 * (d[1] - d[3]) + d[5] - d[3]};
+        for (int i = 0; i < 6; ++i) {
+            *reinterpret_cast<Vector *>(to + i * part) = made[i];
+        }
+    }
+}
+
+/// Four rows, a block apart, from six rows of sums, `product` apart.
+template <int Lanes>
+[[gnu::always_inline]] inline void combine(const float *sums, size_t product, int count, float *rows) {
+    using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+    for (int x = 0; x < count; x += Lanes) {
+        Vector m[6];
+        for (int i = 0; i < 6; ++i) {
+            m[i] = *reinterpret_cast<const Vector *>(sums + i * product + x);
+        }
+        const Vector a = m[1] + m[2], b = m[1] - m[2], c = m[3] + m[4], d = m[3] - m[4];
+        const Vector made[4] = {m[0] + a + c, b + 2 * d, a + 4 * c, b + 8 * d + m[5]};
+        for (int i = 0; i < 4; ++i) {
+            *reinterpret_cast<Vector *>(rows + i * block + x) = made[i];
+        }
+    }
+}
+
+/// `made`, `bias` and, where there is one, `rest`, but no less than `least`.
+template <int Lanes>
+[[gnu::always_inline]] inline void finish(
+    const float *made, float bias, const float *rest, float least, int count, float *to) {
+    using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+    int x = 0;
+    for (; x + Lanes <= count; x += Lanes) {
+        Vector value = *reinterpret_cast<const Vector *>(made + x) + bias;
+        if (rest != nullptr) {
+            value += *reinterpret_cast<const Vector *>(rest + x);
+        }
+        *reinterpret_cast<Vector *>(to + x) = value > least ? value : Vector{} + least;
+    }
+    for (; x < count; ++x) {
+        to[x] = std::max(made[x] + bias + (rest != nullptr ? rest[x] : 0.0f), least);
+    }
+}
+
+/// What is written for one processor's registers.
+struct Arithmetic {
+    void (*correlate)(const Correlation &);
+    void (*spread)(const float *rows, int distance, int count, float *parts, size_t part);
+    void (*combine)(const float *sums, size_t product, int count, float *rows);
+    void (*finish)(const float *made, float bias, const float *rest, float least, int count, float *to);
+};
 
 void correlatePlainly(const Correlation &c) { correlateBlock<4, 3, 4>(c); }
+void spreadPlainly(const float *rows, int distance, int count, float *parts, size_t part) {
+    spread<4>(rows, distance, count, parts, part);
+}
+void combinePlainly(const float *sums, size_t product, int count, float *rows) { combine<4>(sums, product, count, rows); }
+void finishPlainly(const float *made, float bias, const float *rest, float least, int count, float *to) {
+    finish<4>(made, bias, rest, least, count, to);
+}
 
 #ifdef __x86_64__
 [[gnu::target("avx2,fma")]] void correlateBy8(const Correlation &c) { correlateBlock<4, 2, 8>(c); }
 [[gnu::target("avx512f")]] void correlateBy16(const Correlation &c) { correlateBlock<8, 3, 16>(c); }
+[[gnu::target("avx2,fma")]] void spreadBy8(const float *rows, int distance, int count, float *parts, size_t part) {
+    spread<8>(rows, distance, count, parts, part);
+}
+[[gnu::target("avx2,fma")]] void combineBy8(const float *sums, size_t product, int count, float *rows) {
+    combine<8>(sums, product, count, rows);
+}
+[[gnu::target("avx2,fma")]] void finishBy8(
+    const float *made, float bias, const float *rest, float least, int count, float *to) {
+    finish<8>(made, bias, rest, least, count, to);
+}
 #endif
 
-Kernel widestKernel() {
+Arithmetic widest() {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) {
-        return correlateBy16;
-    }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return correlateBy8;
+        return {__builtin_cpu_supports("avx512f") ? correlateBy16 : correlateBy8, spreadBy8, combineBy8, finishBy8};
     }
 #endif
-    return correlatePlainly;
+    return {correlatePlainly, spreadPlainly, combinePlainly, finishPlainly};
+}
+
+const Arithmetic &arithmetic() {
+    static const Arithmetic chosen = widest();
+    return chosen;
 }
 
 /// Rows of the result that are made together, and the correlations that they are made of.
@@ -149,7 +231,7 @@ Laid layPlainly(const Tensor &input, const Convolution &c) {
 Laid layMinimally(const Tensor &input, const Convolution &c, int rows) {
     const int strips = (rows + 3) / 4, padded = strips * 4 + 2;
     Laid laid;
-    laid.columns = input.columns + 2 * c.padX;
+    laid.columns = std::max(input.columns + 2 * c.padX, 8);  // a whole register
     laid.part = size_t(strips) * laid.columns;
     laid.plane = laid.part * 6;
     laid.values.reset(new float[laid.plane * input.channels + block]);
@@ -160,35 +242,12 @@ Laid layMinimally(const Tensor &input, const Convolution &c, int rows) {
             copyRow(input, c, channel, y, 0, n, picture.data() + size_t(y) * n);
         }
         for (int strip = 0; strip < strips; ++strip) {
-            const float *d = picture.data() + size_t(strip) * 4 * n;
-            float *t = laid.values.get() + laid.plane * channel + size_t(strip) * n;
-            const size_t p = laid.part;
-            for (int x = 0; x < n; ++x) {
-                const float d0 = d[x], d1 = d[x + n], d2 = d[x + 2 * n], d3 = d[x + 3 * n], d4 = d[x + 4 * n];
-                const float even = d4 - 4 * d2, odd = d3 - 4 * d1, near = d4 - d2, far = 2 * (d3 - d1);
-                t[x] = 4 * (d0 - d2) + near;
-                t[x + p] = even + odd;
-                t[x + 2 * p] = even - odd;
-                t[x + 3 * p] = near + far;
-                t[x + 4 * p] = near - far;
-                t[x + 5 * p] = 4 * (d1 - d3) + d[x + 5 * n] - d3;
-            }
+            arithmetic().spread(
+                picture.data() + size_t(strip) * 4 * n, n, n, laid.values.get() + laid.plane * channel + size_t(strip) * n,
+                laid.part);
         }
     }
     return laid;
-}
-
-/// Four rows of the result from the six correlations' sums.
-void combine(const float *sums, size_t product, int count, float *rows) {
-    for (int x = 0; x < count; ++x) {
-        const float *m = sums + x;
-        const float m1 = m[product], m2 = m[2 * product], m3 = m[3 * product], m4 = m[4 * product];
-        const float a = m1 + m2, b = m1 - m2, c = m3 + m4, d = m3 - m4;
-        rows[x] = m[0] + a + c;
-        rows[x + block] = b + 2 * d;
-        rows[x + 2 * block] = a + 4 * c;
-        rows[x + 3 * block] = b + 8 * d + m[5 * product];
-    }
 }
 
 /// The weights of one column of a kernel, for each correlation.
@@ -232,7 +291,6 @@ std::vector<float> groupedWeights(const Convolution &c) {
 }
 
 Tensor convolve(const Tensor &input, const Convolution &c, Activation activation, const Tensor *residual) {
-    static const Kernel kernel = widestKernel();
     const Form form = formOf(c);
     Tensor out(
         c.outputs, (input.rows + 2 * c.padY - c.kernelRows) / c.strideY + 1,
@@ -248,13 +306,15 @@ Tensor convolve(const Tensor &input, const Convolution &c, Activation activation
     const int strips = (out.rows + form.rows - 1) / form.rows, pixels = (strips - 1) * laid.columns + out.columns;
     const int groups = (c.outputs + outputGroup - 1) / outputGroup;
     const size_t each = taps.size() * c.inputs * outputGroup, product = size_t(groups) * outputGroup * block;
-    std::vector<float> sums(product * form.products);
+    std::vector<float> sums(product * form.products + block);
     float rows[4 * block];
+    const float least = activation == Activation::relu ? 0.0f : -INFINITY;
     for (int first = 0; first < pixels; first += block) {
         const int count = std::min(block, pixels - first);
         for (int i = 0; i < form.products * groups; ++i) {
-            kernel({laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
-                    c.grouped.data() + i * each, sums.data() + size_t(i) * outputGroup * block, count});
+            arithmetic().correlate(
+                {laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
+                 c.grouped.data() + i * each, sums.data() + size_t(i) * outputGroup * block, count});
         }
         // The block's pixels that lie beside each other in the result; what is between them is padding.
         for (int begin = first; begin < first + count;) {
@@ -263,18 +323,14 @@ Tensor convolve(const Tensor &input, const Convolution &c, Activation activation
             for (int channel = 0; width > 0 && channel < c.outputs; ++channel) {
                 const float *made = sums.data() + size_t(channel) * block + begin - first;
                 if (form.products > 1) {
-                    combine(made, product, width, rows);
+                    arithmetic().combine(made, product, width, rows);
                     made = rows;
                 }
                 for (int row = y; row < std::min(y + form.rows, out.rows); ++row, made += block) {
                     const size_t at = size_t(row) * out.columns + x;
-                    const float *rest = residual != nullptr ? residual->plane(channel) + at : nullptr;
-                    float *to = out.plane(channel) + at;
-                    const float bias = c.bias[channel];
-                    for (int i = 0; i < width; ++i) {
-                        const float value = made[i] + bias + (rest != nullptr ? rest[i] : 0.0f);
-                        to[i] = activation == Activation::relu ? std::max(value, 0.0f) : value;
-                    }
+                    arithmetic().finish(
+                        made, c.bias[channel], residual != nullptr ? residual->plane(channel) + at : nullptr, least, width,
+                        out.plane(channel) + at);
                 }
             }
             begin += laid.columns - x;

@@ -32,11 +32,13 @@ enum VisualZoneStage {
         let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
         var read: [Int: VisualLine] = [:]
         var left = expected == nil ? self.mostUnexpected : self.mostExpected
+        var missing = expected
         for index in self.order(page.lines, expected: expected) where page.lines[index].marks <= left {
             let line = try reader.read(page, line: index)
             left -= max(line.text.count, page.lines[index].marks)
             read[index] = line
-            if let expected, expected.missing(in: read.values.map(\.text)).isEmpty { break }
+            missing?.values.removeAll { $0.isShown(in: line.text) }
+            if missing?.values.isEmpty == true { break }
         }
         let indices = read.keys.sorted()
         var facts = VisualZoneFacts(

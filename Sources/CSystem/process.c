@@ -174,7 +174,11 @@ int csys_disable_core_dumps(void) {
 /// kernel would clear every page of it.
 static const int mapped_from = 32 << 20;
 
+/// Where the heap ended before there was anything to keep: about where it begins.
+static uintptr_t heap_begin;
+
 int csys_prepare_parent(int last_open) {
+    heap_begin = (uintptr_t)sbrk(0);
     mallopt(M_MMAP_THRESHOLD, mapped_from);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, 8 << 20);
@@ -251,14 +255,12 @@ long csys_private_memory(int statm) {
 }
 
 void csys_ready_heap(void) {
-    // The heap's end: a free block of this size would have been given back by csys_trim_heap.
-    const size_t size = (size_t)mapped_from - (1 << 20);
+    // Room at the heap's end, too: what was free there has been given back by csys_trim_heap.
     const uintptr_t page = 2 << 20;
-    char *room = malloc(size);
-    if (room == NULL) return;
-    const uintptr_t start = ((uintptr_t)room + page - 1) & -page, end = ((uintptr_t)room + size) & -page;
-    madvise((void *)start, end - start, MADV_HUGEPAGE);
-    free(room);
+    free(malloc((size_t)mapped_from - (1 << 20)));
+    // What was freed within the heap is filled first, so it must not come back by small pages either.
+    const uintptr_t start = (heap_begin + page - 1) & -page, end = (uintptr_t)sbrk(0) & -page;
+    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
 void csys_trim_heap(void) { malloc_trim(0); }

@@ -5,9 +5,11 @@
 #include <dlib/image_processing/frontal_face_detector.h>
 #include <dlib/image_transforms.h>
 
+#include <algorithm>
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "face_filter.hpp"
 #include "face_parts.hpp"
 #include "image.hpp"
 
@@ -42,18 +44,108 @@ constexpr double normal_box = 200;
 
 }  // namespace
 
+/// dlib's detector, with filters of our own: Debian compiles dlib for processors without wide registers.
 struct FaceDetector::Parts {
-    dlib::frontal_face_detector scanner = dlib::get_frontal_face_detector();
+    using Scanner = dlib::frontal_face_detector::image_scanner_type;
+    /// A filter over one plane of features.
+    struct Filter {
+        size_t plane;
+        std::vector<float> across, down;
+    };
+    /// Filters that answer together to one way of facing the camera.
+    struct Template {
+        std::vector<Filter> filters;
+        double threshold;
+    };
+
+    const dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
+    const Scanner &scanner = detector.get_scanner();
+    const long height = static_cast<long>(scanner.get_fhog_window_height());
+    const long width = static_cast<long>(scanner.get_fhog_window_width());
+    const int cell = static_cast<int>(scanner.get_cell_size());
+    std::vector<Template> templates;
+    std::vector<FilterPlane> planes;
+    FilterPlane scratch, sums;
+
+    Parts() {
+        for (unsigned long i = 0; i < this->detector.num_detectors(); ++i) {
+            const auto &bank = this->detector.get_processed_w(i).get_detect_argument();
+            Template made{{}, this->detector.get_w(i)(this->scanner.get_num_dimensions())};
+            for (size_t plane = 0; plane < bank.row_filters.size(); ++plane)
+                for (size_t k = 0; k < bank.row_filters[plane].size(); ++k)
+                    made.filters.push_back({plane,
+                                            {bank.row_filters[plane][k].begin(), bank.row_filters[plane][k].end()},
+                                            {bank.col_filters[plane][k].begin(), bank.col_filters[plane][k].end()}});
+            this->templates.push_back(std::move(made));
+        }
+    }
+
+    /// What the templates answer to at one size of the picture, which was reduced to five sixths `level` times.
+    void scan(const dlib::array2d<unsigned char> &picture, unsigned level, std::vector<dlib::rect_detection> &found) {
+        dlib::array<dlib::array2d<float>> features;
+        this->scanner.get_feature_extractor()(picture, features, this->cell, static_cast<int>(this->height),
+                                              static_cast<int>(this->width));
+        if (features.size() == 0 || features[0].nr() < this->height || features[0].nc() < this->width) return;
+        this->planes.resize(features.size());
+        const int rows = static_cast<int>(features[0].nr()), columns = static_cast<int>(features[0].nc());
+        for (size_t i = 0; i < this->planes.size(); ++i) {
+            this->planes[i].resize(rows, columns);
+            for (int y = 0; y < rows; ++y) std::copy_n(&features[i][y][0], columns, this->planes[i].row(y));
+        }
+        this->scratch.resize(rows, columns);
+        const long padding = static_cast<long>(this->scanner.get_padding());
+        for (size_t i = 0; i < this->templates.size(); ++i) {
+            const Template &wanted = this->templates[i];
+            this->sums.resize(rows, columns);
+            for (const Filter &filter : wanted.filters)
+                add_filtered(this->planes[filter.plane], filter.across, filter.down, this->scratch, this->sums);
+            for (long y = 0; y <= rows - this->height; ++y) {
+                for (long x = 0; x <= columns - this->width; ++x) {
+                    const double score = this->sums.row(static_cast<int>(y))[x] - wanted.threshold;
+                    if (score < 0) continue;
+                    const dlib::point centre(x + this->width / 2, y + this->height / 2);
+                    const dlib::rectangle box = this->scanner.get_feature_extractor().feats_to_image(
+                        dlib::centered_rect(centre, static_cast<unsigned long>(this->width - 2 * padding),
+                                            static_cast<unsigned long>(this->height - 2 * padding)),
+                        this->cell, static_cast<int>(this->height), static_cast<int>(this->width));
+                    dlib::rect_detection face;
+                    face.detection_confidence = score;
+                    face.weight_index = i;
+                    face.rect = Scanner::pyramid_type().rect_up(box, level);
+                    found.push_back(face);
+                }
+            }
+        }
+    }
 };
 
 FaceDetector::FaceDetector() : parts(std::make_unique<Parts>()) {}
 FaceDetector::~FaceDetector() = default;
 
 std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
+    Parts &own = *this->parts;
+    const Parts::Scanner::pyramid_type smaller;
     std::vector<dlib::rect_detection> found;
-    this->parts->scanner(copied(gray), found);
+    dlib::array2d<unsigned char> picture = copied(gray), next;
+    dlib::rectangle frame = dlib::get_rect(picture);
+    for (unsigned level = 0;; ++level) {
+        own.scan(picture, level, found);
+        // As dlib's scanner counts its levels.
+        frame = smaller.rect_down(frame);
+        if (frame.width() < own.scanner.get_min_pyramid_layer_width() ||
+            frame.height() < own.scanner.get_min_pyramid_layer_height() || level + 1 >= own.scanner.get_max_pyramid_levels())
+            break;
+        smaller(picture, next);
+        dlib::swap(picture, next);
+    }
+    std::sort(found.rbegin(), found.rend());
     std::vector<FaceBox> boxes;
+    std::vector<dlib::rectangle> taken;
     for (const dlib::rect_detection &face : found) {
+        const dlib::test_box_overlap &overlap = own.detector.get_overlap_tester();
+        if (std::any_of(taken.begin(), taken.end(), [&](const dlib::rectangle &box) { return overlap(box, face.rect); }))
+            continue;
+        taken.push_back(face.rect);
         boxes.push_back({cv::Rect2d(face.rect.left(), face.rect.top(), face.rect.width(), face.rect.height()),
                          face.detection_confidence});
     }

@@ -1,6 +1,9 @@
 // Convolutions as correlations over one long row: a picture whose rows carry their padding with them can be read at fixed
 // distances from each pixel, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
+// Kernels of three rows go through Winograd's minimal filtering, F(4, 3) down the columns (Lavin and Gray, "Fast Algorithms for
+// Convolutional Neural Networks", 2015, §4.3): six correlations of one row each give four rows of the result, in place of twelve.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "mrz_network.hpp"
@@ -15,9 +18,11 @@ struct Correlation {
     int inputs;
     const std::vector<int> *taps;
     const float *weights;  // for each input and tap those of eight outputs
-    float *sums;
-    size_t sumPlane;  // distance of the outputs
+    float *sums;  // of the first of eight outputs; those of the next begin a block later
+    int pixels;  // of the block that count
 };
+
+constexpr int block = 48;  // pixels: three of the widest registers
 
 /// `Outputs` of the eight by `Vectors` times `Lanes` pixels.
 template <int Outputs, int Vectors, int Lanes>
@@ -41,129 +46,294 @@ template <int Outputs, int Vectors, int Lanes>
     }
     for (int o = 0; o < Outputs; ++o) {
         for (int v = 0; v < Vectors; ++v) {
-            *reinterpret_cast<Vector *>(c.sums + (output + o) * c.sumPlane + pixel + v * Lanes) = sums[o][v];
+            *reinterpret_cast<Vector *>(c.sums + (output + o) * block + pixel + v * Lanes) = sums[o][v];
         }
     }
 }
-
-constexpr int block = 48;  // pixels: three of the widest registers
 
 /// A block in tiles whose sums, pixels and weight all stay in registers. With AVX2's sixteen, twelve sums would leave exactly one
 /// for the weight; the compiler then keeps one sum in memory, where each product waits for the one before.
 template <int Outputs, int Vectors, int Lanes>
 [[gnu::always_inline]] inline void correlateBlock(const Correlation &c) {
     for (int output = 0; output < outputGroup; output += Outputs) {
-        for (int pixel = 0; pixel < block; pixel += Vectors * Lanes) {
+        for (int pixel = 0; pixel < c.pixels; pixel += Vectors * Lanes) {
             correlate<Outputs, Vectors, Lanes>(c, output, pixel);
         }
     }
 }
 
-using Kernel = void (*)(const Correlation &);
+/// Six rows of `count` numbers, `distance` apart, in six combinations, `part` apart.
+template <int Lanes>
+[[gnu::always_inline]] inline void spread(const float *rows, int distance, int count, float *parts, size_t part) {
+    using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+    for (int x = 0; x < count; x += Lanes) {
+        // The last register ends with the row: beyond it lies another.
+        const float *from = rows + std::min(x, count - Lanes);
+        float *to = parts + std::min(x, count - Lanes);
+        Vector d[6];
+        for (int i = 0; i < 6; ++i) {
+            d[i] = *reinterpret_cast<const Vector *>(from + i * distance);
+        }
+        const Vector even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1], near = d[4] - d[2], far = 2 * (d[3] - d[1]);
+        const Vector made[6] = {4 * (d[0] - d[2]) + near, even + odd,  even - odd,
+                                near + far,               near - far, 4 * (d[1] - d[3]) + d[5] - d[3]};
+        for (int i = 0; i < 6; ++i) {
+            *reinterpret_cast<Vector *>(to + i * part) = made[i];
+        }
+    }
+}
+
+/// Four rows, a block apart, from six rows of sums, `product` apart.
+template <int Lanes>
+[[gnu::always_inline]] inline void combine(const float *sums, size_t product, int count, float *rows) {
+    using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+    for (int x = 0; x < count; x += Lanes) {
+        Vector m[6];
+        for (int i = 0; i < 6; ++i) {
+            m[i] = *reinterpret_cast<const Vector *>(sums + i * product + x);
+        }
+        const Vector a = m[1] + m[2], b = m[1] - m[2], c = m[3] + m[4], d = m[3] - m[4];
+        const Vector made[4] = {m[0] + a + c, b + 2 * d, a + 4 * c, b + 8 * d + m[5]};
+        for (int i = 0; i < 4; ++i) {
+            *reinterpret_cast<Vector *>(rows + i * block + x) = made[i];
+        }
+    }
+}
+
+/// `made`, `bias` and, where there is one, `rest`, but no less than `least`.
+template <int Lanes>
+[[gnu::always_inline]] inline void finish(
+    const float *made, float bias, const float *rest, float least, int count, float *to) {
+    using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
+    int x = 0;
+    for (; x + Lanes <= count; x += Lanes) {
+        Vector value = *reinterpret_cast<const Vector *>(made + x) + bias;
+        if (rest != nullptr) {
+            value += *reinterpret_cast<const Vector *>(rest + x);
+        }
+        *reinterpret_cast<Vector *>(to + x) = value > least ? value : Vector{} + least;
+    }
+    for (; x < count; ++x) {
+        to[x] = std::max(made[x] + bias + (rest != nullptr ? rest[x] : 0.0f), least);
+    }
+}
+
+/// What is written for one processor's registers.
+struct Arithmetic {
+    void (*correlate)(const Correlation &);
+    void (*spread)(const float *rows, int distance, int count, float *parts, size_t part);
+    void (*combine)(const float *sums, size_t product, int count, float *rows);
+    void (*finish)(const float *made, float bias, const float *rest, float least, int count, float *to);
+};
 
 void correlatePlainly(const Correlation &c) { correlateBlock<4, 3, 4>(c); }
+void spreadPlainly(const float *rows, int distance, int count, float *parts, size_t part) {
+    spread<4>(rows, distance, count, parts, part);
+}
+void combinePlainly(const float *sums, size_t product, int count, float *rows) { combine<4>(sums, product, count, rows); }
+void finishPlainly(const float *made, float bias, const float *rest, float least, int count, float *to) {
+    finish<4>(made, bias, rest, least, count, to);
+}
 
 #ifdef __x86_64__
 [[gnu::target("avx2,fma")]] void correlateBy8(const Correlation &c) { correlateBlock<4, 2, 8>(c); }
 [[gnu::target("avx512f")]] void correlateBy16(const Correlation &c) { correlateBlock<8, 3, 16>(c); }
+[[gnu::target("avx2,fma")]] void spreadBy8(const float *rows, int distance, int count, float *parts, size_t part) {
+    spread<8>(rows, distance, count, parts, part);
+}
+[[gnu::target("avx2,fma")]] void combineBy8(const float *sums, size_t product, int count, float *rows) {
+    combine<8>(sums, product, count, rows);
+}
+[[gnu::target("avx2,fma")]] void finishBy8(
+    const float *made, float bias, const float *rest, float least, int count, float *to) {
+    finish<8>(made, bias, rest, least, count, to);
+}
 #endif
 
-Kernel widestKernel() {
+Arithmetic widest() {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) {
-        return correlateBy16;
-    }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return correlateBy8;
+        return {__builtin_cpu_supports("avx512f") ? correlateBy16 : correlateBy8, spreadBy8, combineBy8, finishBy8};
     }
 #endif
-    return correlatePlainly;
+    return {correlatePlainly, spreadPlainly, combinePlainly, finishPlainly};
+}
+
+const Arithmetic &arithmetic() {
+    static const Arithmetic chosen = widest();
+    return chosen;
+}
+
+/// Rows of the result that are made together, and the correlations that they are made of.
+struct Form {
+    int rows, products;
+};
+
+Form formOf(const Convolution &c) {
+    // One input is not worth the transform.
+    const bool minimal = c.kernelRows == 3 && c.strideY == 1 && c.strideX == 1 && c.inputs >= outputGroup;
+    return minimal ? Form{4, 6} : Form{1, 1};
+}
+
+/// What the correlations read.
+struct Laid {
+    std::unique_ptr<float[]> values;
+    int columns;  // of a row, padding included
+    size_t part, plane;  // pixels of one part, of all parts of one input
+};
+
+/// Row `y` of `input`, counted from the padding's first; `columns` numbers, each `stride` after the one before, from `first` on.
+void copyRow(const Tensor &input, const Convolution &c, int channel, int y, int first, int columns, float *to) {
+    const int from = y - c.padY;
+    if (from < 0 || from >= input.rows) {
+        std::fill_n(to, columns, 0.0f);
+        return;
+    }
+    const float *source = input.plane(channel) + size_t(from) * input.columns + first - c.padX;
+    int x = 0;
+    for (; x < columns && x * c.strideX + first < c.padX; ++x) {
+        to[x] = 0;
+    }
+    const int end = std::max(x, std::min(columns, (input.columns + c.padX - first + c.strideX - 1) / c.strideX));
+    if (c.strideX == 1) {
+        std::copy(source + x, source + end, to + x);
+        x = end;
+    }
+    for (; x < end; ++x) {
+        to[x] = source[x * c.strideX];
+    }
+    std::fill(to + end, to + columns, 0.0f);
+}
+
+/// What lies `stride` apart is laid side by side, so that neighbours of the result read neighbours. One part for each remainder
+/// of the padded row and column.
+Laid layPlainly(const Tensor &input, const Convolution &c) {
+    const int rows = (input.rows + 2 * c.padY + c.strideY - 1) / c.strideY;
+    Laid laid;
+    laid.columns = (input.columns + 2 * c.padX + c.strideX - 1) / c.strideX;
+    laid.part = size_t(rows) * laid.columns;
+    laid.plane = laid.part * c.strideY * c.strideX;
+    laid.values.reset(new float[laid.plane * input.channels + block]);
+    for (int channel = 0; channel < input.channels; ++channel) {
+        for (int y = 0; y < rows * c.strideY; ++y) {
+            for (int phase = 0; phase < c.strideX; ++phase) {
+                copyRow(input, c, channel, y, phase, laid.columns,
+                        laid.values.get() + laid.plane * channel + laid.part * (y % c.strideY * c.strideX + phase) +
+                            size_t(y / c.strideY) * laid.columns);
+            }
+        }
+    }
+    return laid;
+}
+
+/// Six combinations of six rows for every four rows of the result, one part for each combination.
+Laid layMinimally(const Tensor &input, const Convolution &c, int rows) {
+    const int strips = (rows + 3) / 4, padded = strips * 4 + 2;
+    Laid laid;
+    laid.columns = std::max(input.columns + 2 * c.padX, 8);  // a whole register
+    laid.part = size_t(strips) * laid.columns;
+    laid.plane = laid.part * 6;
+    laid.values.reset(new float[laid.plane * input.channels + block]);
+    const int n = laid.columns;
+    std::vector<float> picture(size_t(padded) * n);
+    for (int channel = 0; channel < input.channels; ++channel) {
+        for (int y = 0; y < padded; ++y) {
+            copyRow(input, c, channel, y, 0, n, picture.data() + size_t(y) * n);
+        }
+        for (int strip = 0; strip < strips; ++strip) {
+            arithmetic().spread(
+                picture.data() + size_t(strip) * 4 * n, n, n, laid.values.get() + laid.plane * channel + size_t(strip) * n,
+                laid.part);
+        }
+    }
+    return laid;
+}
+
+/// The weights of one column of a kernel, for each correlation.
+void combinedWeights(const float w[3], float to[6]) {
+    const float outer = w[0] + w[2], spread = w[0] + 4 * w[2];
+    to[0] = w[0] / 4;
+    to[1] = -(outer + w[1]) / 6;
+    to[2] = -(outer - w[1]) / 6;
+    to[3] = (spread + 2 * w[1]) / 24;
+    to[4] = (spread - 2 * w[1]) / 24;
+    to[5] = w[2];
 }
 
 }  // namespace
 
 std::vector<float> groupedWeights(const Convolution &c) {
-    const size_t each = size_t(c.inputs) * c.kernelRows * c.kernelColumns;
-    const size_t groups = (c.outputs + outputGroup - 1) / outputGroup;
-    std::vector<float> grouped(groups * each * outputGroup, 0);
+    const int products = formOf(c).products, kernel = c.kernelRows * c.kernelColumns;
+    const int taps = products > 1 ? c.kernelColumns : kernel;
+    const size_t groups = (c.outputs + outputGroup - 1) / outputGroup, each = size_t(c.inputs) * taps * outputGroup;
+    std::vector<float> grouped(products * groups * each, 0);
     for (int output = 0; output < c.outputs; ++output) {
-        for (size_t i = 0; i < each; ++i) {
-            grouped[(output / outputGroup * each + i) * outputGroup + output % outputGroup] = c.weights[output * each + i];
+        for (int input = 0; input < c.inputs; ++input) {
+            const float *weights = c.weights.data() + (size_t(output) * c.inputs + input) * kernel;
+            for (int tap = 0; tap < taps; ++tap) {
+                float *to = grouped.data() + output / outputGroup * each + (size_t(input) * taps + tap) * outputGroup +
+                            output % outputGroup;
+                if (products == 1) {
+                    *to = weights[tap];
+                    continue;
+                }
+                const float column[] = {weights[tap], weights[tap + taps], weights[tap + 2 * taps]};
+                float combined[6];
+                combinedWeights(column, combined);
+                for (int product = 0; product < products; ++product) {
+                    to[product * groups * each] = combined[product];
+                }
+            }
         }
     }
     return grouped;
 }
 
 Tensor convolve(const Tensor &input, const Convolution &c, Activation activation, const Tensor *residual) {
-    static const Kernel kernel = widestKernel();
-    const int rows = (input.rows + 2 * c.padY - c.kernelRows) / c.strideY + 1;
-    const int columns = (input.columns + 2 * c.padX - c.kernelColumns) / c.strideX + 1;
-    // What lies `stride` apart is laid side by side, so that neighbours of the result read neighbours. One part for each
-    // remainder of the padded row and column.
-    const int partRows = (input.rows + 2 * c.padY + c.strideY - 1) / c.strideY;
-    const int partColumns = (input.columns + 2 * c.padX + c.strideX - 1) / c.strideX;
-    const size_t part = size_t(partRows) * partColumns, plane = part * c.strideY * c.strideX;
-    const size_t slack = 2 * block;  // the last block reads and writes beyond the last pixel
-    const std::unique_ptr<float[]> padded(new float[plane * input.channels + slack]);
-    std::fill_n(padded.get() + plane * input.channels, slack, 0.0f);
-    for (int channel = 0; channel < input.channels; ++channel) {
-        for (int y = 0; y < partRows * c.strideY; ++y) {
-            const int from = y - c.padY;
-            const float *row =
-                from >= 0 && from < input.rows ? input.plane(channel) + size_t(from) * input.columns : nullptr;
-            for (int phase = 0; phase < c.strideX; ++phase) {
-                float *to = padded.get() + plane * channel + part * (y % c.strideY * c.strideX + phase) +
-                            size_t(y / c.strideY) * partColumns;
-                if (row == nullptr) {
-                    std::fill_n(to, partColumns, 0.0f);
-                    continue;
-                }
-                int x = 0;
-                for (; x < partColumns && x * c.strideX + phase < c.padX; ++x) {
-                    to[x] = 0;
-                }
-                const int end = std::min(partColumns, (input.columns + c.padX - phase + c.strideX - 1) / c.strideX);
-                const float *source = row + phase - c.padX;
-                if (c.strideX == 1) {
-                    std::copy(source + x, source + end, to + x);
-                    x = end;
-                }
-                for (; x < end; ++x) {
-                    to[x] = source[x * c.strideX];
-                }
-                std::fill(to + end, to + partColumns, 0.0f);
-            }
-        }
-    }
+    const Form form = formOf(c);
+    Tensor out(
+        c.outputs, (input.rows + 2 * c.padY - c.kernelRows) / c.strideY + 1,
+        (input.columns + 2 * c.padX - c.kernelColumns) / c.strideX + 1);
+    const Laid laid = form.products > 1 ? layMinimally(input, c, out.rows) : layPlainly(input, c);
     std::vector<int> taps;
-    for (int y = 0; y < c.kernelRows; ++y) {
+    for (int y = 0; y < (form.products > 1 ? 1 : c.kernelRows); ++y) {
         for (int x = 0; x < c.kernelColumns; ++x) {
-            taps.push_back(int(part) * (y % c.strideY * c.strideX + x % c.strideX) + y / c.strideY * partColumns +
+            taps.push_back(int(laid.part) * (y % c.strideY * c.strideX + x % c.strideX) + y / c.strideY * laid.columns +
                            x / c.strideX);
         }
     }
-    const size_t pixels = size_t(rows - 1) * partColumns + columns, sumPlane = pixels + slack;
+    const int strips = (out.rows + form.rows - 1) / form.rows, pixels = (strips - 1) * laid.columns + out.columns;
     const int groups = (c.outputs + outputGroup - 1) / outputGroup;
-    const std::unique_ptr<float[]> sums(new float[sumPlane * groups * outputGroup]);
-    const size_t each = taps.size() * c.inputs * outputGroup;
-    for (size_t pixel = 0; pixel < pixels; pixel += block) {
-        for (int group = 0; group < groups; ++group) {
-            kernel({padded.get() + pixel, plane, c.inputs, &taps, c.grouped.data() + group * each,
-                    sums.get() + group * outputGroup * sumPlane + pixel, sumPlane});
+    const size_t each = taps.size() * c.inputs * outputGroup, product = size_t(groups) * outputGroup * block;
+    std::vector<float> sums(product * form.products + block);
+    float rows[4 * block];
+    const float least = activation == Activation::relu ? 0.0f : -INFINITY;
+    for (int first = 0; first < pixels; first += block) {
+        const int count = std::min(block, pixels - first);
+        for (int i = 0; i < form.products * groups; ++i) {
+            arithmetic().correlate(
+                {laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
+                 c.grouped.data() + i * each, sums.data() + size_t(i) * outputGroup * block, count});
         }
-    }
-    Tensor out(c.outputs, rows, columns);
-    for (int channel = 0; channel < c.outputs; ++channel) {
-        for (int y = 0; y < rows; ++y) {
-            const float *sum = sums.get() + channel * sumPlane + size_t(y) * partColumns;
-            const float *rest = residual != nullptr ? residual->plane(channel) + size_t(y) * columns : nullptr;
-            float *to = out.plane(channel) + size_t(y) * columns;
-            const float bias = c.bias[channel];
-            for (int x = 0; x < columns; ++x) {
-                const float value = sum[x] + bias + (rest != nullptr ? rest[x] : 0.0f);
-                to[x] = activation == Activation::relu ? std::max(value, 0.0f) : value;
+        // The block's pixels that lie beside each other in the result; what is between them is padding.
+        for (int begin = first; begin < first + count;) {
+            const int x = begin % laid.columns, y = begin / laid.columns * form.rows;
+            const int width = std::min(out.columns - x, first + count - begin);
+            for (int channel = 0; width > 0 && channel < c.outputs; ++channel) {
+                const float *made = sums.data() + size_t(channel) * block + begin - first;
+                if (form.products > 1) {
+                    arithmetic().combine(made, product, width, rows);
+                    made = rows;
+                }
+                for (int row = y; row < std::min(y + form.rows, out.rows); ++row, made += block) {
+                    const size_t at = size_t(row) * out.columns + x;
+                    arithmetic().finish(
+                        made, c.bias[channel], residual != nullptr ? residual->plane(channel) + at : nullptr, least, width,
+                        out.plane(channel) + at);
+                }
             }
+            begin += laid.columns - x;
         }
     }
     return out;

@@ -1,15 +1,15 @@
 internal import CVision
 public import InspectCore
 
-/// The arithmetic on pixels that is written for the processor's wide registers, and otherwise done by OpenCV.
+/// The arithmetic on pixels that is written for the processor's wide registers.
 public enum PixelArithmetic {
-    /// Averages down and straightens random pictures in both ways.
+    /// Averages down and straightens random pictures as OpenCV does it, too, and filters them also in plain arithmetic.
     ///
     /// - Parameters:
     ///   - seed: What the pictures are drawn from.
     ///   - pictures: How many; each takes some milliseconds.
-    /// - Returns: How many bytes were compared, and in how many the two ways differ: 0, or pictures are judged differently
-    ///   from processor to processor.
+    /// - Returns: How many bytes and sums were compared, and in how many the two ways differ: 0, or pictures are judged
+    ///   differently from processor to processor.
     public static func check(
         seed: UInt64, pictures: Int
     ) throws(InspectError) -> (compared: Int64, different: Int64) {

@@ -70,7 +70,7 @@ extension Command {
             let check = try PixelArithmetic.check(seed: UInt64.random(in: .min ... .max), pictures: 20)
             return Finding(
                 check: "arithmetic", outcome: check.different == 0 ? .pass : .fail,
-                detail: "\(check.different) of \(check.compared) bytes differ from OpenCV's",
+                detail: "\(check.different) of \(check.compared) numbers differ from plain arithmetic's",
                 mend: check.different == 0 ? nil : "report the processor and OpenCV's version; do not use this machine")
         } catch {
             return Finding(check: "arithmetic", outcome: .fail, detail: "\(error)")

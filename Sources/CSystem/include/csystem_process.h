@@ -64,7 +64,7 @@ int csys_renew_cpu_limit(uint64_t seconds);
 /// Private resident memory in bytes, read through a descriptor of /proc/self/statm.
 int csys_open_statm(void);
 long csys_private_memory(int statm);
-/// Has the next 30 MB of the heap come in pages of 2 MB where the kernel can: one fault for each in place of 512.
+/// Has the heap and its next 30 MB come in pages of 2 MB where the kernel can: one fault for each in place of 512.
 void csys_ready_heap(void);
 /// Gives free heap pages back to the kernel, so that nothing freed lies about in them.
 void csys_trim_heap(void);

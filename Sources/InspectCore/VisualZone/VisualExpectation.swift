@@ -16,7 +16,7 @@ public struct VisualExpectation: Sendable, Hashable {
         }
 
         /// Whether `text` shows it.
-        func isShown(in text: String) -> Bool {
+        public func isShown(in text: String) -> Bool {
             if let date = self.date { return VisualDate.readings(text).contains(date) }
             return self.field == .documentNumber
                 ? VisualText.holds(text, number: self.text)

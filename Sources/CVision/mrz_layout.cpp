@@ -17,6 +17,7 @@ constexpr double accepted = -0.8;       // score below which a layout is no zone
 constexpr double doubtful = -0.5;       // score from which a line counts as readable
 constexpr double dismissed = -0.7;      // confidence of a glance below which the block is not read
 constexpr double legible = -0.3;        // confidence of a glance from which the other direction is not tried
+constexpr double upright = -0.2;        // score below which a zone may have been read upside down
 constexpr double firm = -0.4;           // score from which a line that the detector missed is looked for
 constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
 constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
@@ -226,18 +227,29 @@ std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
         return {};
     }
     // A glance tells ordinary print from a zone's, and which way it is read where the detector was wrong.
-    const double confidence = examine(patch, middleOf(longestOf(block))).confidence;
-    std::vector<ZoneReading> zones;
+    const auto glance = [&](const Block &seen) { return examine(patch, middleOf(longestOf(seen))).confidence; };
+    const double confidence = glance(block);
+    const bool hesitates = confidence < legible;
     Block other;
     double otherConfidence = -10;
-    if (confidence < legible) {
+    if (hesitates) {
         other = turned(block);
-        otherConfidence = examine(patch, middleOf(longestOf(other))).confidence;
+        otherConfidence = glance(other);
     }
     if (std::max(confidence, otherConfidence) < dismissed) {
         return {};
     }
-    zones = readUpright(gray, patch, otherConfidence > confidence ? other : block);
+    std::vector<ZoneReading> zones = readUpright(gray, patch, otherConfidence > confidence ? other : block);
+    // Some print passes a glance upside down as well, since many letters have likenesses there; a whole zone does not read.
+    if (!hesitates && (zones.empty() || zones.front().score < upright)) {
+        other = turned(block);
+        if (glance(other) > confidence) {
+            std::vector<ZoneReading> more = readUpright(gray, patch, other);
+            if (!more.empty() && (zones.empty() || more.front().score > zones.front().score)) {
+                zones = std::move(more);
+            }
+        }
+    }
     zones.erase(
         std::remove_if(zones.begin(), zones.end(), [&](const ZoneReading &zone) {
             return zone.score < accepted || zone.score < zones.front().score - 0.7;

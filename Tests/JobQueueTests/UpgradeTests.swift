@@ -152,4 +152,39 @@ import Testing
         #expect(try await worker.heartbeat(busy: 0) != nil)
         #expect(try await worker.claim(limit: 10).count == 8)
     }
+
+    @Test func `Callbacks of the previous version keep how far they are`() async throws {
+        let (database, admin) = try await self.previous()
+        try await admin.execute(
+            """
+            INSERT INTO insp.callback (job_id, endpoint_id, url, body, state, attempts, claim_id, lease_until, delivered_at,
+                last_http_status, last_error)
+            SELECT n, 1, 'https://hooks.example.com/x', '{}', (ARRAY['pending', 'pending', 'held', 'dead', 'delivered'])[n], n,
+                CASE n WHEN 2 THEN 7 END, CASE n WHEN 2 THEN now() + interval '1 hour' END,
+                CASE n WHEN 5 THEN now() - interval '1 day' END, CASE n WHEN 5 THEN 204 END, CASE n WHEN 4 THEN 'no longer wanted' END
+            FROM generate_series(1, 5) n;
+            INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms, http_status, error)
+            SELECT c.id, 1, now() - interval '1 day', 40, CASE c.job_id WHEN 5 THEN 204 END, CASE WHEN c.job_id < 5 THEN 'timed out' END
+            FROM insp.callback c WHERE c.job_id IN (1, 5);
+            """)
+        try await Migrator(directory: ScratchDatabase.migrations).run(on: try await database.connect())
+        let rows = try await admin.query(
+            """
+            SELECT concat_ws(' ', state, attempts, CASE WHEN is_claimed THEN 'claimed' END,
+                CASE WHEN delivered_at BETWEEN now() - interval '25 hours' AND now() - interval '23 hours' THEN 'a day ago' END,
+                last_http_status, last_error)
+            FROM insp.v_callback ORDER BY job_id
+            """
+        ).map { try $0.string(0) }
+        #expect(
+            rows == [
+                "pending 1 timed out", "pending 2 claimed", "held 3", "dead 4 no longer wanted",
+                "delivered 1 a day ago 204",
+            ])
+        #expect(try await admin.query("SELECT insp.pending_callbacks()").count == 1)
+        // What is claimed and not settled lapses; the rest is claimed as ever.
+        let claimed = try await admin.query(
+            "SELECT id FROM insp.callback_take(10, '1 minute', 10) WHERE id IS NOT NULL")
+        #expect(claimed.count == 1)
+    }
 }

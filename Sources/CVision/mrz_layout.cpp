@@ -19,6 +19,7 @@ constexpr double dismissed = -0.7;      // confidence of a glance below which th
 constexpr double legible = -0.3;        // confidence of a glance from which the other direction is not tried
 constexpr double firm = -0.4;           // score from which a line that the detector missed is looked for
 constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
+constexpr double fair = -0.2;           // the same where the strips lie well already; blurred lines gain by a second look
 constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
 constexpr double unusedLine = 0.35;     // what a layout pays for each readable line that it leaves out
 
@@ -94,6 +95,7 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
         for (int first = 0; first + rows <= count; ++first) {
             ZoneReading zone;
             zone.cells = shape.back();
+            zone.first = size_t(first);
             const double cells = std::accumulate(shape.begin(), shape.begin() + rows, 0.0);
             for (int i = 0; i < count; ++i) {
                 if (i >= first && i < first + rows) {
@@ -181,6 +183,17 @@ Block turned(const Block &block) {
     return out;
 }
 
+/// Whether sampling the lines again, better aligned, would show no more of the zone. What the layout leaves out need not
+/// fit: a line that reads would cost it more than is allowed here.
+bool isFinal(const std::vector<ZoneReading> &zones, const std::vector<Candidate> &candidates) {
+    if (zones.empty() || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+        return false;
+    }
+    const auto first = candidates.begin() + long(zones.front().first);
+    const std::vector<Candidate> lines(first, first + long(zones.front().lines.size()));
+    return areCovered(lines) && (zones.front().score > clear || (zones.front().score > fair && areAligned(lines)));
+}
+
 std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, const Block &block) {
     std::vector<Candidate> candidates;
     for (const LineModel &line : block.lines) {
@@ -192,11 +205,8 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, co
     if (extentOf(candidates) < shortest) {
         return {};
     }
-    std::vector<ZoneReading> zones;
-    if (areCovered(candidates)) {
-        zones = layouts(candidates);
-    }
-    if (zones.empty() || zones.front().score < clear || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+    std::vector<ZoneReading> zones = layouts(candidates);
+    if (!isFinal(zones, candidates)) {
         align(candidates);
         for (Candidate &c : candidates) {
             c = examine(patch, c.line);
@@ -226,18 +236,21 @@ std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
         return {};
     }
     // A glance tells ordinary print from a zone's, and which way it is read where the detector was wrong.
-    const double confidence = examine(patch, middleOf(longestOf(block))).confidence;
-    std::vector<ZoneReading> zones;
-    Block other;
-    double otherConfidence = -10;
-    if (confidence < legible) {
-        other = turned(block);
-        otherConfidence = examine(patch, middleOf(longestOf(other))).confidence;
+    Block upright = block;
+    Candidate glance = examine(patch, middleOf(longestOf(block)));
+    if (glance.confidence < legible) {
+        Block other = turned(block);
+        Candidate otherGlance = examine(patch, middleOf(longestOf(other)));
+        if (otherGlance.confidence > glance.confidence) {
+            upright = std::move(other);
+            glance = std::move(otherGlance);
+        }
     }
-    if (std::max(confidence, otherConfidence) < dismissed) {
+    if (glance.confidence < dismissed) {
         return {};
     }
-    zones = readUpright(gray, patch, otherConfidence > confidence ? other : block);
+    measure(upright.lines, glance);
+    std::vector<ZoneReading> zones = readUpright(gray, patch, upright);
     zones.erase(
         std::remove_if(zones.begin(), zones.end(), [&](const ZoneReading &zone) {
             return zone.score < accepted || zone.score < zones.front().score - 0.7;

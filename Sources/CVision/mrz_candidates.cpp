@@ -8,7 +8,9 @@ namespace {
 
 constexpr double unreadable = -0.4;     // confidence of a line that is none
 constexpr int glanceCells = 12;         // cells in the middle of a line that tell print of a zone from other print
+constexpr double fullLength = 0.6;      // share of the longest line from which a line runs as far as that one
 constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
+constexpr double aligned = 0.08;        // misfit, and error of the pitch, that are left after lines were sampled again
 constexpr double passable = 0.2;        // misfit, and error of the pitch, with which a clear line is still read as well
 
 /// How much a column's geometry counts: the highest chance of a character within half a cell.
@@ -24,6 +26,16 @@ std::vector<double> presence(const Columns &columns) {
     return out;
 }
 
+/// How much higher than the strip expects the letters are, as a logarithm.
+double logHeightOf(const Candidate &c) {
+    const auto weights = presence(c.columns);
+    double height = 0;
+    for (int x = 0; x < c.columns.count; ++x) {
+        height += weights[x] * c.columns.height[x];
+    }
+    return height / std::max(c.weight, 1e-9);
+}
+
 /// The line moved, scaled and bent to where the reader saw it.
 LineModel refined(const Candidate &c) {
     LineModel line = c.line;
@@ -32,14 +44,12 @@ LineModel refined(const Candidate &c) {
         return line;
     }
     std::vector<double> s, n;
-    double height = 0;
     for (int x = 0; x < c.columns.count; ++x) {
         s.push_back(line.along(cellAt(Columns::position(x))));
         n.push_back(line.across(s.back()) + c.columns.rise[x] * line.height / stripLetter);
-        height += weights[x] * c.columns.height[x];
     }
     line.across = fitParabola(s, n, weights, c.weight > 60);
-    line.height *= std::exp(std::clamp(height / c.weight, -0.6, 0.6));
+    line.height *= std::exp(std::clamp(logHeightOf(c), -0.6, 0.6));
     return line;
 }
 
@@ -91,6 +101,34 @@ LineModel middleOf(LineModel line) {
         line.cells = glanceCells;
     }
     return line;
+}
+
+void measure(std::vector<LineModel> &lines, const Candidate &glance) {
+    if (glance.weight < 8) {
+        return;
+    }
+    const double pitch = glance.line.along.b * std::exp(std::clamp(glance.logPitch, -0.4, 0.4));
+    const double height = glance.line.height * std::exp(std::clamp(logHeightOf(glance), -0.6, 0.6));
+    double longest = 0, low = INFINITY, high = -INFINITY;
+    for (const LineModel &line : lines) {
+        longest = std::max(longest, line.cells * line.along.b);
+    }
+    const LineModel first = lines.front();
+    const auto shiftOf = [&](const LineModel &line) { return (line.origin - first.origin).dot(first.direction); };
+    const auto isFull = [&](const LineModel &line) { return line.cells * line.along.b > fullLength * longest; };
+    for (const LineModel &line : lines) {
+        if (isFull(line)) {
+            low = std::min(low, shiftOf(line) + line.along(-0.5));
+            high = std::max(high, shiftOf(line) + line.along(line.cells - 0.5));
+        }
+    }
+    for (LineModel &line : lines) {
+        const double start = isFull(line) ? low - shiftOf(line) : line.along(-0.5);
+        const double end = isFull(line) ? high - shiftOf(line) : line.along(line.cells - 0.5);
+        line.along = {start + 0.5 * pitch, pitch, 0};
+        line.cells = std::max(1.0, (end - start) / pitch);
+        line.height = height;
+    }
 }
 
 double misfit(const Candidate &c) {
@@ -175,6 +213,12 @@ double extentOf(const std::vector<Candidate> &candidates) {
         longest = std::max(longest, (c.high - c.low) * std::exp(-c.logPitch));
     }
     return longest;
+}
+
+bool areAligned(const std::vector<Candidate> &candidates) {
+    return std::all_of(candidates.begin(), candidates.end(), [](const Candidate &c) {
+        return misfit(c) < aligned && std::abs(c.logPitch) < aligned;
+    });
 }
 
 bool areCovered(const std::vector<Candidate> &candidates) {

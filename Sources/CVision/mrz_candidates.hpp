@@ -20,6 +20,11 @@ Candidate examine(const Patch &patch, const LineModel &line);
 /// The middle of `line`, for a glance at it.
 LineModel middleOf(LineModel line);
 
+/// Gives all lines of a block the pitch and the height of letters that a glance at one of them showed, and those that are
+/// about as long as the longest the same extent. The detector measures every line by itself and from afar, a tenth wrong
+/// either way; lines sampled so have to be sampled again.
+void measure(std::vector<LineModel> &lines, const Candidate &glance);
+
 /// How far the reader saw the line beside the strip's middle, and how much larger or smaller than the strip expects.
 double misfit(const Candidate &c);
 
@@ -38,6 +43,9 @@ void align(std::vector<Candidate> &candidates);
 
 /// Length of the longest line in cells, as far as it shows characters; endless where it may go on beyond its strip.
 double extentOf(const std::vector<Candidate> &candidates);
+
+/// Whether the strips lie so well on their lines that sampled again they would lie no better.
+bool areAligned(const std::vector<Candidate> &candidates);
 
 /// Whether the strips as they were sampled show all of every line, as the reader was trained to see it.
 bool areCovered(const std::vector<Candidate> &candidates);

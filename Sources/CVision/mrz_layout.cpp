@@ -20,6 +20,7 @@ constexpr double legible = -0.3;        // confidence of a glance from which the
 constexpr double upright = -0.2;        // score below which a zone may have been read upside down
 constexpr double firm = -0.4;           // score from which a line that the detector missed is looked for
 constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
+constexpr double fair = -0.2;           // the same where the strips lie well already; blurred lines gain by a second look
 constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
 constexpr double unusedLine = 0.35;     // what a layout pays for each readable line that it leaves out
 
@@ -95,6 +96,7 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
         for (int first = 0; first + rows <= count; ++first) {
             ZoneReading zone;
             zone.cells = shape.back();
+            zone.first = size_t(first);
             const double cells = std::accumulate(shape.begin(), shape.begin() + rows, 0.0);
             for (int i = 0; i < count; ++i) {
                 if (i >= first && i < first + rows) {
@@ -182,6 +184,17 @@ Block turned(const Block &block) {
     return out;
 }
 
+/// Whether sampling the lines again, better aligned, would show no more of the zone. What the layout leaves out need not
+/// fit: a line that reads would cost it more than is allowed here.
+bool isFinal(const std::vector<ZoneReading> &zones, const std::vector<Candidate> &candidates) {
+    if (zones.empty() || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+        return false;
+    }
+    const auto first = candidates.begin() + long(zones.front().first);
+    const std::vector<Candidate> lines(first, first + long(zones.front().lines.size()));
+    return areCovered(lines) && (zones.front().score > clear || (zones.front().score > fair && areAligned(lines)));
+}
+
 std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, const Block &block) {
     std::vector<Candidate> candidates;
     for (const LineModel &line : block.lines) {
@@ -193,11 +206,8 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, co
     if (extentOf(candidates) < shortest) {
         return {};
     }
-    std::vector<ZoneReading> zones;
-    if (areCovered(candidates)) {
-        zones = layouts(candidates);
-    }
-    if (zones.empty() || zones.front().score < clear || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+    std::vector<ZoneReading> zones = layouts(candidates);
+    if (!isFinal(zones, candidates)) {
         align(candidates);
         for (Candidate &c : candidates) {
             c = examine(patch, c.line);
@@ -226,25 +236,37 @@ std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
     if (patch.pixels.empty()) {
         return {};
     }
-    // A glance tells ordinary print from a zone's, and which way it is read where the detector was wrong.
-    const auto glance = [&](const Block &seen) { return examine(patch, middleOf(longestOf(seen))).confidence; };
-    const double confidence = glance(block);
-    const bool hesitates = confidence < legible;
-    Block other;
-    double otherConfidence = -10;
+    // A glance at one line tells ordinary print from a zone's, how large it is, and which way it is read where the detector was
+    // wrong.
+    struct Look {
+        Block block;
+        Candidate glance;
+    };
+    const auto look = [&](Block seen) {
+        Candidate glance = examine(patch, middleOf(longestOf(seen)));
+        return Look{std::move(seen), std::move(glance)};
+    };
+    const auto read = [&](Look seen) {
+        measure(seen.block.lines, seen.glance);
+        return readUpright(gray, patch, seen.block);
+    };
+    Look way = look(block);
+    const bool hesitates = way.glance.confidence < legible;
     if (hesitates) {
-        other = turned(block);
-        otherConfidence = glance(other);
+        Look other = look(turned(block));
+        if (other.glance.confidence > way.glance.confidence) {
+            way = std::move(other);
+        }
     }
-    if (std::max(confidence, otherConfidence) < dismissed) {
+    if (way.glance.confidence < dismissed) {
         return {};
     }
-    std::vector<ZoneReading> zones = readUpright(gray, patch, otherConfidence > confidence ? other : block);
+    std::vector<ZoneReading> zones = read(way);
     // Some print passes a glance upside down as well, since many letters have likenesses there; a whole zone does not read.
     if (!hesitates && (zones.empty() || zones.front().score < upright)) {
-        other = turned(block);
-        if (glance(other) > confidence) {
-            std::vector<ZoneReading> more = readUpright(gray, patch, other);
+        Look other = look(turned(block));
+        if (other.glance.confidence > way.glance.confidence) {
+            std::vector<ZoneReading> more = read(std::move(other));
             if (!more.empty() && (zones.empty() || more.front().score > zones.front().score)) {
                 zones = std::move(more);
             }

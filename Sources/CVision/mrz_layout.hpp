@@ -16,6 +16,7 @@ struct LineReading {
 
 struct ZoneReading {
     int cells = 0;
+    size_t first = 0;  // the candidate that is the first line; the others follow it
     std::vector<LineReading> lines;
     double score = 0;
 };

@@ -5,8 +5,8 @@ public import InspectCore
 public enum BarcodeReader {
     /// All symbols in `image`, each once.
     ///
-    /// Blocks its thread: for some 10 to 20 ms of computing, and for up to about twice `extraMilliseconds` more where a region
-    /// looks like a symbol but does not read as it is.
+    /// Blocks its thread: for some 10 to 20 ms of computing, and for up to some 300 ms and `extraMilliseconds` more where a
+    /// region is a symbol but does not read.
     ///
     /// - Parameters:
     ///   - outline: The document's outline, if one was found; it takes the perspective out of the picture.

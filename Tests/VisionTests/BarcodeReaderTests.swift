@@ -28,6 +28,14 @@ import Testing
         #expect(try self.read(turned).map(\.text) == [SymbolPicture.text])
     }
 
+    /// Neither outline nor gradients are upright here: the symbol's own four sides are.
+    @Test(arguments: [(0.0, 0.3), (0.25, 0.2), (0.35, 0.3)])
+    func aTiltedSymbolIsRead(perspective: Double, skew: Double) throws {
+        let tilted = SymbolPicture.draw().tilted(
+            perspective: perspective, skew: skew, width: 640, height: 480, background: Colour(110, 110, 110))
+        #expect(try self.read(tilted).map(\.text) == [SymbolPicture.text])
+    }
+
     @Test func aDimSymbolIsRead() throws {
         var dim = SymbolPicture.draw()
         dim.map { _, _, colour in Colour(30 + colour.red / 8, 28 + colour.green / 8, 25 + colour.blue / 8) }

@@ -32,3 +32,28 @@ enum SymbolPicture {
         return picture
     }
 }
+
+extension TestPicture {
+    /// The picture as a camera sees it that is nearer to its left side by `perspective` of its depth, sheared by `skew`,
+    /// in black and white: bilinearly sampled, in the middle of a larger one.
+    func tilted(perspective: Double, skew: Double, width: Int, height: Int, background: Colour) -> TestPicture {
+        var result = TestPicture(width: width, height: height, background)
+        for y in 0..<height {
+            for x in 0..<width {
+                let dx = Double(x) - Double(width) / 2
+                let dy = Double(y) - Double(height) / 2
+                let depth = 1 - perspective * dx / Double(self.width)
+                let u = dx / depth + Double(self.width) / 2
+                let v = (dy - skew * dx) / depth + Double(self.height) / 2
+                if u < 0 || v < 0 || u >= Double(self.width - 1) || v >= Double(self.height - 1) { continue }
+                let (left, top) = (Int(u), Int(v))
+                let (right, bottom) = (u - Double(left), v - Double(top))
+                let above = Double(self[left, top].red) * (1 - right) + Double(self[left + 1, top].red) * right
+                let below = Double(self[left, top + 1].red) * (1 - right) + Double(self[left + 1, top + 1].red) * right
+                let grey = UInt8(above * (1 - bottom) + below * bottom)
+                result[x, y] = Colour(grey, grey, grey)
+            }
+        }
+        return result
+    }
+}

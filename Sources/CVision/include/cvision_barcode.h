@@ -25,8 +25,9 @@ typedef struct {
 /// What was read; owns the bytes and texts. Freed by cv_barcodes_free.
 typedef struct cv_barcodes cv_barcodes;
 
-/// Reads the symbols in `image`: where a region looks like one, that region, straightened, enlarged and cleaned for up to
-/// `extra_milliseconds` of processor time; else the picture as it is, quickly, unless `only_likely`. `outline` may be null.
+/// Reads the symbols in `image`: where a region looks like one, that region, straightened and sharpened, then inside the
+/// straightened `outline` (which may be null), then enlarged and cleaned for up to `extra_milliseconds` of processor time;
+/// else the picture as it is, quickly, unless `only_likely`.
 cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, bool only_likely,
                           uint32_t extra_milliseconds, cv_barcodes **barcodes, cv_error *error);
 size_t cv_barcodes_count(const cv_barcodes *barcodes);

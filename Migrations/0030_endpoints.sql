@@ -201,11 +201,7 @@ FROM insp.callback c WHERE c.state = 'pending' AND c.claim_id IS NOT NULL;
 INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, recorded, reason)
 SELECT c.id, c.endpoint_id, c.due_at, c.attempts, c.released, c.state, NULL, CASE WHEN c.state = 'dead' THEN c.last_error END
 FROM insp.callback c WHERE c.state <> 'delivered' AND (c.state <> 'pending' OR c.claim_id IS NULL);
--- 0033 makes them anew.
-DROP VIEW insp.v_callbacks, insp.v_callback_dead;
-ALTER TABLE insp.callback DROP COLUMN state, DROP COLUMN due_at, DROP COLUMN attempts, DROP COLUMN released,
-    DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN delivered_at, DROP COLUMN last_http_status,
-    DROP COLUMN last_error, RESET (fillfactor);
+ALTER TABLE insp.callback RESET (fillfactor);
 
 CREATE OR REPLACE FUNCTION insp.pending_callbacks(
     OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint

@@ -318,7 +318,7 @@ COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attemp
 COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator gave it up';
 COMMENT ON COLUMN insp.v_callback.last_attempt_at IS 'When the last attempt began';
 
-CREATE VIEW insp.v_callbacks AS
+CREATE OR REPLACE VIEW insp.v_callbacks AS
 SELECT e.id AS endpoint_id, p.name AS partner, e.enabled,
     coalesce(w.pending, 0) + coalesce(l.claimed, 0) AS pending,
     coalesce(l.in_flight, 0) AS in_flight,
@@ -356,41 +356,22 @@ FROM insp.endpoint e JOIN insp.partner p ON p.id = e.partner_id
         FROM (SELECT x.callback_id, x.started_at + x.duration_ms * interval '1 millisecond' AS ended_at FROM insp.callback_attempt x
             WHERE x.error IS NULL AND x.started_at > now() - interval '1 hour') a
             JOIN insp.callback c ON c.id = a.callback_id GROUP BY c.endpoint_id) d ON d.endpoint_id = e.id;
-COMMENT ON VIEW insp.v_callbacks IS 'Callbacks by endpoint: all that are not delivered, and those delivered within the last hour';
-COMMENT ON COLUMN insp.v_callbacks.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.v_callbacks.partner IS 'Whose it is';
-COMMENT ON COLUMN insp.v_callbacks.enabled IS 'Whether it is served; otherwise its callbacks are held';
-COMMENT ON COLUMN insp.v_callbacks.pending IS 'To be delivered';
-COMMENT ON COLUMN insp.v_callbacks.in_flight IS 'Being sent, or the next of a dispatcher';
-COMMENT ON COLUMN insp.v_callbacks.retrying IS 'Pending after a failed attempt';
-COMMENT ON COLUMN insp.v_callbacks.held IS 'Waiting for the endpoint to be enabled';
-COMMENT ON COLUMN insp.v_callbacks.dead IS 'Given up after the last attempt';
-COMMENT ON COLUMN insp.v_callbacks.delivered IS 'Delivered within the last hour';
-COMMENT ON COLUMN insp.v_callbacks.oldest_pending IS 'Age of the oldest pending one';
-COMMENT ON COLUMN insp.v_callbacks.last_delivered_at IS 'Last success within the hour';
-COMMENT ON COLUMN insp.v_callbacks.median_seconds IS 'Median seconds from the callback''s making to its delivery';
-COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
-COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
-COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';
-COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What should not stay as it is';
-
-CREATE VIEW insp.v_callback_dead AS
+CREATE OR REPLACE VIEW insp.v_callback_dead AS
 SELECT p.name AS partner, c.webhook_id, c.endpoint_id, c.job_id, c.event, c.created_at, c.attempts, c.last_http_status,
     c.last_error, c.last_attempt_at
 FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id JOIN insp.partner p ON p.id = e.partner_id
 -- First the few that wait: asked of all callbacks, the state would take long.
 WHERE c.id IN (SELECT w.callback_id FROM insp.callback_waiting w WHERE w.state = 'dead');
-COMMENT ON VIEW insp.v_callback_dead IS 'Callbacks given up; insp.callback_replay sends them again';
-COMMENT ON COLUMN insp.v_callback_dead.partner IS 'Whose it is';
-COMMENT ON COLUMN insp.v_callback_dead.webhook_id IS 'What callback_replay takes';
-COMMENT ON COLUMN insp.v_callback_dead.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.v_callback_dead.job_id IS 'The job''s internal number';
-COMMENT ON COLUMN insp.v_callback_dead.event IS 'What it tells';
-COMMENT ON COLUMN insp.v_callback_dead.created_at IS 'When it was made';
-COMMENT ON COLUMN insp.v_callback_dead.attempts IS 'Attempts made';
-COMMENT ON COLUMN insp.v_callback_dead.last_http_status IS 'Status of the last answer; null: none came';
 COMMENT ON COLUMN insp.v_callback_dead.last_error IS 'What was wrong with the last attempt, or why an operator gave it up';
-COMMENT ON COLUMN insp.v_callback_dead.last_attempt_at IS 'When the last attempt began';
+-- What the narrow tables and the attempts say now.
+ALTER TABLE insp.callback DROP COLUMN state, DROP COLUMN due_at, DROP COLUMN attempts, DROP COLUMN released,
+    DROP COLUMN claim_id, DROP COLUMN lease_until, DROP COLUMN delivered_at, DROP COLUMN last_http_status, DROP COLUMN last_error;
+
+COMMENT ON COLUMN insp.v_callbacks.in_flight IS 'Being sent, or the next of a dispatcher';
+COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
+COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
+COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';
+COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What should not stay as it is';
 
 CREATE VIEW insp.v_endpoint_events AS
 SELECT v.at, p.name AS partner, v.endpoint_id, v.kind, v.detail
@@ -403,8 +384,8 @@ COMMENT ON COLUMN insp.v_endpoint_events.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_endpoint_events.kind IS 'failing, recovered, disabled or enabled';
 COMMENT ON COLUMN insp.v_endpoint_events.detail IS 'Since when, the last failure''s code, the reason';
 
-GRANT SELECT ON insp.v_callback_dead, insp.v_endpoint_events TO insp_operator, insp_auditor;
-GRANT SELECT ON insp.v_callback, insp.v_callbacks TO insp_worker, insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_endpoint_events TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.v_callback TO insp_worker, insp_operator, insp_auditor;
 -- A view's functions are called with the rights of whoever reads it.
 GRANT EXECUTE ON FUNCTION insp.callback_delivered_at(insp.callback) TO insp_worker, insp_operator, insp_auditor;
 GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean), insp.set_endpoint(bigint, jsonb),

@@ -33,7 +33,6 @@ constexpr int widest_scan = 2200;
 /// Longer side of the whole picture's scan where no region looks like a symbol.
 constexpr int quick_side = 1000;
 
-
 /// Processor time of the thread in milliseconds: a busy machine must not read less than an idle one.
 double thread_time() {
     timespec time;

@@ -629,7 +629,9 @@ BEGIN
             AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
         array_agg(j.gone), array_agg(j.code)
     INTO ids, places, successes, gones, codes FROM freed j;
-    RETURN QUERY SELECT i, NULL::bigint, NULL FROM unnest(ids) AS i;
+    IF cardinality(p_ids) > coalesce(cardinality(ids), 0) THEN
+        RETURN QUERY SELECT i, NULL::bigint, NULL FROM (SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids)) AS lost (i);
+    END IF;
 
     -- Nothing is written for endpoints that are well and were so before; the others in one order, so that no two
     -- dispatchers wait for each other.
@@ -651,7 +653,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_record(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim still held (of the others nothing is changed), and without id what became of endpoints';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more, of which nothing is changed, and without id what became of endpoints';
 
 -- Version 0.1.0's calls, by way of the new ones -----------------------------------------------------------------------------
 
@@ -677,7 +679,7 @@ CREATE OR REPLACE FUNCTION insp.callback_settle(
     p_durations integer[], p_statuses integer[], p_errors text[], p_worker text
 ) RETURNS SETOF bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT r.id FROM insp.callback_record(
+    SELECT unnest(p_ids) EXCEPT ALL SELECT r.id FROM insp.callback_record(
         ARRAY(SELECT (SELECT c.endpoint_id FROM insp.callback c WHERE c.id = u.id)
             FROM unnest(p_ids) WITH ORDINALITY AS u (id, place) ORDER BY u.place),
         p_ids, p_claims, p_outcomes,

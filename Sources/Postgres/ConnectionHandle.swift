@@ -207,6 +207,11 @@ struct QueryResult: ~Copyable {
             types.append(PQftype(self.result, column))
         }
         var bytes: [UInt8] = []
+        // Grown step by step, half a megabyte would be copied several times, each time to pages that are new.
+        bytes.reserveCapacity(
+            (0..<count).reduce(0) { sum, row in
+                (0..<columns).reduce(sum) { $0 + Int(PQgetlength(self.result, row, $1)) }
+            })
         var values: [Range<Int>?] = []
         values.reserveCapacity(Int(columns) * Int(count))
         for row in 0..<count {

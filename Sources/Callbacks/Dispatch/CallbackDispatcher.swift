@@ -14,41 +14,12 @@ public final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
     private let onEvent: @Sendable (CallbackEvent) -> Void
-    private let shared: Mutex<Shared>
+    private let shared: Mutex<DispatchState>
     private let claims = Wakeup()
     private let sends = Wakeup()
     private let records = Wakeup()
     /// Under which leases are known as this dispatcher's.
     private let holder = Int64.random(in: 1...Int64.max)
-
-    /// What the loops, libcurl's thread and the callers share.
-    private struct Shared {
-        var lanes: CallbackLanes
-        var finished: [CallbackSettlement] = []
-        /// From the claim to the moment at which the recording loop takes the settlement; `nil` until the attempt has begun.
-        var underWay: [ClaimedCallback.Key: CallbackAttempt?] = [:]
-        /// How many of those under way were tried before.
-        var retries = 0
-        /// Settlements that the recording loop has taken and not recorded yet.
-        var unsettled = 0
-        /// Settlements recorded since the last claim: so many places may be free again.
-        var freed = 0
-        var isDraining = false
-        /// Whether nothing will be claimed any more.
-        var hasClaimed = false
-        /// Set once: when attempts under way are broken off.
-        var graceEnd: ContinuousClock.Instant?
-        /// When each loop last went round; `nil` before it runs.
-        var claimed: ContinuousClock.Instant?
-        var recorded: ContinuousClock.Instant?
-        /// Exchanges with the database that failed since one succeeded.
-        var failures = 0
-        var isConnected = false
-
-        init(_ configuration: CallbackConfiguration) {
-            self.lanes = CallbackLanes(limit: configuration.maximumInFlight)
-        }
-    }
 
     /// How the dispatcher is at this moment, for health checks: seconds since the slower of its loops last went round (`nil`
     /// before both run; their waits are a second long), and whether its database answered last. Answers from any thread and
@@ -71,7 +42,7 @@ public final class CallbackDispatcher: Sendable {
         configuration: CallbackConfiguration, resolver: Resolver, onEvent: @escaping @Sendable (CallbackEvent) -> Void
     ) {
         self.configuration = configuration
-        self.shared = Mutex(Shared(configuration))
+        self.shared = Mutex(DispatchState(configuration))
         let client = HTTPClient(certificateAuthorities: configuration.certificateAuthorities, resolver: resolver)
         let tokens = TokenStore(
             databaseURL: configuration.databaseURL, preparesStatements: configuration.preparesStatements)
@@ -131,8 +102,11 @@ public final class CallbackDispatcher: Sendable {
         var floors = CallbackFloors()
         var nextSweep = ContinuousClock.now
         var last = ContinuousClock.now
+        var patience = Patience(self.claims)
         for await _ in self.claims.stream {
-            await self.gather(until: last + .milliseconds(20)) { $0.freed < Self.gathered }
+            guard self.isDue(&patience, by: last + .milliseconds(20), unless: \.isEarlyToClaim) else {
+                continue
+            }
             var hasMore = true
             var isOver = false
             while hasMore, !isOver {
@@ -196,52 +170,52 @@ public final class CallbackDispatcher: Sendable {
         self.sends.wake()
     }
 
-    /// Starts what may be sent, until it is cancelled.
+    /// Begins what was claimed and what may follow an attempt that has ended, until it is cancelled.
     private func send() async {
+        var patience = Patience(self.sends)
         for await _ in self.sends.stream {
-            await self.gather(until: .now + .milliseconds(5)) { $0.lanes.readyCount < Self.sent }
-            let entries = self.shared.withLock { $0.lanes.begin() }
-            // A claim that might lapse before the answer is given back: whoever takes it next has time.
-            let latest = ContinuousClock.now + self.configuration.timeout
-            self.start(entries.filter { $0.deadline > latest })
-            let late = entries.filter { $0.deadline <= latest }
-            guard !late.isEmpty else { continue }
-            self.shared.withLock { shared in
-                for entry in late { shared.lanes.end(entry.callback.endpoint.id, holds: false) }
-                shared.finished += late.map(\.unsent)
-            }
-            self.records.wake()
-            // Behind them others may be ready now.
-            self.sends.wake()
+            guard self.isDue(&patience, by: .now + .milliseconds(5), unless: \.isEarlyToSend) else { continue }
+            self.begin(self.shared.withLock { $0.lanes.begin() })
         }
     }
 
-    private func start(_ entries: [CallbackLanes.Entry]) {
+    private func begin(_ entries: [CallbackLanes.Entry]) {
         guard !entries.isEmpty else { return }
+        let latest = ContinuousClock.now + self.configuration.timeout
         var transfers: [CurlTransfer] = []
         var attempts: [(ClaimedCallback.Key, CallbackAttempt)] = []
+        var late: [CallbackLanes.Entry] = []
         for entry in entries {
+            // A claim that might lapse before the answer is given back: whoever takes it next has time.
+            guard entry.deadline > latest else {
+                late.append(entry)
+                continue
+            }
             let attempt = self.sender.start(
                 entry.callback, claimed: entry.claimed, deadline: entry.deadline, transfers: &transfers
-            ) { settlement in
-                let (count, before, after) = self.shared.withLock { shared in
-                    let before = shared.lanes.readyCount
-                    shared.finished.append(settlement)
-                    shared.lanes.end(
-                        settlement.callback.endpoint.id, holds: settlement.outcome != .delivered)
-                    return (shared.finished.count, before, shared.lanes.readyCount)
-                }
-                if count == 1 || count == Self.gathered { self.records.wake() }
-                if before == 0, after > 0 { self.sends.wake() }
-            }
+            ) { self.end($0) }
             attempts.append((entry.callback.key, attempt))
         }
         self.shared.withLock { shared in
             for (key, attempt) in attempts where shared.underWay.index(forKey: key) != nil {
                 shared.underWay.updateValue(attempt, forKey: key)
             }
+            for entry in late { shared.lanes.end(entry.callback.endpoint.id, holds: false) }
+            shared.finished += late.map(\.unsent)
         }
         self.sender.client.submit(transfers)
+        guard !late.isEmpty else { return }
+        self.records.wake()
+        // Behind them others may be ready now.
+        self.sends.wake()
+    }
+
+    /// Takes what an attempt came to.
+    private func end(_ settlement: CallbackSettlement) {
+        let loops = self.shared.withLock { $0.end(settlement) }
+        if loops.sends { self.sends.wake() }
+        if loops.records { self.records.wake() }
+        if loops.claims { self.claims.wake() }
     }
 
     /// Records what has ended, until nothing is under way and nothing will be claimed any more.
@@ -249,10 +223,10 @@ public final class CallbackDispatcher: Sendable {
         var link = Link()
         var unsettled: [CallbackSettlement] = []
         var last = ContinuousClock.now
+        var patience = Patience(self.records)
         for await _ in self.records.stream {
-            // Half of what is under way: the places that these free are claimed anew while the other half is sent.
-            await self.gather(until: last + .milliseconds(25)) {
-                $0.finished.count < max(Self.gathered, $0.underWay.count / 2)
+            guard self.isDue(&patience, by: last + .milliseconds(25), unless: \.isEarlyToRecord) else {
+                continue
             }
             let now = ContinuousClock.now
             let (finished, graceEnd) = self.shared.withLock { shared in
@@ -304,26 +278,16 @@ public final class CallbackDispatcher: Sendable {
         await link.store?.connection.close()
     }
 
-    /// While libcurl's thread has enough to do, waits a few milliseconds for more to come together: with 50 endpoints a round
-    /// trip that records costs the database as much as some 20 callbacks in it, one that claims as much as some 100.
+    /// Whether a loop is to go round: while libcurl's thread has enough to do it waits a few milliseconds for more.
     ///
     /// - Parameter isEarly: Whether it is too little yet.
-    private func gather(until deadline: ContinuousClock.Instant, while isEarly: @Sendable (Shared) -> Bool) async {
-        while ContinuousClock.now < deadline,
-            self.shared.withLock({ shared in
-                shared.lanes.running >= Self.busy && shared.graceEnd == nil && isEarly(shared)
-            })
-        {
-            try? await Task.sleep(for: .milliseconds(1))
-        }
+    private func isDue(
+        _ patience: inout Patience, by deadline: ContinuousClock.Instant, unless isEarly: (DispatchState) -> Bool
+    ) -> Bool {
+        guard !self.shared.withLock({ $0.isBusy && isEarly($0) }) || patience.isOver(at: deadline) else { return false }
+        patience.end()
+        return true
     }
-
-    /// Answers, or free places, that are worth a round trip.
-    private static let gathered = 256
-    /// Endpoints whose turn it is that are worth a round of the sending loop.
-    private static let sent = 32
-    /// Requests under way that keep libcurl's thread busy for as long as a round trip takes.
-    private static let busy = 64
 
     private func breakOff() {
         let attempts = self.shared.withLock { shared in
@@ -348,7 +312,7 @@ public final class CallbackDispatcher: Sendable {
 
     private func report(_ settlements: [CallbackSettlement], _ record: CallbackRecord) {
         for settlement in settlements where settlement.outcome != .unsent {
-            let isRecorded = record.settled.contains(settlement.callback.id)
+            let isRecorded = !record.lost.contains(settlement.callback.id)
             self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
         }
         for change in record.changes {

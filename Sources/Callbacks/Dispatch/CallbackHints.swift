@@ -48,3 +48,31 @@ struct Wakeup: Sendable {
 
     func wake() { self.continuation.yield() }
 }
+
+/// How long a loop lets what it was woken for come together with more.
+struct Patience {
+    private let wakeup: Wakeup
+    private var until: ContinuousClock.Instant?
+    private var timer: Task<Void, Never>?
+
+    init(_ wakeup: Wakeup) { self.wakeup = wakeup }
+
+    /// Whether the time that was set first is over; else the loop is woken then.
+    mutating func isOver(at deadline: ContinuousClock.Instant) -> Bool {
+        let until = self.until ?? deadline
+        guard until > .now else { return true }
+        if self.timer == nil {
+            self.until = until
+            self.timer = Task { [wakeup] in
+                if (try? await Task.sleep(until: until, clock: .continuous)) != nil { wakeup.wake() }
+            }
+        }
+        return false
+    }
+
+    mutating func end() {
+        self.timer?.cancel()
+        self.timer = nil
+        self.until = nil
+    }
+}

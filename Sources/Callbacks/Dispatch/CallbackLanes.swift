@@ -33,6 +33,12 @@ struct CallbackLanes {
 
         var isReady: Bool { !self.isHeld && !self.waiting.isEmpty && self.running < self.atOnce }
         var isOver: Bool { !self.isHeld && self.waiting.isEmpty && self.running == 0 }
+
+        mutating func begin() -> Entry? {
+            guard self.isReady, let entry = self.waiting.popFirst() else { return nil }
+            self.running += 1
+            return entry
+        }
     }
 
     private let limit: Int
@@ -57,9 +63,10 @@ struct CallbackLanes {
             let endpoint = entry.callback.endpoint.id
             self.lanes[endpoint, default: Lane(atOnce: 1)].waiting.append(entry)
         }
-        for (endpoint, places) in places where self.lanes[endpoint] != nil {
-            self.lanes[endpoint]?.atOnce = places
-            self.list(endpoint)
+        for (endpoint, places) in places {
+            guard let place = self.lanes.index(forKey: endpoint) else { continue }
+            self.lanes.values[place].atOnce = places
+            self.list(endpoint, at: place)
         }
     }
 
@@ -70,14 +77,13 @@ struct CallbackLanes {
         while self.running < self.limit, turn < self.ready.count {
             let endpoint = self.ready[turn]
             turn += 1
-            self.lanes[endpoint]?.isListed = false
-            guard self.lanes[endpoint]?.isReady == true, let entry = self.lanes[endpoint]?.waiting.popFirst() else {
-                continue
+            guard let place = self.lanes.index(forKey: endpoint) else { continue }
+            self.lanes.values[place].isListed = false
+            if let entry = self.lanes.values[place].begin() {
+                self.running += 1
+                begun.append(entry)
             }
-            self.lanes[endpoint]?.running += 1
-            self.running += 1
-            begun.append(entry)
-            self.list(endpoint)
+            self.list(endpoint, at: place)
         }
         self.ready.removeFirst(turn)
         return begun
@@ -87,18 +93,18 @@ struct CallbackLanes {
     ///
     /// - Parameter holds: Whether the endpoint's next are to wait for ``resume(_:)``.
     mutating func end(_ endpoint: Int64, holds: Bool) {
-        guard var lane = self.lanes[endpoint] else { return }
-        lane.running -= 1
+        guard let place = self.lanes.index(forKey: endpoint) else { return }
         self.running -= 1
-        lane.isHeld = lane.isHeld || holds
-        self.lanes[endpoint] = lane
-        self.list(endpoint)
+        self.lanes.values[place].running -= 1
+        if holds { self.lanes.values[place].isHeld = true }
+        self.list(endpoint, at: place)
     }
 
     /// What failed is recorded.
     mutating func resume(_ endpoint: Int64) {
-        self.lanes[endpoint]?.isHeld = false
-        self.list(endpoint)
+        guard let place = self.lanes.index(forKey: endpoint) else { return }
+        self.lanes.values[place].isHeld = false
+        self.list(endpoint, at: place)
     }
 
     /// Takes away all of an endpoint's, or of all endpoints', that wait.
@@ -112,11 +118,12 @@ struct CallbackLanes {
     }
 
     /// Notes that an endpoint may begin another one, or forgets it.
-    private mutating func list(_ endpoint: Int64) {
-        guard let lane = self.lanes[endpoint] else { return }
-        if lane.isOver { self.lanes[endpoint] = nil }
-        guard lane.isReady, !lane.isListed else { return }
-        self.lanes[endpoint]?.isListed = true
-        self.ready.append(endpoint)
+    private mutating func list(_ endpoint: Int64, at place: Dictionary<Int64, Lane>.Index) {
+        if self.lanes.values[place].isOver {
+            self.lanes.remove(at: place)
+        } else if self.lanes.values[place].isReady, !self.lanes.values[place].isListed {
+            self.lanes.values[place].isListed = true
+            self.ready.append(endpoint)
+        }
     }
 }

@@ -87,8 +87,8 @@ struct CallbackClaim: Sendable {
 
 /// What recording brought.
 struct CallbackRecord: Sendable {
-    /// Callbacks whose claim still held.
-    var settled: Set<Int64> = []
+    /// Callbacks whose claim did not hold any more.
+    var lost: Set<Int64> = []
     /// What became of endpoints: `failing`, `recovered`, `disabled`.
     var changes: [(endpoint: Int64, kind: String)] = []
 }
@@ -163,7 +163,7 @@ struct CallbackStore: Sendable {
         var record = CallbackRecord()
         for row in try await self.connection.pipeline([self.settle(settlements)])[0] {
             if let id = try row.optionalInt(0) {
-                record.settled.insert(id)
+                record.lost.insert(id)
             } else {
                 record.changes.append((try row.int(1), try row.string(2)))
             }

@@ -3,7 +3,7 @@
 # its migration, doctor, worker and gateway without rights and with a root that cannot be written to; then boots a host of its own
 # under systemd, installs the units there (Tests/Deployment/host.sh) and stops, kills and restarts them.
 #
-# Usage: Tests/image.sh [--bin DIR]     as root, on Debian 12 with a network; half an hour on two cores, most of it the build
+# Usage: Tests/image.sh [--bin DIR]     as root, on Debian 12 with a network; 8 to 30 minutes on two cores, most of it the build
 #   --bin DIR    only the host, with a program that is built already; three minutes
 #
 # Where the build's base image cannot be pulled, a Debian with this machine's Swift toolchain stands in for it. Needs podman, crun,

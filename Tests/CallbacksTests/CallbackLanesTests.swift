@@ -79,6 +79,23 @@ import Testing
         while lanes.running > 0 { lanes.end(wide, holds: false) }
         #expect(begin().isEmpty && lanes.readyCount == 0)
     }
+
+    /// What was given back and is claimed again has one turn among the others, not two.
+    @Test func claimedAgainHasOneTurn() async throws {
+        let endpoint = try await self.endpoint(inFlight: 3)
+        try await self.outbox.add(6, endpoint: endpoint, url: "https://partner.example/")
+        let claim = try await self.store(1).claim(64)
+        var lanes = CallbackLanes(limit: 1)
+        lanes.add(self.entries(claim), places: claim.places)
+        #expect(lanes.begin().count == 1)
+        #expect(lanes.abandon(endpoint).count == 5)
+        lanes.end(endpoint, holds: false)
+        lanes.add(self.entries(claim), places: claim.places)
+        #expect(lanes.readyCount == 1)
+        #expect(lanes.begin().count == 1 && lanes.abandon(endpoint).count == 5)
+        lanes.end(endpoint, holds: false)
+        #expect(lanes.begin().isEmpty && lanes.readyCount == 0)
+    }
 }
 
 extension CallbackLanes.Entry {

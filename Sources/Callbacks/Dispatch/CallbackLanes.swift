@@ -32,7 +32,7 @@ struct CallbackLanes {
         var isListed = false
 
         var isReady: Bool { !self.isHeld && !self.waiting.isEmpty && self.running < self.atOnce }
-        var isOver: Bool { !self.isHeld && self.waiting.isEmpty && self.running == 0 }
+        var isOver: Bool { !self.isHeld && !self.isListed && self.waiting.isEmpty && self.running == 0 }
 
         mutating func begin() -> Entry? {
             guard self.isReady, let entry = self.waiting.popFirst() else { return nil }

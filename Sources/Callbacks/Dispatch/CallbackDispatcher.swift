@@ -152,20 +152,7 @@ public final class CallbackDispatcher: Sendable {
 
     private func take(_ claim: CallbackClaim, deadline: ContinuousClock.Instant) {
         guard !claim.places.isEmpty else { return }
-        let claimed = ContinuousClock.now
-        // Before the first of them can end.
-        let givesBack = self.shared.withLock { shared in
-            for callback in claim.callbacks {
-                shared.underWay.updateValue(nil, forKey: callback.key)
-                if callback.attempts > 0 { shared.retries += 1 }
-            }
-            shared.lanes.add(
-                claim.callbacks.map { .init(callback: $0, claimed: claimed, deadline: deadline) }, places: claim.places)
-            // Where others have all places, what still waits here is theirs to send.
-            let others = claim.places.filter { $0.value <= 0 }.flatMap { shared.lanes.abandon($0.key) }
-            shared.finished += others.map(\.unsent)
-            return !others.isEmpty
-        }
+        let givesBack = self.shared.withLock { $0.take(claim, at: .now, deadline: deadline) }
         if givesBack { self.records.wake() }
         self.sends.wake()
     }

@@ -49,9 +49,31 @@ struct DispatchState {
     /// Whether few endpoints may send another one.
     var isEarlyToSend: Bool { self.lanes.readyCount < Self.sent }
 
+    /// Takes what was claimed, before the first of it can end.
+    ///
+    /// - Parameters:
+    ///   - claimed: When the claim's commit was known.
+    ///   - deadline: When it lapses.
+    /// - Returns: Whether something is to be given back.
+    mutating func take(
+        _ claim: CallbackClaim, at claimed: ContinuousClock.Instant, deadline: ContinuousClock.Instant
+    ) -> Bool {
+        for callback in claim.callbacks {
+            self.underWay.updateValue(nil, forKey: callback.key)
+            if callback.attempts > 0 { self.retries += 1 }
+        }
+        self.lanes.add(
+            claim.callbacks.map { .init(callback: $0, claimed: claimed, deadline: deadline) }, places: claim.places)
+        // Where others have all places, what still waits here is theirs to send.
+        let others = claim.places.filter { $0.value <= 0 }.flatMap { self.lanes.abandon($0.key) }
+        self.finished += others.map(\.unsent)
+        return !others.isEmpty
+    }
+
     /// Takes what an attempt came to.
     ///
-    /// - Returns: Which loops have something to do, or no reason to wait any longer.
+    /// - Returns: Which loops have something to do, or no reason to wait any longer. One that is not named waits until its
+    ///   ``Patience`` is over.
     mutating func end(_ settlement: CallbackSettlement) -> (sends: Bool, records: Bool, claims: Bool) {
         let before = self.lanes.readyCount
         self.finished.append(settlement)

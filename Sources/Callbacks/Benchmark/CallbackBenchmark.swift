@@ -169,6 +169,9 @@ public struct CallbackBenchmark: Sendable {
         }
     }
 
+    /// What `insp.endpoint.max_inflight` is unless it is set.
+    private static let atOnce = 8
+
     private struct Round {
         var count: Int
         var perSecond: Double
@@ -198,12 +201,18 @@ public struct CallbackBenchmark: Sendable {
             }
         }
         let run = Task { await dispatcher.run() }
+        // All connections are opened before the clock starts, as the bare loop's are: nothing is answered until each endpoint
+        // has as many requests under way as it may have at once.
         let warm = 16 * endpoints.count
+        sink.hold()
         for endpoint in endpoints { try await self.add(16, endpoint: endpoint.id, url: endpoint.url, connection) }
+        let places = configuration.maximumInFlight - (first == nil ? 0 : Self.atOnce)
+        while sink.waiting < min(places, Self.atOnce * endpoints.count) { try await Task.sleep(for: .milliseconds(5)) }
+        sink.release()
         while delivered.count < warm { try await Task.sleep(for: .milliseconds(10)) }
         if let first {
             let sql = "SELECT count(*) FROM insp.callback_lease WHERE endpoint_id = $1 AND lease_until > now()"
-            while try await connection.query(sql, [.int(first)])[0].int(0) < 8 {
+            while try await connection.query(sql, [.int(first)])[0].int(0) < Self.atOnce {
                 try await Task.sleep(for: .milliseconds(50))
             }
         }

@@ -13,6 +13,8 @@ final class LoopbackSink: Sendable {
     private let listener: CInt
     private let isStopped = Atomic<Bool>(false)
     private let answered = Atomic<Int>(0)
+    private let isHolding = Atomic<Bool>(false)
+    private let held = Atomic<Int>(0)
     /// The clock of the server's own thread; `nil` before it runs.
     private let clock = Mutex<clockid_t?>(nil)
 
@@ -30,6 +32,16 @@ final class LoopbackSink: Sendable {
     /// The certificate that a client must trust.
     var certificateFile: String { self.certificate.file.path }
     var requests: Int { self.answered.load(ordering: .acquiring) }
+
+    /// Requests that wait for an answer.
+    var waiting: Int { self.held.load(ordering: .acquiring) }
+
+    /// Answers nothing from now on, so that whoever wants to send another request must open another connection.
+    func hold() { self.isHolding.store(true, ordering: .releasing) }
+
+    /// Answers, within a tenth of a second, what waits, and then all that comes.
+    func release() { self.isHolding.store(false, ordering: .releasing) }
+
     /// CPU time of the server's own thread, to be subtracted from that of the process.
     var cpuSeconds: Double {
         var time = timespec()
@@ -62,7 +74,8 @@ final class LoopbackSink: Sendable {
         var clock = clockid_t()
         if pthread_getcpuclockid(pthread_self(), &clock) == 0 { self.clock.withLock { $0 = clock } }
         while !self.isStopped.load(ordering: .acquiring) {
-            self.answered.add(state.wait(), ordering: .releasing)
+            self.answered.add(state.wait(isHolding: self.isHolding.load(ordering: .acquiring)), ordering: .releasing)
+            self.held.store(state.held.count, ordering: .releasing)
         }
         state.end()
     }
@@ -80,6 +93,8 @@ private struct SinkState {
     private let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
     private var connections: [CInt: Connection] = [:]
     private var dripping: Set<CInt> = []
+    /// Connections whose request waits for an answer.
+    private(set) var held: [CInt] = []
     private var nextDrip = ContinuousClock.now
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     private var chunk = [UInt8](repeating: 0, count: 16_384)
@@ -99,15 +114,20 @@ private struct SinkState {
 
     /// Serves what is ready, for a tenth of a second at most.
     ///
+    /// - Parameter isHolding: Whether requests are read and not answered.
     /// - Returns: Requests answered.
-    mutating func wait() -> Int {
+    mutating func wait(isHolding: Bool) -> Int {
         var answered = 0
+        if !isHolding, !self.held.isEmpty {
+            for descriptor in self.held { answered += self.answer(descriptor) }
+            self.held = []
+        }
         let count = epoll_wait(self.epoll, &self.events, CInt(self.events.count), 100)
         for event in self.events.prefix(Int(max(0, count))) {
             if event.data.fd == self.listener {
                 self.accept()
             } else {
-                answered += self.read(event.data.fd)
+                answered += self.read(event.data.fd, isHolding: isHolding)
             }
         }
         if !self.dripping.isEmpty, self.nextDrip <= .now {
@@ -144,6 +164,7 @@ private struct SinkState {
 
     private mutating func drop(_ descriptor: CInt) {
         self.dripping.remove(descriptor)
+        self.held.removeAll { $0 == descriptor }
         if let connection = self.connections.removeValue(forKey: descriptor) { SSL_free(connection.session) }
         close(descriptor)
     }
@@ -153,7 +174,14 @@ private struct SinkState {
     private static let headEnd = Array("\r\n\r\n".utf8)
     private static let lengthName = Array("\r\nContent-Length: ".utf8)
 
-    private mutating func read(_ descriptor: CInt) -> Int {
+    /// - Returns: 1, or 0 if the client has gone.
+    private func answer(_ descriptor: CInt) -> Int {
+        guard let session = self.connections[descriptor]?.session else { return 0 }
+        _ = SSL_write(session, Self.answer, CInt(Self.answer.count))
+        return 1
+    }
+
+    private mutating func read(_ descriptor: CInt, isHolding: Bool) -> Int {
         guard let session = self.connections[descriptor]?.session else { return 0 }
         var answered = 0
         while true {
@@ -171,9 +199,10 @@ private struct SinkState {
             if buffer.starts(with: Array("POST /drip".utf8)) {
                 _ = SSL_write(session, Self.drip, CInt(Self.drip.count))
                 self.dripping.insert(descriptor)
+            } else if isHolding {
+                self.held.append(descriptor)
             } else {
-                _ = SSL_write(session, Self.answer, CInt(Self.answer.count))
-                answered += 1
+                answered += self.answer(descriptor)
             }
             // Mostly nothing: a read to learn it would be one more system call for each request.
             guard SSL_has_pending(session) == 1 else { return answered }

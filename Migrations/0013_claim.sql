@@ -188,12 +188,14 @@ BEGIN
         SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes FROM numbered n
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
+    -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is
+    -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
     SELECT n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
         j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.payload::text,
         j.traceparent,
         CASE WHEN j.status > 2 THEN
             (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = n.job_id) END
-    FROM numbered n LEFT JOIN insp.job j ON j.id = n.job_id AND j.status < 128;
+    FROM numbered n LEFT JOIN insp.job j ON j.id = ANY (ARRAY[n.job_id]) AND j.status < 128;
     IF restricted THEN
         SELECT array_agg(l.queue) INTO taken_from FROM insp.lease l
         WHERE l.worker_id = p_worker AND l.claimed_at = now() AND l.fence >= (

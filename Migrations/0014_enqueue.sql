@@ -84,9 +84,11 @@ DECLARE
     has_others boolean;
     partner constant text := p_payloads[1] ->> 'partner';
 BEGIN
+    -- OFFSET 0 makes it a look at the index for one partner, whatever the statistics say, as ANY does in insp.claim.
     SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, now() + x.job_lifetime AS expires_at
     INTO whose
-    FROM insp.partner x LEFT JOIN insp.endpoint e ON e.partner_id = x.id AND e.is_default
+    FROM insp.partner x LEFT JOIN LATERAL (SELECT e.id FROM insp.endpoint e
+        WHERE e.partner_id = x.id AND e.is_default OFFSET 0) e ON true
     WHERE x.name = partner AND x.enabled
         AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
         AND NOT x.liveness_evidence_suffices;
@@ -162,11 +164,13 @@ BEGIN
         FROM insp.plain_requests(p_payloads) u
             LEFT JOIN LATERAL (
                 SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, x.job_lifetime
-                FROM insp.partner x LEFT JOIN insp.endpoint e ON e.partner_id = x.id AND e.is_default
+                FROM insp.partner x LEFT JOIN LATERAL (SELECT e.id FROM insp.endpoint e
+                    WHERE e.partner_id = x.id AND e.is_default OFFSET 0) e ON true
                 WHERE p_inline = '{}' AND u.is_plain AND insp.are_plain_sources(u.urls, u.digests)
                     AND x.name = u.payload ->> 'partner' AND x.enabled
                     AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
                     AND NOT x.liveness_evidence_suffices
+                OFFSET 0
             ) plain ON true
             CROSS JOIN LATERAL (
                 SELECT plain.id AS partner_id, plain.endpoint_id, u.payload - ARRAY['parts', 'idempotencyKey'] AS payload,
@@ -233,9 +237,10 @@ BEGIN
         FOR keys IN
             SELECT u.n, k.public_id,
                 k.request_sha256 = sha256(convert_to(u.payload::text, 'UTF8') || coalesce(p_content, '')) AS same
-            FROM unnest(p_payloads, job_ids) WITH ORDINALITY AS u (payload, job_id, n)
-                JOIN insp.partner p ON p.name = u.payload ->> 'partner'
-                JOIN insp.job_key k ON k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey'
+            FROM unnest(p_payloads, job_ids) WITH ORDINALITY AS u (payload, job_id, n),
+                LATERAL (SELECT p.id FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) p,
+                LATERAL (SELECT k.public_id, k.request_sha256 FROM insp.job_key k
+                    WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey' OFFSET 0) k
             WHERE u.job_id IS NULL
         LOOP
             IF NOT keys.same THEN

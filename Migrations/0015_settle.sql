@@ -14,7 +14,7 @@ BEGIN
     WITH done AS (
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
         FROM unnest(p_jobs, p_fences, p_outputs, p_started) AS u (job_id, fence, output, started)
-        WHERE j.id = u.job_id AND j.status < 128
+        WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.traceparent, j.payload, u.fence, u.output,
             u.output #> '{decision,type}' AS decision, u.output #> '{error,code}' AS error
     ), result AS (
@@ -37,7 +37,7 @@ BEGIN
                 insp.definition_key(d.payload ->> 'workflow'),
                 CASE WHEN d.error = '"EXPIRED"' THEN 'SESSION_EXPIRED' ELSE 'PROCESSED' END,
                 coalesce(d.decision::text, 'null')), 'UTF8')
-        FROM done d JOIN insp.endpoint e ON e.id = d.endpoint_id
+        FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE coalesce(d.callback_url, e.url) IS NOT NULL
     )
     SELECT d.id FROM done d;
@@ -58,22 +58,22 @@ BEGIN
         FROM unnest(p_jobs, p_fences, p_statuses, p_outputs) AS u (job_id, fence, status, output)
     ), held AS MATERIALIZED (
         -- Locked, so that no rescue can end the lease between this look and the commit.
-        SELECT l.job_id, l.fence, l.claimed_at FROM insp.lease l
-        WHERE l.job_id = ANY (p_jobs) AND EXISTS (SELECT FROM input i WHERE i.job_id = l.job_id AND i.fence = l.fence)
-        FOR KEY SHARE
+        SELECT l.* FROM (SELECT DISTINCT i.job_id, i.fence FROM input i) i, LATERAL (
+            SELECT l.job_id, l.fence, l.claimed_at FROM insp.lease l
+            WHERE l.job_id = i.job_id AND l.fence IS NOT DISTINCT FROM i.fence FOR KEY SHARE) l
     ), risen AS (
         UPDATE insp.job j SET status = i.status, started_at = coalesce(j.started_at, i.claimed_at)
         FROM (SELECT i.job_id, max(i.status) AS status, max(h.claimed_at) AS claimed_at
             FROM input i JOIN held h USING (job_id, fence) GROUP BY i.job_id) i
-        WHERE j.id = i.job_id AND j.status < 128
+        WHERE j.id = ANY (ARRAY[i.job_id]) AND j.status < 128
             AND j.status < i.status
     ), stored AS (
         INSERT INTO insp.step (job_id, status, fence, output)
         SELECT i.job_id, i.status, i.fence, i.output FROM input i JOIN held h USING (job_id, fence)
-            JOIN insp.job j ON j.id = i.job_id AND j.status < 128
+            JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status < 128
         ON CONFLICT DO NOTHING
     )
-    SELECT h.job_id FROM held h JOIN insp.job j ON j.id = h.job_id AND j.status < 128;
+    SELECT h.job_id FROM held h JOIN insp.job j ON j.id = ANY (ARRAY[h.job_id]) AND j.status < 128;
 END
 $$;
 
@@ -91,8 +91,9 @@ DECLARE
     started timestamptz[];
 BEGIN
     WITH settled AS (
+        -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_outputs) AS u (job_id, fence, output)
-        WHERE l.job_id = u.job_id AND l.fence = u.fence
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
         RETURNING l.job_id, l.fence, u.output::jsonb AS output, l.claimed_at
     )
     SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.output), array_agg(s.claimed_at)
@@ -124,11 +125,12 @@ BEGIN
     WITH ended AS (
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_codes, p_details, p_crashed)
             AS u (job_id, fence, code, detail, crashed)
-        WHERE l.job_id = u.job_id AND l.fence = u.fence
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
         RETURNING l.job_id, l.fence, u.code, u.detail, l.attempt, (l.crashes + u.crashed::int)::smallint AS crashes,
             l.claimed_at
     ), begun AS (
-        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e WHERE j.id = e.job_id AND j.status = 1
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
+        WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
     )
     SELECT array_agg(e.job_id) AS jobs, array_agg(e.fence) AS fences, array_agg(e.code) AS codes,
         array_agg(e.detail) AS details, array_agg(e.attempt) AS attempts, array_agg(e.crashes) AS crashes
@@ -149,14 +151,15 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     WITH ended AS (
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_seconds, p_codes, p_crashed)
             AS u (job_id, fence, seconds, code, crashed)
-        WHERE l.job_id = u.job_id AND l.fence = u.fence
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
         RETURNING l.*, u.seconds, u.code, u.crashed
     ), waiting AS (
         INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
         SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue, e.attempt, e.crashes + e.crashed::int, e.code
         FROM ended e
     ), begun AS (
-        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e WHERE j.id = e.job_id AND j.status = 1
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
+        WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
     ), noted AS (
         INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
         SELECT e.job_id, 'retry', e.fence, e.worker_id,
@@ -176,19 +179,20 @@ BEGIN
     RETURN QUERY
     WITH ended AS (
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences) AS u (job_id, fence)
-        WHERE l.job_id = u.job_id AND l.fence = u.fence
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
         RETURNING l.*
     ), waiting AS (
         -- The attempt is refunded: it was not the job that failed. A finished job has only a stale lease to drop.
         INSERT INTO insp.ready (job_id, queue, attempt, crashes)
         SELECT e.job_id, e.queue, e.attempt - 1, e.crashes
-        FROM ended e JOIN insp.job j ON j.id = e.job_id AND j.status < 128
+        FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
     ), begun AS (
-        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e WHERE j.id = e.job_id AND j.status = 1
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
+        WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
     ), noted AS (
         INSERT INTO insp.event (job_id, kind, fence, worker_id)
         SELECT e.job_id, 'handed_back', e.fence, e.worker_id
-        FROM ended e JOIN insp.job j ON j.id = e.job_id AND j.status < 128
+        FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
     )
     SELECT e.job_id FROM ended e;
     FOR touched IN SELECT DISTINCT j.lane FROM insp.job j WHERE j.id = ANY (p_jobs) LOOP
@@ -196,3 +200,6 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- Called for every job, from sessions that first called it when there were hardly any.
+ALTER FUNCTION insp.parts(bigint, bigint) SET enable_seqscan = off;

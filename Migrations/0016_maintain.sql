@@ -81,13 +81,14 @@ BEGIN
         WITH u AS MATERIALIZED (
             SELECT u.* FROM unnest(lost.jobs, lost.fences, lost.worker_ids, lost.attempts, lost.crashes, lost.queues,
                 lost.claims) AS u (job_id, fence, worker_id, attempt, crashes, queue, claimed_at)
-            JOIN insp.job j ON j.id = u.job_id AND j.status < 128
+            JOIN insp.job j ON j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
         ), noted AS (
             INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
             SELECT u.job_id, 'rescued', u.fence, u.worker_id,
                 jsonb_build_object('attempt', u.attempt, 'crashes', u.crashes) FROM u
         ), begun AS (
-            UPDATE insp.job j SET status = 2, started_at = u.claimed_at FROM u WHERE j.id = u.job_id AND j.status = 1
+            UPDATE insp.job j SET status = 2, started_at = u.claimed_at FROM u
+            WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status = 1
         ), waiting AS (
             INSERT INTO insp.ready (job_id, queue, attempt, crashes)
             SELECT u.job_id, u.queue, u.attempt, u.crashes FROM u

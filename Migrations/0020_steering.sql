@@ -340,7 +340,8 @@ COMMENT ON FUNCTION insp.rerun(uuid) IS
     'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result names the old job (rerunOf), and a job that was given up counts as resolved';
 
 CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j insp.job;
     claimed timestamptz;

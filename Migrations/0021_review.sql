@@ -43,12 +43,12 @@ DECLARE
 BEGIN
     WITH ended AS (
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_outputs) AS u (job_id, fence, output)
-        WHERE l.job_id = u.job_id AND l.fence = u.fence
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
         RETURNING l.job_id, l.fence, l.worker_id, l.claimed_at, u.output::jsonb AS output
     ), risen AS (
         -- A job that was cancelled in the meantime stays cancelled.
         UPDATE insp.job j SET status = 64, started_at = coalesce(j.started_at, e.claimed_at)
-        FROM ended e WHERE j.id = e.job_id AND j.status < 64
+        FROM ended e WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status < 64
         RETURNING j.id, j.expires_at, e.fence, e.worker_id, e.output
     ), stored AS (
         INSERT INTO insp.step (job_id, status, fence, output) SELECT r.id, 64, r.fence, r.output FROM risen r
@@ -89,8 +89,8 @@ BEGIN
     -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The
     -- row in ready or delayed stays as well; whoever claims it finds the same.
     WITH gone AS (
-        DELETE FROM insp.lease l WHERE l.job_id IN (
-            SELECT x.job_id FROM insp.lease x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED)
+        DELETE FROM insp.lease l WHERE l.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM insp.lease x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED))
         RETURNING l.worker_id
     )
     SELECT array_agg(DISTINCT g.worker_id) INTO workers FROM gone g;

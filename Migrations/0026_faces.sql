@@ -131,7 +131,7 @@ COMMENT ON FUNCTION insp.check_face_request(jsonb, text) IS
     'Refuses the keys faceId, threshold and enrollmentMode of a payload if anything in them is wrong for the workflow';
 
 CREATE FUNCTION insp.face_submitted() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     limits record;
     used integer;
@@ -163,7 +163,7 @@ CREATE TRIGGER face_submitted AFTER INSERT ON insp.job
 
 CREATE FUNCTION insp.face_of(p_job bigint, p_fence bigint)
 RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, feature text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
@@ -183,7 +183,7 @@ COMMENT ON FUNCTION insp.face_of(bigint, bigint) IS
 CREATE FUNCTION insp.face_stage(
     p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text
 ) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     face insp.face_job;
 BEGIN

@@ -94,7 +94,7 @@ CREATE FUNCTION insp.challenge_issue(
     step_timeout_ms integer DEFAULT 7000,
     lifetime interval DEFAULT NULL
 ) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     names constant text[] := ARRAY['RED', 'GREEN', 'BLUE', 'CYAN', 'MAGENTA', 'YELLOW'];
@@ -180,7 +180,7 @@ $$;
 COMMENT ON FUNCTION insp.check_challenge(jsonb, text, text[]) IS 'Refuses the challenge of a payload if its form is wrong';
 
 CREATE FUNCTION insp.consume_challenge() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     piece constant text[] := regexp_match(NEW.payload #>> '{challenge,token}',
         '^(1\.([0-9]{1,4})\.([0-9]{1,12})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([0-9a-f]{64})$');

@@ -391,7 +391,7 @@ BEGIN
                 AND NOT (p_plain AND insp.needs_current(e)) AS is_open,
             coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
             - interval '2 seconds', '-infinity') AS start
-        FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id WHERE e.enabled
+        FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) WHERE e.enabled
     ), due AS MATERIALIZED (
         SELECT p.id, p.start, p.is_open, least(fresh.due_at, retry.due_at) AS due_at, retry.due_at IS NOT NULL AS is_retried
         FROM place p LEFT JOIN LATERAL (
@@ -440,8 +440,8 @@ BEGIN
                     ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
                 coalesce(live.lowest, claim) AS lowest
             FROM unnest(endpoints, starts, retried) AS t (endpoint, start, is_retried)
-                JOIN insp.endpoint e ON e.id = t.endpoint
-                LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id CROSS JOIN LATERAL (
+                JOIN insp.endpoint e ON e.id = ANY (ARRAY[t.endpoint])
+                LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) CROSS JOIN LATERAL (
                     SELECT (count(*) FILTER (WHERE l.lease_until > moment AND l.holder IS NOT DISTINCT FROM p_holder))::integer AS own,
                         (count(*) FILTER (WHERE l.lease_until > moment AND l.holder IS DISTINCT FROM p_holder))::integer AS others,
                         (count(*) FILTER (WHERE l.lease_until > moment AND l.attempts > 0))::integer AS retries,
@@ -517,7 +517,7 @@ BEGIN
             CASE WHEN c.public_id IS NULL AND c.job_id > 0 THEN (SELECT j.traceparent FROM insp.job j WHERE j.id = c.job_id)
                 ELSE c.traceparent END,
             NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint, NULL::integer
-        FROM moved m JOIN insp.callback c ON c.id = m.callback_id;
+        FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id]);
     END IF;
 
     -- The floors for the next call: where something was due, its age; everywhere else, this moment. With them, of those that
@@ -537,7 +537,7 @@ BEGIN
             THEN insp.endpoint_options(e) END,
         w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)]
     FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)
-        LEFT JOIN insp.endpoint e ON e.id = w.endpoint AND w.endpoint = ANY (endpoints);
+        LEFT JOIN insp.endpoint e ON e.id = ANY (ARRAY[w.endpoint]) AND w.endpoint = ANY (endpoints);
 END
 $$;
 COMMENT ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean, bigint) IS
@@ -593,11 +593,11 @@ DECLARE
     change text;
 BEGIN
     WITH freed AS (
-        -- The compare-and-set: a claim that lapsed and was taken over matches nothing.
+        -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
         DELETE FROM insp.callback_lease l
         USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
             AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
-        WHERE l.endpoint_id = u.endpoint AND l.claim_id = u.claim AND l.callback_id = u.id
+        WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
         RETURNING l.callback_id, l.endpoint_id, l.ordering_key,
             CASE u.outcome WHEN 'return' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
             coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,

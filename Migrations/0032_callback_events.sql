@@ -6,7 +6,8 @@ CREATE INDEX endpoint_special ON insp.endpoint (id) WHERE ordering IS NOT NULL O
 CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;
 
 CREATE FUNCTION insp.callback_progress() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     moment constant text := insp.iso_time(now());
 BEGIN
@@ -23,8 +24,8 @@ BEGIN
             insp.definition_key(j.payload ->> 'workflow'), i.status), 'UTF8')
     FROM inserted i
         -- Only what the job's row says, too: stages that are stored together with the end were never its status.
-        JOIN insp.job j ON j.id = i.job_id AND j.status = i.status
-        JOIN insp.endpoint e ON e.id = j.endpoint_id
+        JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
+        JOIN insp.endpoint e ON e.id = ANY (ARRAY[j.endpoint_id])
         CROSS JOIN LATERAL (SELECT CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status' END AS kind,
             CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status.' || i.status END AS event) w
     WHERE i.status < 128 AND w.kind = ANY (e.events) AND coalesce(j.callback_url, e.url) IS NOT NULL
@@ -49,7 +50,8 @@ COMMENT ON FUNCTION insp.callback_ordering_key(text, bigint) IS
     'The ordering key of a job''s callbacks for an endpoint''s setting; null: in any order';
 
 CREATE FUNCTION insp.callback_prepare() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     -- Not now(): what is due since long before its commit would lie below the dispatchers' floors.
     moment constant timestamptz := clock_timestamp();
@@ -62,11 +64,11 @@ BEGIN
         RETURN NULL;
     END IF;
     DELETE FROM insp.callback c USING inserted i, insp.endpoint e
-    WHERE c.id = i.id AND e.id = i.endpoint_id AND i.event = 'job.finished' AND NOT e.events @> ARRAY['job.finished'];
+    WHERE c.id = ANY (ARRAY[i.id]) AND e.id = ANY (ARRAY[i.endpoint_id]) AND i.event = 'job.finished' AND NOT e.events @> ARRAY['job.finished'];
     INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
     SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, i.job_id) END
-    FROM inserted i JOIN insp.endpoint e ON e.id = i.endpoint_id
+    FROM inserted i JOIN insp.endpoint e ON e.id = ANY (ARRAY[i.endpoint_id])
     WHERE i.event <> 'job.finished' OR e.events @> ARRAY['job.finished'];
     RETURN NULL;
 END

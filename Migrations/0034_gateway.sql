@@ -241,7 +241,7 @@ CREATE FUNCTION insp.gateway_create(
     OUT id uuid,
     OUT job bigint
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_scope);
@@ -273,7 +273,7 @@ COMMENT ON FUNCTION insp.gateway_create(bigint, text, jsonb, text, bytea, bytea,
 CREATE FUNCTION insp.gateway_result(
     p_credential bigint, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.gateway_partner(p_credential, p_scope);

@@ -10,9 +10,8 @@ import Testing
     private static let endpoints = 50
     private static let waiting = 100_000
 
-    /// A hundred thousand callbacks over fifty endpoints, due one after the other within the last hours; autovacuum lets the
-    /// statistics be.
-    private func fill(_ connection: PostgresConnection) async throws {
+    /// Endpoints of partners; autovacuum lets the statistics be.
+    private func prepare(_ connection: PostgresConnection) async throws {
         try await connection.execute(
             """
             SET synchronous_commit = off;
@@ -20,11 +19,20 @@ import Testing
             ALTER TABLE insp.callback_waiting SET (autovacuum_enabled = false);
             ALTER TABLE insp.callback_lease SET (autovacuum_enabled = false);
             SELECT insp.create_partner('partner' || n, 'https://partner.example/') FROM generate_series(1, \(Self.endpoints)) n;
+            """)
+    }
+
+    /// Callbacks over fifty endpoints, due one after the other within the last hours.
+    private func fill(_ connection: PostgresConnection, _ numbers: ClosedRange<Int>) async throws {
+        try await connection.execute(
+            """
             ALTER TABLE insp.callback DISABLE TRIGGER callback_prepare;
             INSERT INTO insp.callback (job_id, endpoint_id, url, body)
-            SELECT n, 1 + n % \(Self.endpoints), 'https://partner.example/', '{}' FROM generate_series(1, \(Self.waiting)) n;
+            SELECT n, 1 + n % \(Self.endpoints), 'https://partner.example/', '{}'
+            FROM generate_series(\(numbers.lowerBound), \(numbers.upperBound)) n;
             INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
-            SELECT c.id, c.endpoint_id, now() - interval '4 hours' + c.id * interval '0.1 s', 0, 0, 'pending' FROM insp.callback c;
+            SELECT c.id, c.endpoint_id, now() - interval '4 hours' + c.id * interval '0.1 s', 0, 0, 'pending'
+            FROM insp.callback c WHERE c.job_id >= \(numbers.lowerBound);
             ALTER TABLE insp.callback ENABLE TRIGGER callback_prepare;
             """, timeout: .seconds(120))
     }
@@ -51,7 +59,8 @@ import Testing
 
     @Test func anOldTransactionMakesNoClaimDearer() async throws {
         let outbox = try await Outbox()
-        try await self.fill(outbox.connection)
+        try await self.prepare(outbox.connection)
+        try await self.fill(outbox.connection, 1...Self.waiting)
         let store = CallbackStore(connection: outbox.connection, worker: "test", lease: .seconds(60))
         let old = try await outbox.database.connect()
         try await old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current()")
@@ -61,11 +70,7 @@ import Testing
         var first = 0
         var delivered = 0
         for round in 0..<80 {
-            let settlements = claim.callbacks.map { callback in
-                CallbackSettlement(
-                    callback: callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,
-                    error: nil, trace: nil, deadline: .now + .seconds(60), sent: nil, claimed: .now)
-            }
+            let settlements = claim.callbacks.map(self.delivered)
             let record = try await store.record(settlements)
             claim = try await store.claim(256, above: claim.floors)
             #expect(record.lost.isEmpty && claim.callbacks.count == 256)
@@ -80,5 +85,61 @@ import Testing
         try await old.execute("ROLLBACK")
         #expect(try await outbox.count("state = 'delivered'") == Int64(delivered))
         #expect(try await outbox.countUnderWay() == 256)
+    }
+
+    private func delivered(_ callback: ClaimedCallback) -> CallbackSettlement {
+        CallbackSettlement(
+            callback: callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,
+            error: nil, trace: nil, deadline: .now + .seconds(60), sent: nil, claimed: .now)
+    }
+
+    /// Rows that an exchange with the database reads, of all tables.
+    private func rows<T>(
+        on connection: PostgresConnection, _ exchange: () async throws -> T
+    ) async throws -> (result: T, rows: Int) {
+        let read = """
+            SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
+            FROM pg_stat_xact_user_tables WHERE schemaname = 'insp'
+            """
+        try await connection.execute("BEGIN")
+        let before = try await connection.query(read)[0].int(0)
+        let result = try await exchange()
+        let after = try await connection.query(read)[0].int(0)
+        try await connection.execute("COMMIT")
+        return (result, Int(after - before))
+    }
+
+    @Test func aPlanFromWhenNothingWaitedHoldsWhenMuchDoes() async throws {
+        let outbox = try await Outbox()
+        let connection = outbox.connection
+        try await self.prepare(connection)
+        try await self.fill(connection, 1...800)
+        // What ANALYZE leaves behind when it comes while the outbox is drained and its pages are still there.
+        try await connection.execute(
+            """
+            UPDATE pg_class SET reltuples = 0, relpages = greatest(relpages, 1)
+            WHERE relnamespace = 'insp'::regnamespace AND relkind IN ('r', 'i')
+            """)
+        let store = CallbackStore(connection: connection, worker: "test", lease: .seconds(60))
+        for _ in 0..<2 {
+            let claim = try await store.claim(256)
+            _ = try await store.record(claim.callbacks.map(self.delivered))
+        }
+        // The session keeps its plans.
+        try await self.fill(connection, 1_001...20_000)
+        let (claim, claiming) = try await self.rows(on: connection) { try await store.claim(256) }
+        #expect(claim.callbacks.count == 256)
+        // What other dispatchers hold, of an endpoint that is none of these.
+        try await connection.execute(
+            """
+            INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released)
+            SELECT 1000, 1, 1000000 + n, now() + interval '1 hour', now(), 0, 0 FROM generate_series(1, 20000) n
+            """)
+        let (record, recording) = try await self.rows(on: connection) {
+            try await store.record(claim.callbacks.map(self.delivered))
+        }
+        #expect(record.lost.isEmpty)
+        #expect(claiming < 20 * 256, "a claim of 256 reads \(claiming) rows")
+        #expect(recording < 10 * 256, "recording 256 reads \(recording) rows")
     }
 }

@@ -15,9 +15,8 @@ import Testing
     /// Tables that grow with the backlog or with history. A scan of one from end to end is what is to be ruled out.
     private static let big = #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key)(_p[0-9]+)?$"#
 
-    /// A million waiting jobs of two hundred partners; the first of each have rows of their own, and autovacuum lets the
-    /// statistics be.
-    private func fill(_ connection: PostgresConnection) async throws {
+    /// Partners, queues and workers that live as long as the test; autovacuum lets the statistics be.
+    private func prepare(_ connection: PostgresConnection) async throws {
         try await connection.execute(
             """
             SET synchronous_commit = off;
@@ -34,27 +33,46 @@ import Testing
                     PERFORM insp.queue_of(0::smallint, 1::smallint, i);
                 END LOOP;
             END $$;
-            INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, payload)
-            SELECT n, 1 + n % \(Self.partners), 1 + n % \(Self.partners), 1, now() + interval '7 days', '{"workflow": "id"}'
-            FROM generate_series(1, \(Self.jobs)) n;
-            INSERT INTO insp.ready (job_id, seq, queue)
-            SELECT n, n, q.id FROM generate_series(1, \(Self.waiting)) n
-                JOIN insp.queue q ON q.partner_id = 1 + n % \(Self.partners);
-            SELECT setval('insp.ready_seq', \(Self.waiting)), setval('insp.job_id', \(Self.jobs));
-            INSERT INTO insp.delayed (run_at, job_id, queue)
-            SELECT now() + n * interval '1 s', 2000000 + n, 1 FROM generate_series(-20, 100000) n;
-            INSERT INTO insp.expiry (expires_at, job_id)
-            SELECT now() + n * interval '1 s', 3000000 + n FROM generate_series(-20, 100000) n;
             INSERT INTO insp.worker (incarnation, host, process, version, lanes, slots)
             SELECT gen_random_uuid(), 'h', n, '0', '{1}', 1 FROM generate_series(1, 20) n;
+            UPDATE insp.worker SET heartbeat_at = now() + interval '1 hour';
+            """, timeout: .seconds(60))
+    }
+
+    /// Waiting jobs of two hundred partners, of which the first have rows of their own, and as many in every other table.
+    private func fill(_ connection: PostgresConnection, jobs: ClosedRange<Int>, waiting: ClosedRange<Int>) async throws
+    {
+        let (first, last) = (jobs.lowerBound, jobs.upperBound)
+        try await connection.execute(
+            """
+            INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, payload)
+            SELECT n, 1 + n % \(Self.partners), 1 + n % \(Self.partners), 1, now() + interval '7 days', '{"workflow": "id"}'
+            FROM generate_series(\(first), \(last)) n;
+            INSERT INTO insp.ready (job_id, seq, queue)
+            SELECT n, n, q.id FROM generate_series(\(waiting.lowerBound), \(waiting.upperBound)) n
+                JOIN insp.queue q ON q.partner_id = 1 + n % \(Self.partners);
+            SELECT setval('insp.ready_seq', \(waiting.upperBound)), setval('insp.job_id', \(last));
+            INSERT INTO insp.delayed (run_at, job_id, queue)
+            SELECT now() + (n - 20) * interval '1 s', 2000000 + n, 1 FROM generate_series(\(first), \(last)) n;
+            INSERT INTO insp.expiry (expires_at, job_id)
+            SELECT now() + (n - 20) * interval '1 s', 3000000 + n FROM generate_series(\(first), \(last)) n;
             INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
-            SELECT 4000000 + n, n, 1 + n % 20, now() + interval '1 hour', 1, 1, 0 FROM generate_series(1, 100000) n;
-            -- Alive, however long the test takes.
-            UPDATE insp.worker SET fence_floor = 99000, heartbeat_at = now() + interval '1 hour';
-            SELECT setval('insp.fence', 100000);
+            SELECT 4000000 + n, n, 1 + n % 20, now() + interval '1 hour', 1, 1, 0 FROM generate_series(\(first), \(last)) n;
+            UPDATE insp.worker SET fence_floor = \(last) * 99 / 100;
+            SELECT setval('insp.fence', \(last));
             INSERT INTO insp.step (job_id, status, fence, output)
-            SELECT n, 4, 0, '{}' FROM generate_series(\(Self.jobs / 2), \(Self.jobs)) n;
+            SELECT n, 4, 0, '{}' FROM generate_series((\(first) + \(last)) / 2, \(last)) n;
             """, timeout: .seconds(300))
+    }
+
+    /// Makes the statistics those that ANALYZE leaves behind when it comes while everything is drained and the pages are still
+    /// there: no rows, whatever comes later.
+    private func forget(_ connection: PostgresConnection) async throws {
+        try await connection.execute(
+            """
+            UPDATE pg_class SET reltuples = 0, relpages = greatest(relpages, 1)
+            WHERE relnamespace = 'insp'::regnamespace AND relkind IN ('r', 'i')
+            """)
     }
 
     /// What a call read.
@@ -110,13 +128,6 @@ import Testing
     private func check(_ connection: PostgresConnection, from floor: Int64, _ situation: String) async throws {
         var configuration = JobWorkerConfiguration(databaseURL: "", host: "plan", version: "0", slots: 100)
         configuration.lanes = [1]
-        let incarnation = UUID().uuidString
-        let register = QueueStatements.register(configuration, incarnation: incarnation, process: 1)
-        let identity = WorkerIdentity(
-            id: try await connection.query(register.sql, register.parameters)[0].int("worker_id"),
-            incarnation: incarnation, region: 0)
-        let queues = Array(1...Self.partners)
-
         func bounded(
             _ name: String, _ statement: PostgresStatement, rows: Int, pages: Int
         ) async throws -> [PostgresRow] {
@@ -127,6 +138,21 @@ import Testing
             #expect(cost.pages <= pages, "\(situation): \(name) reads \(cost.pages) pages")
             return answer
         }
+
+        for key in ["", #","idempotencyKey":"k""#] {
+            let request = QueueFixture.byURL.replacing("acme", with: "partner7").dropLast() + key + "}"
+            _ = try await bounded(
+                "enqueue" + (key.isEmpty ? "" : " once"),
+                PostgresStatement(
+                    "SELECT insp.enqueue_many($1)", [.jsonbs(Array(repeating: String(request), count: 20))]),
+                rows: 400, pages: 3000)
+        }
+        let incarnation = UUID().uuidString
+        let register = QueueStatements.register(configuration, incarnation: incarnation, process: 1)
+        let identity = WorkerIdentity(
+            id: try await connection.query(register.sql, register.parameters)[0].int("worker_id"),
+            incarnation: incarnation, region: 0)
+        let queues = Array(1...Self.partners)
 
         _ = try await bounded(
             "heartbeat",
@@ -140,6 +166,13 @@ import Testing
         let jobs = try #require(try QueueStatements.claims(from: rows)).jobs.map(\.job)
         #expect(jobs.count == 60)
 
+        let job = try #require(jobs.first)
+        _ = try await bounded(
+            "parts", PostgresStatement("SELECT * FROM insp.parts($1, $2)", [.int(job.id), .int(job.fence)]), rows: 20,
+            pages: 100)
+        _ = try await bounded(
+            "result", PostgresStatement("SELECT insp.job_result($1)", [.text(job.publicID)]), rows: 20,
+            pages: 100)
         func write(_ name: String, _ kind: QueueWrite.Kind, _ jobs: ArraySlice<ClaimedJob>) async throws {
             let writes = jobs.map { QueueWrite(kind: kind, job: $0, claimedAt: .now) }
             for (statement, _) in QueueStatements.writes(writes) {
@@ -163,7 +196,8 @@ import Testing
     @Test(.timeLimit(.minutes(10)))
     func `Every call reads a bounded part of a million waiting jobs`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
-        try await self.fill(connection)
+        try await self.prepare(connection)
+        try await self.fill(connection, jobs: 1...Self.jobs, waiting: 1...Self.waiting)
         try await self.check(connection, from: 0, "statistics of empty tables")
         try await connection.execute("ANALYZE", timeout: .seconds(120))
         try await self.check(connection, from: 0, "fresh statistics")
@@ -185,6 +219,18 @@ import Testing
             try await Task.sleep(for: .milliseconds(200))
         }
         try await self.check(connection, from: floor, "after bulk deletes")
+        await connection.close()
+    }
+
+    @Test func `A call's plan from when nothing waited holds when much does`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await self.prepare(connection)
+        try await self.fill(connection, jobs: 1...200, waiting: 1...200)
+        try await self.forget(connection)
+        try await self.check(connection, from: 0, "drained")
+        // The session keeps its plans.
+        try await self.fill(connection, jobs: 1_001...20_000, waiting: 1_001...20_000)
+        try await self.check(connection, from: 1_001, "drained, then filled")
         await connection.close()
     }
 }

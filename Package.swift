@@ -37,7 +37,7 @@ let package = Package(
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
         .target(name: "JobQueue", dependencies: ["InspectCore", "Postgres"], swiftSettings: strict),
         .target(
-            name: "Callbacks", dependencies: ["CCurl", "COpenSSL", "CSystem", "InspectCore", "Postgres"],
+            name: "Callbacks", dependencies: ["CCurl", "COpenSSL", "InspectCore", "Postgres"],
             swiftSettings: strict),
         .target(name: "Chip", dependencies: ["COpenSSL", "InspectCore"], swiftSettings: strict),
         .target(name: "Analyzer", dependencies: ["Chip", "CSystem", "InspectCore", "Vision"], swiftSettings: strict),

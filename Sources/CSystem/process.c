@@ -263,12 +263,6 @@ void csys_ready_heap(void) {
     if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
-void csys_fix_heap_thresholds(void) {
-    // glibc's DEFAULT_MMAP_THRESHOLD_MIN and DEFAULT_TRIM_THRESHOLD (mallopt(3)); once set they do not move.
-    mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    mallopt(M_TRIM_THRESHOLD, 128 << 10);
-}
-
 void csys_trim_heap(void) { malloc_trim(0); }
 
 void csys_exit_now(int status) { _exit(status); }

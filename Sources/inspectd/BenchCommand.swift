@@ -30,6 +30,10 @@ extension Command {
                 } else {
                     Output.line(ResultEnvelope.json(try await benchmark.run()))
                 }
+            // What `callbacks` starts.
+            case "bare-loop":
+                guard arguments.operands.count == 2 else { throw UsageError("bench bare-loop takes a loop as JSON") }
+                Output.line(ResultEnvelope.json(try BareLoop.run(arguments.operands[1])))
             case "analysis": try await AnalysisBench.run(arguments, configuration)
             case "liveness": try LivenessBench.run(arguments)
             default: throw UsageError("bench measures queue, callbacks, analysis or liveness")

@@ -37,7 +37,7 @@ import Testing
             "Postgres": ["CPostgres"],
             "Vision": ["CVision", "InspectCore"],
             "JobQueue": ["InspectCore", "Postgres"],
-            "Callbacks": ["CCurl", "COpenSSL", "CSystem", "InspectCore", "Postgres"],
+            "Callbacks": ["CCurl", "COpenSSL", "InspectCore", "Postgres"],
             "Chip": ["COpenSSL", "InspectCore"],
             "Analyzer": ["CSystem", "Chip", "InspectCore", "Vision"],
             "Gateway": ["CMicroHTTPD", "COpenSSL", "InspectCore"],

@@ -68,8 +68,6 @@ long csys_private_memory(int statm);
 void csys_ready_heap(void);
 /// Gives free heap pages back to the kernel, so that nothing freed lies about in them.
 void csys_trim_heap(void);
-/// Holds the heap's thresholds where a new program has them; glibc raises both for good when a large block is freed.
-void csys_fix_heap_thresholds(void);
 void csys_exit_now(int status) __attribute__((noreturn));
 /// "SIGSEGV" and so on.
 const char *_Nullable csys_signal_name(int signal);

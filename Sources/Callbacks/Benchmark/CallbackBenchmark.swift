@@ -1,4 +1,3 @@
-internal import CSystem
 internal import Foundation
 internal import Postgres
 internal import Synchronization
@@ -17,6 +16,8 @@ public struct CallbackBenchmark: Sendable {
     public var hung: String?
     /// Pairs of rounds, with the hung partner and without.
     public var rounds = 8
+    /// The program that runs the bare loop: `inspectd`, by default this one.
+    public var program = "/proc/self/exe"
 
     public init(databaseURL: String) { self.databaseURL = databaseURL }
 
@@ -32,7 +33,7 @@ public struct CallbackBenchmark: Sendable {
         public var floorPerSecond: Double
         /// The same loop with what any sender must do for each request: a body, a signature and headers of its own.
         public var signingFloorPerSecond: Double
-        /// CPU microseconds of this process for a request of either loop, the server's not counted.
+        /// CPU microseconds of the loops' own processes for a request.
         public var floorCpuMicrosPerPost: Double
         public var signingFloorCpuMicrosPerPost: Double
         /// CPU microseconds of the dispatcher's server process (PostgreSQL) for a callback; -1 if it runs elsewhere or may not be
@@ -64,32 +65,30 @@ public struct CallbackBenchmark: Sendable {
     }
 
     public func run() async throws -> Report {
-        // Else the second floor of this process would be a fifth faster than the first, by what the product has freed between.
-        csys_fix_heap_thresholds()
         let sink = try LoopbackSink(certificate: LoopbackCertificate(name: "*.bench.example"))
         defer { sink.stop() }
         let connection = try await PostgresConnection.connect(self.databaseURL)
         let urls = (0..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
         var ids: [Int64] = []
         for _ in urls { ids.append(try await Self.addEndpoint(connection)) }
+        // Half of each before and half after.
         let bare = BareLoop(
-            urls: urls, body: [UInt8](repeating: UInt8(ascii: "x"), count: self.bodyBytes),
-            certificateAuthorities: sink.certificateFile, concurrency: self.endpoints)
+            urls: urls, bodyBytes: self.bodyBytes, certificateAuthorities: sink.certificateFile,
+            concurrency: self.endpoints, count: self.callbacks / 2)
         var signing = bare
-        signing.secret = WebhookSecret.generate()
-        // Half of each floor before and half after, and all of it three times, so that a machine that changes its pace
-        // meanwhile shows in both.
+        signing.secret = WebhookSecret.generate().text
+        // Three times, so that a machine that changes its pace meanwhile shows in both.
         var floor = Floor()
         var signingFloor = Floor()
         var rounds: [Round] = []
         for _ in 0..<3 {
-            try floor.add(bare, self.callbacks / 2, sink)
-            try signingFloor.add(signing, self.callbacks / 2, sink)
+            try floor.add(bare, by: self.program)
+            try signingFloor.add(signing, by: self.program)
             rounds.append(
                 try await self.deliver(
                     to: Array(zip(ids, urls)), sink: sink, connection, resolver: HungPartner.noneResolver))
-            try signingFloor.add(signing, self.callbacks / 2, sink)
-            try floor.add(bare, self.callbacks / 2, sink)
+            try signingFloor.add(signing, by: self.program)
+            try floor.add(bare, by: self.program)
         }
         await connection.close()
         let waits = rounds.flatMap(\.claimToSend).sorted()
@@ -161,11 +160,11 @@ public struct CallbackBenchmark: Sendable {
         var perSecond: Double { Double(self.requests) / self.seconds }
         var cpuMicros: Double { self.cpu / Double(self.requests) * 1e6 }
 
-        mutating func add(_ loop: BareLoop, _ count: Int, _ sink: LoopbackSink) throws {
-            let before = CallbackBenchmark.cpuSeconds() - sink.cpuSeconds
-            self.seconds += Double(count) / (try loop.run(count))
-            self.cpu += CallbackBenchmark.cpuSeconds() - sink.cpuSeconds - before
-            self.requests += count
+        mutating func add(_ loop: BareLoop, by program: String) throws {
+            let report = try loop.run(by: program)
+            self.seconds += Double(loop.count) / report.perSecond
+            self.cpu += report.cpuSeconds
+            self.requests += loop.count
         }
     }
 
@@ -255,7 +254,8 @@ public struct CallbackBenchmark: Sendable {
         return try? rows?.first?.optionalDouble(0)
     }
 
-    private static func cpuSeconds() -> Double {
+    /// CPU seconds of this process.
+    static func cpuSeconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

@@ -433,8 +433,9 @@ BEGIN
                 -- What others hold they may send at any time; it becomes more only by a claim of theirs, which counts what is
                 -- held here. Half open: one attempt at a time.
                 CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.others AS at_once,
-                -- As many again are the next, so that a place that becomes free does not wait for a round trip.
-                CASE WHEN h.open_until IS NOT NULL OR p_holder IS NULL THEN 1 ELSE 2 END AS ahead,
+                -- Twice as many are the next, so that no place waits for a round trip and claims can be large: most of what
+                -- one costs, it costs by endpoints.
+                CASE WHEN h.open_until IS NOT NULL OR p_holder IS NULL THEN 1 ELSE 3 END AS ahead,
                 -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
                 CASE WHEN NOT t.is_retried THEN 0 WHEN h.open_until IS NOT NULL THEN 1
                     ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
@@ -541,7 +542,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_take(integer, interval, integer, bigint, bigint[], bigint[], bigint[], boolean, bigint) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_record with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_plain leaves out endpoints that ask for more than version 0.1.0 could do. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim twice as many, so that the next are there when a place becomes free. at_once holds from its latest claim on';
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_record with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_plain leaves out endpoints that ask for more than version 0.1.0 could do. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. at_once holds from its latest claim on';
 
 CREATE FUNCTION insp.callback_follows(p_endpoint bigint, p_key text, p_callback bigint) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -10,7 +10,7 @@ extension Command {
         synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE]\n"
             + "       inspectd bench analysis --partner P --front F --face F | liveness [--runs N]",
         options: QueueBench.options + LivenessBench.options + [
-            .value("count", "N", "callbacks: how many are delivered [20000]"),
+            .value("count", "N", "callbacks: how many are delivered in each round [60000]"),
             .value("hung", "MODE", "callbacks: what one partner that hangs (tcp, tls, dns, drip) costs the others"),
         ] + AnalysisBench.options + Configuration.analyzerOptions + Configuration.trustOptions
             + Configuration.databaseOptions + Configuration.commonOptions,

@@ -288,8 +288,8 @@ struct CallbackDispatcherTests {
             try await self.outbox.whileDispatching({ $0.grace = .zero }) { _, _ in
                 _ = try await self.receiver.received(within: 20) { $0.count >= 2 }
                 try await Task.sleep(for: .seconds(2))
-                // As many again are the next of whoever has them.
-                #expect(try await (2...4).contains(self.outbox.countUnderWay()))
+                // Twice as many are the next of whoever has them.
+                #expect(try await (2...6).contains(self.outbox.countUnderWay()))
             }
         }
         #expect(try self.receiver.received().count == 2)
@@ -362,7 +362,8 @@ struct CallbackDispatcherTests {
         benchmark.callbacks = 200
         benchmark.endpoints = 4
         // Next to the test bundle.
-        benchmark.program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        benchmark.program =
+            URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent("inspectd").path
         let report = try await benchmark.run()
         #expect(report.callbacks == 600 && report.perSecond > 0 && report.cpuMicrosPerPost > 0)

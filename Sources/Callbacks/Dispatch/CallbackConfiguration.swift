@@ -12,7 +12,7 @@ public struct CallbackConfiguration: Sendable {
     /// Callbacks under way at once, over all endpoints. Each may hold a socket: stay well below `RLIMIT_NOFILE`.
     public var maximumInFlight = 512
     /// Callbacks claimed at once. On a busy machine a round trip takes 60 ms, and 64 a round trip were all that got through.
-    public var batch = 512
+    public var batch = 768
     /// For one attempt, from name resolution to the last byte. Standard Webhooks recommends 15 to 30 s.
     public var timeout: Duration = .seconds(15)
     /// How long a claim holds. After a kill -9 between the answer and its record, the callback is sent again then. Four

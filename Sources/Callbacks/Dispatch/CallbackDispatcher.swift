@@ -118,8 +118,8 @@ public final class CallbackDispatcher: Sendable {
                     return (shared.graceEnd, shared.isDraining, shared.underWay.count, shared.retries, shared.unsettled)
                 }
                 isOver = graceEnd != nil
-                // As many again as are sent at once are held as the next.
-                let limit = min(self.configuration.batch, 2 * self.configuration.maximumInFlight - underWay)
+                let places = CallbackLanes.held * self.configuration.maximumInFlight
+                let limit = min(self.configuration.batch, places - underWay)
                 guard !isOver, limit > 0 else { continue }
                 // Half of all places are kept for first attempts: what was tried before tends to hang.
                 let retries = max(0, min(limit, self.configuration.maximumInFlight / 2 - retried))

@@ -2,8 +2,9 @@ internal import Foundation
 
 /// Which of the claimed callbacks are being sent, and which are the next.
 ///
-/// A dispatcher claims twice as many of an endpoint's callbacks as it may send at once (`insp.callback_take`): when one has
-/// ended the next is at hand, and its place does not stay empty for the round trips that record the one and claim the other.
+/// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_take`): when
+/// one has ended the next is at hand, and its place does not stay empty for the round trips that record the one and claim the
+/// other.
 struct CallbackLanes {
     /// A callback that waits for its turn.
     struct Entry {
@@ -40,6 +41,9 @@ struct CallbackLanes {
             return entry
         }
     }
+
+    /// How many are held for each that is sent at once; `insp.callback_take` says the same.
+    static let held = 3
 
     private let limit: Int
     private var lanes: [Int64: Lane] = [:]

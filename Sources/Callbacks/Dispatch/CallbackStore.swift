@@ -98,7 +98,7 @@ struct CallbackStore: Sendable {
     let connection: PostgresConnection
     let worker: String
     let lease: Duration
-    /// The number of a dispatcher that keeps to ``CallbackClaim/places``, and so may claim twice as many; `nil`: all that is
+    /// The number of a dispatcher that keeps to ``CallbackClaim/places``, and so may claim more; `nil`: all that is
     /// claimed will be sent at once.
     let holder: Int64?
     private let endpoints = CallbackEndpoints()

@@ -24,7 +24,7 @@ struct DispatchState {
 
     /// Answers, or free places, that are worth a round trip: with 50 endpoints one that records costs the database as much as
     /// some 20 callbacks in it, one that claims as much as some 100.
-    private static let gathered = 256
+    private static let gathered = 512
     /// Endpoints whose turn it is that are worth a round of the sending loop.
     private static let sent = 32
     /// Requests under way that keep libcurl's thread busy for as long as a round trip takes.

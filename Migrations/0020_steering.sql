@@ -259,10 +259,11 @@ DECLARE
     jobs bigint[];
     ended integer := 0;
 BEGIN
-    -- Rows that a claim holds are skipped: those jobs run now, and are cancelled by their ids.
+    -- Rows that a claim or maintenance holds for a moment are waited for: skipped, they could be taken for the last ones.
+    -- Jobs that are claimed meanwhile run now, and are cancelled by their ids.
     WITH heads AS MATERIALIZED (
         SELECT x.ctid AS row FROM insp.ready x WHERE x.queue = ANY (queues)
-        LIMIT cancel_partner.batch FOR UPDATE SKIP LOCKED
+        LIMIT cancel_partner.batch FOR UPDATE
     ), waiting AS (
         DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT h.row FROM heads h)) RETURNING x.job_id
     )
@@ -270,7 +271,7 @@ BEGIN
     IF cardinality(jobs) < cancel_partner.batch THEN
         WITH due AS MATERIALIZED (
             SELECT d.ctid AS row FROM insp.delayed d WHERE d.queue = ANY (queues)
-            LIMIT cancel_partner.batch - cardinality(jobs) FOR UPDATE SKIP LOCKED
+            LIMIT cancel_partner.batch - cardinality(jobs) FOR UPDATE
         ), waiting AS (
             DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING d.job_id
         )

@@ -46,14 +46,11 @@ import Testing
 
     static let faults: [SimulatedDatabase.Fault] = [
         .init(
-            function: "settle", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
-            replacement: "WHERE l.job_id = u.job_id"),
+            function: "settle", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            function: "hand_back", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
-            replacement: "WHERE l.job_id = u.job_id"),
+            function: "hand_back", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            function: "hold_for_review", rule: "WHERE l.job_id = u.job_id AND l.fence = u.fence",
-            replacement: "WHERE l.job_id = u.job_id"),
+            function: "hold_for_review", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
         .init(function: "promote", rule: "d.run_at <= moment", replacement: "true"),
         .init(function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),

@@ -69,11 +69,13 @@ import Testing
         #expect(lanes.readyCount == 0 && begin().isEmpty)
         lanes.end(narrow, holds: false)
         #expect(lanes.readyCount > 0 && begin().count == 1)
-        // After a failure nothing more, until it is recorded.
+        // After failures nothing more, until all of them are recorded.
         for _ in 0..<3 { lanes.end(lanes.running == 1 ? narrow : wide, holds: true) }
         _ = lanes.abandon(narrow)
         #expect(begin().isEmpty)
-        lanes.resume(wide)
+        lanes.resume(wide, after: 1)
+        #expect(begin().isEmpty)
+        lanes.resume(wide, after: 1)
         #expect(begin().allSatisfy { $0 == wide })
         _ = lanes.abandon()
         while lanes.running > 0 { lanes.end(wide, holds: false) }

@@ -286,13 +286,15 @@ public final class CallbackDispatcher: Sendable {
 
     /// Lets endpoints go on whose failures are recorded; what is claimed of those that may not goes back.
     private func resume(after settlements: [CallbackSettlement], _ changes: [(endpoint: Int64, kind: String)]) {
-        let failed = Set(settlements.lazy.filter { $0.outcome != .delivered }.map(\.callback.endpoint.id))
+        let failed = settlements.lazy.filter(\.holdsOthers).reduce(into: [Int64: Int]()) { counts, settlement in
+            counts[settlement.callback.endpoint.id, default: 0] += 1
+        }
         guard !failed.isEmpty else { return }
         self.shared.withLock { shared in
             for change in changes where change.kind != "recovered" {
                 shared.finished += shared.lanes.abandon(change.endpoint).map(\.unsent)
             }
-            for endpoint in failed { shared.lanes.resume(endpoint) }
+            for (endpoint, count) in failed { shared.lanes.resume(endpoint, after: count) }
         }
         self.sends.wake()
     }

@@ -27,13 +27,13 @@ struct CallbackLanes {
         var atOnce: Int
         var running = 0
         var waiting: ArraySlice<Entry> = []
-        /// Whether nothing more is begun until what failed is recorded: the endpoint may be disabled by it.
-        var isHeld = false
+        /// Failures that are not recorded yet. Until they are nothing more is begun: the endpoint may be disabled by them.
+        var failures = 0
         /// Whether it is in ``CallbackLanes/ready``.
         var isListed = false
 
-        var isReady: Bool { !self.isHeld && !self.waiting.isEmpty && self.running < self.atOnce }
-        var isOver: Bool { !self.isHeld && !self.isListed && self.waiting.isEmpty && self.running == 0 }
+        var isReady: Bool { self.failures == 0 && !self.waiting.isEmpty && self.running < self.atOnce }
+        var isOver: Bool { self.failures == 0 && !self.isListed && self.waiting.isEmpty && self.running == 0 }
 
         mutating func begin() -> Entry? {
             guard self.isReady, let entry = self.waiting.popFirst() else { return nil }
@@ -95,19 +95,19 @@ struct CallbackLanes {
 
     /// One that was begun has ended.
     ///
-    /// - Parameter holds: Whether the endpoint's next are to wait for ``resume(_:)``.
+    /// - Parameter holds: Whether the endpoint's next are to wait for ``resume(_:after:)``.
     mutating func end(_ endpoint: Int64, holds: Bool) {
         guard let place = self.lanes.index(forKey: endpoint) else { return }
         self.running -= 1
         self.lanes.values[place].running -= 1
-        if holds { self.lanes.values[place].isHeld = true }
+        if holds { self.lanes.values[place].failures += 1 }
         self.list(endpoint, at: place)
     }
 
-    /// What failed is recorded.
-    mutating func resume(_ endpoint: Int64) {
+    /// So many failures are recorded.
+    mutating func resume(_ endpoint: Int64, after count: Int) {
         guard let place = self.lanes.index(forKey: endpoint) else { return }
-        self.lanes.values[place].isHeld = false
+        self.lanes.values[place].failures = max(0, self.lanes.values[place].failures - count)
         self.list(endpoint, at: place)
     }
 

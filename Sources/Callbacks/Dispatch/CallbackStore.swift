@@ -63,6 +63,9 @@ struct CallbackSettlement: Sendable {
     let sent: ContinuousClock.Instant?
     /// When the claim's commit was known.
     let claimed: ContinuousClock.Instant
+
+    /// Whether the endpoint's next wait until this is recorded.
+    var holdsOthers: Bool { self.outcome != .delivered && self.outcome != .unsent }
 }
 
 /// Where a claim begins to search: what lies before was taken away, and its dead index entries stay as long as any old

@@ -77,7 +77,7 @@ struct DispatchState {
     mutating func end(_ settlement: CallbackSettlement) -> (sends: Bool, records: Bool, claims: Bool) {
         let before = self.lanes.readyCount
         self.finished.append(settlement)
-        self.lanes.end(settlement.callback.endpoint.id, holds: settlement.outcome != .delivered)
+        self.lanes.end(settlement.callback.endpoint.id, holds: settlement.holdsOthers)
         let (ready, count) = (self.lanes.readyCount, self.finished.count)
         let isIdle = self.lanes.running == Self.busy - 1
         return (

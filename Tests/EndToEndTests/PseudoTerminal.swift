@@ -4,6 +4,8 @@ import Glibc
 /// The program on a terminal of its own, and what that terminal would show.
 final class PseudoTerminal {
     let pid: pid_t
+    /// Its ``modes`` before the program started.
+    let initialModes: [UInt32]
     private let master: CInt
     private let path: String
     /// Everything that was written to the terminal.
@@ -42,6 +44,7 @@ final class PseudoTerminal {
         var settings = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { (words + settings).forEach { free($0) } }
         var pid: pid_t = 0
+        self.initialModes = Self.modes(of: self.master)
         let status = posix_spawn(&pid, program, &actions, &attributes, &words, &settings)
         guard status == 0 else { throw Program.Failed(message: "posix_spawn: \(String(cString: strerror(status)))") }
         self.pid = pid
@@ -64,9 +67,11 @@ final class PseudoTerminal {
     }
 
     /// How the terminal treats input; compared before and after.
-    var modes: [UInt32] {
+    var modes: [UInt32] { Self.modes(of: self.master) }
+
+    private static func modes(of master: CInt) -> [UInt32] {
         var settings = termios()
-        tcgetattr(self.master, &settings)
+        tcgetattr(master, &settings)
         return [settings.c_iflag, settings.c_oflag, settings.c_lflag]
     }
 

@@ -66,7 +66,7 @@ import Testing
         let (service, worker) = try await self.busyService()
         defer { worker.send(SIGKILL) }
         let terminal = try PseudoTerminal(["top", "--interval", "1"], environment: service.environment)
-        let modes = terminal.modes
+        let modes = terminal.initialModes
         #expect(try await terminal.wait { $0.screen.text.contains("liveness") })
         #expect(terminal.screen.isAlternate && terminal.modes != modes)
         for word in ["urgent", "paused", "bank", "ACQUIRED", "every 1 s"] {
@@ -104,7 +104,7 @@ import Testing
     func `A signal ends it and the terminal is as it was`(signal: Int32) async throws {
         let database = try await ScratchDatabase.migrated()
         let terminal = try PseudoTerminal(["top"], environment: ["INSPECTD_DATABASE_URL": database.url])
-        let modes = terminal.modes
+        let modes = terminal.initialModes
         #expect(try await terminal.wait { $0.screen.text.contains("urgent") })
         // Ctrl-C the way a user sends it.
         if signal == SIGINT { terminal.type("\u{3}") } else { kill(terminal.pid, signal) }

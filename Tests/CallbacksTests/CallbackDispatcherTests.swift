@@ -361,10 +361,7 @@ struct CallbackDispatcherTests {
         var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
         benchmark.callbacks = 200
         benchmark.endpoints = 4
-        // Next to the test bundle.
-        benchmark.program =
-            URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-            .deletingLastPathComponent().appendingPathComponent("inspectd").path
+        benchmark.program = BuiltProducts.inspectd
         let report = try await benchmark.run()
         #expect(report.callbacks == 600 && report.perSecond > 0 && report.cpuMicrosPerPost > 0)
         #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// The built program as a process, the way its users run it.
 struct Program {
@@ -8,11 +9,8 @@ struct Program {
     private let output: TemporaryFile
     private let errors: TemporaryFile
 
-    /// The folder of built products, next to the test bundle.
-    static let products = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-        .deletingLastPathComponent()
-    static var inspectd: String { Self.products.appendingPathComponent("inspectd").path }
-    static var faultyAnalyzer: String { Self.products.appendingPathComponent("faulty-analyzer").path }
+    static var inspectd: String { BuiltProducts.inspectd }
+    static var faultyAnalyzer: String { BuiltProducts.folder.appendingPathComponent("faulty-analyzer").path }
 
     struct Failed: Error {
         var message: String

@@ -65,16 +65,6 @@ import Testing
             """, timeout: .seconds(300))
     }
 
-    /// Makes the statistics those that ANALYZE leaves behind when it comes while everything is drained and the pages are still
-    /// there: no rows, whatever comes later.
-    private func forget(_ connection: PostgresConnection) async throws {
-        try await connection.execute(
-            """
-            UPDATE pg_class SET reltuples = 0, relpages = greatest(relpages, 1)
-            WHERE relnamespace = 'insp'::regnamespace AND relkind IN ('r', 'i')
-            """)
-    }
-
     /// What a call read.
     private struct Cost {
         /// Rows that scans brought up, of all tables.
@@ -226,7 +216,7 @@ import Testing
         let connection = try await ScratchDatabase.migrated().connect()
         try await self.prepare(connection)
         try await self.fill(connection, jobs: 1...200, waiting: 1...200)
-        try await self.forget(connection)
+        try await connection.takeTablesForDrained()
         try await self.check(connection, from: 0, "drained")
         // The session keeps its plans.
         try await self.fill(connection, jobs: 1_001...20_000, waiting: 1_001...20_000)

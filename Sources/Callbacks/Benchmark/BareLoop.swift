@@ -59,7 +59,10 @@ public struct BareLoop: Codable, Sendable {
     }
 
     private func run() throws -> Report {
-        let secret = self.secret.flatMap { WebhookSecret($0) }
+        let secret = try self.secret.map { text in
+            guard let secret = WebhookSecret(text) else { throw HTTPError(.localFault, "the secret is none") }
+            return secret
+        }
         let body = self.body
         let total = self.count + self.concurrency
         guard let multi = curl_multi_init() else { throw HTTPError(.localFault, "libcurl cannot start") }

@@ -37,6 +37,7 @@ bin=$(cd "$bin" && pwd)
 say "seed $seed"
 url=$(deploy/scratch-postgres.sh start "$scratch/postgres")
 postgres_dir=$scratch/postgres
+quietly "the roles" "$bin/inspectd" migrate --roles --database-url "$url"
 quietly "the migration" "$bin/inspectd" migrate --database-url "$url"
 /usr/bin/python3 Tests/Faults/callbacks.py --seconds "$seconds" --seed "$seed" --folder "$scratch" --bin "$bin" \
     --database "$url" &

@@ -70,6 +70,7 @@ fi
 
 say "a database, and PgBouncer before it"
 start_postgres
+"$bin/inspectd" migrate --roles >/dev/null
 "$bin/inspectd" migrate >/dev/null
 sql -c "SELECT insp.create_partner('bank')" >/dev/null
 query=$(sed -n 's/^ *query: "\(.*\)"$/\1/p' deploy/kubernetes/scaling.yaml)

@@ -9,9 +9,11 @@
 #   --simulate N   plays N seeds of the simulation first (SimulationTests), from a random seed on
 #   --bin DIR      programs that are built already (inspectd, faulty-analyzer); else a release build is made
 #
-# Prints one JSON line: {"faults": {kind: count}, "jobs", "lost", "finishedTwice", "stagesTwice", "stuck",
-# "rescueSecondsMax", "seed", …}. Exit status 0 only if nothing was lost, repeated or stuck. What is done to a clock is done
-# to one worker's (libfaketime); the machine's stays. Filling a disk needs the right to mount a small one; without it that
+# Prints one JSON line: {"faults": {kind: count}, "jobs", "lost", "finishedTwice", "stagesTwice", "stuck", "wrongPerson",
+# "rescueSecondsMax", "seed", …}. Exit status 0 only if nothing was lost, repeated, mixed up or stuck. A second, small
+# service has its standby promoted (asynchronous and synchronous), a backup restored under it and its database's clock set;
+# "gone" are jobs that only a lost history had acknowledged. What is done to a clock is done to one process's (libfaketime);
+# the machine's stays. Filling a disk needs the right to mount a small one; without it that
 # kind is left out and named under "skipped".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -45,6 +45,7 @@ if ! "$venv/bin/schemathesis" --version 2>/dev/null | grep -q 'version 4\.32\.5'
 fi
 
 start_postgres
+"$bin/inspectd" migrate --roles >/dev/null
 "$bin/inspectd" migrate >/dev/null
 psql -Xq "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank')" >/dev/null
 bearer=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c \

@@ -143,6 +143,7 @@ run_image() {
     "${command[@]}" --network none inspectd --version >"$scratch/version" 2>"$scratch/run.log" || inconclusive "podman run: $(tail -n 1 "$scratch/run.log")"
     say "$(cat "$scratch/version") in the image"
     stage="the image's migration, with its default folder"
+    "${command[@]}" --network none inspectd migrate --roles >/dev/null
     "${command[@]}" --network none inspectd migrate >/dev/null
     stage="the image's doctor"
     "${command[@]}" --network none inspectd doctor >"$scratch/doctor.log" || { cat "$scratch/doctor.log" >&2; return 1; }

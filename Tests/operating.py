@@ -26,7 +26,8 @@ SHOWN = {
     "Why do jobs wait?": ["the partner's limit: 1 running", '"status": 1'],
     "Pause and resume": ["partner bank: paused", "the partner is paused: they asked us to wait", "lane bulk: resumed",
                          "all lanes: paused", "all lanes: resumed"],
-    "Limit a partner, weigh the lanes": ["at most 20 running, 5 a second in bursts of 10", "lane urgent: weight 16"],
+    "Limit a partner, weigh the lanes": ["at most 20 running, 5 a second in bursts of 10", "lane urgent: weight 16",
+                                         "at most 10000 waiting, at most 50000000000 bytes of parts"],
     "A poison job": ["UNSUPPORTED_FORMAT"],
     "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"'],
     "What holds back vacuum": ["pg_terminate_backend", "idle in transaction"],
@@ -76,7 +77,8 @@ class Site:
         subprocess.run(["psql", "-Xqc", f"CREATE DATABASE {name}", server], check=True)
         self.url = re.sub(r"^(postgres(?:ql)?://[^/]*/)[^?]*", rf"\g<1>{name}", server)
         self.env = {**os.environ, "INSPECTD_DATABASE_URL": self.url}
-        subprocess.run([program, "migrate"], env=self.env, check=True, stdout=subprocess.DEVNULL)
+        for command in (["migrate", "--roles"], ["migrate"]):
+            subprocess.run([program, *command], env=self.env, check=True, stdout=subprocess.DEVNULL)
 
     def sql(self, text):
         command = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", text, self.url]
@@ -116,6 +118,7 @@ def silent_server():
 def furnish(site):
     port, face = silent_server(), picture().hex()
     site.sql("SELECT insp.create_partner('bank', 'http://127.0.0.1:1/gone', true, true)")
+    site.sql("""SELECT insp.set_endpoint(id, '{"allowedNetworks": ["127.0.0.0/8"]}') FROM insp.endpoint""")
     site.worker = site.start([site.program, "worker", "--slots", "1", "--log-level", "error"],
                              stderr=open(site.folder / "worker.log", "w"))
     liveness = '{"partner": "bank", "workflow": "liveness", "review": "%s"}'

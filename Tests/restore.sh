@@ -36,6 +36,7 @@ archive_command = 'test ! -f $home/archive/%f && cp %p $home/archive/%f'
 TEXT
 as_postgres "$server/pg_ctl" -D "$home/data" -l "$home/log" -w -s start >/dev/null
 export INSPECTD_DATABASE_URL="postgresql:///postgres?host=$home/run&user=inspectd"
+"$bin/inspectd" migrate --roles >/dev/null
 "$bin/inspectd" migrate >/dev/null
 sql -c "SELECT insp.create_partner('bank')" >/dev/null
 

@@ -47,6 +47,7 @@ inspectd=$(swift build -c release --show-bin-path)/inspectd
 
 say "starting a private PostgreSQL"
 start_postgres
+quietly "the roles" "$inspectd" migrate --roles
 quietly "the migration" "$inspectd" migrate
 
 receiver_log=$scratch/callbacks.jsonl

@@ -10,12 +10,12 @@ packages=(
     ca-certificates g++ git libedit2 libncurses6 libsqlite3-0 libxml2 pkg-config tzdata zlib1g-dev
     # The queue, and the server that the demo and the tests run privately.
     postgresql-15 postgresql-contrib libpq-dev
-    # Callbacks, signatures, the analyzer's system-call filter.
+    # Callbacks, signatures, TLS, the analyzer's system-call filter.
     libcurl4-openssl-dev libssl-dev libseccomp-dev
+    # Reads the schema's functions in the tests.
+    postgresql-15-plpgsql-check
     # Issues the tests' chips.
     openssl
-    # The health port.
-    libmicrohttpd-dev
     # Analysis. The serial OpenBLAS: every analyzer is one thread, and the reference BLAS is 15 times slower.
     libdlib-dev libopencv-calib3d-dev libopencv-core-dev libopencv-dnn-dev libopencv-imgproc-dev
     libzxing-dev

@@ -8,6 +8,7 @@ usage() {
 Usage: scratch-postgres.sh start DIR   create (if need be) and start a cluster in DIR; prints its URL
        scratch-postgres.sh stop DIR    stop it and remove DIR
        scratch-postgres.sh url DIR     print its URL
+SCRATCH_POSTGRES_SETTINGS: lines for postgresql.conf of a cluster that is created
 TEXT
 }
 
@@ -85,6 +86,7 @@ synchronous_commit = on
 full_page_writes = on
 log_min_messages = warning
 TEXT
+        printf '%s\n' "${SCRATCH_POSTGRES_SETTINGS:-}" >>"$home/data/postgresql.conf"
         # The extension's library comes with Debian's server; elsewhere it may be absent.
         [ ! -e "$bin/../lib/pg_stat_statements.so" ] ||
             echo "shared_preload_libraries = 'pg_stat_statements'" >>"$home/data/postgresql.conf"

@@ -12,14 +12,19 @@ public struct AnalyzerConfiguration: Sendable {
     public var forked: ForkedParent?
     /// Variables on top of ``baseEnvironment``. Nothing of the worker's own environment is passed on.
     public var environment: [String: String] = [:]
-    /// How many analyzer processes run at once.
+    /// How many jobs run at once, each in a process of its own. As many processes again wait for the next ones.
     public var slots: Int
+    /// Whether a process that is taken is followed by another. `false` where there is nothing more to do than one job.
+    public var forksAhead = true
     /// Bytes of address space that a process may add to what its parent has mapped.
     ///
     /// An image at the decoder's limits takes 600 MB; the rest is what analysis needs beside it, and OpenBLAS's 128 MB.
     public var memoryLimit: UInt64 = 1536 << 20
-    /// CPU seconds for one stage. A backstop for when the worker's deadline cannot act, so it is longer than that.
+    /// CPU seconds for one stage. A backstop for when the worker's deadline cannot act, so it is longer than that. A process
+    /// that raises it gets no more than ``stagesOfAnAttempt`` times as much in its life.
     public var cpuSeconds: UInt64 = 60
+    /// Acquired, document, face, liveness, and the previews of a report.
+    static let stagesOfAnAttempt: UInt64 = 5
     /// How long a stage may take that is asked for without a deadline of its own.
     public var stageDeadline: Duration = .seconds(20)
     /// How long the parent may take to load its models.
@@ -29,14 +34,24 @@ public struct AnalyzerConfiguration: Sendable {
     public var sharedMemory = 64 << 20
     /// The largest request and the largest reply in bytes.
     public var largestFrame = 16 << 20
-    /// A process is replaced after so many jobs; what leaks or fragments in a native library ends with it.
-    public var jobsPerProcess = 500
-    /// A process is replaced when its private memory has grown by so many bytes since the fork.
-    public var growthLimit: UInt64 = 384 << 20
+    /// The parent is made anew after so many forks: all of them have the same addresses, and who learns them from one could use
+    /// them on the next. Nobody waits for it: the old one serves until the new one has loaded its models.
+    public var forksPerParent = 2000
+    /// So is a parent of this age, if it has forked anything since.
+    public var parentLifetime = Duration.seconds(1800)
+    /// So is one of whose processes one crashed, since a wrong guess at an address is a crash; but not sooner than this after the
+    /// last time, so that pictures that crash a decoder do not keep a core busy with loading models.
+    public var restBetweenParents = Duration.seconds(5)
 
     public init(slots: Int) {
         precondition(slots > 0, "a pool needs a slot")
         self.slots = slots
+    }
+
+    /// For a program that ends after one job.
+    public mutating func serveOneJob() {
+        self.slots = 1
+        self.forksAhead = false
     }
 
     /// The whole environment of an analyzer before ``environment``.
@@ -60,8 +75,19 @@ public enum AnalyzerEvent: Sendable {
     case parentFailed(reason: String, retry: Duration)
     /// The warm parent ended although the pool runs. `cause` is `nil` if it was not to be learnt.
     case parentEnded(pid: Int32, cause: String?)
-    case processStarted(slot: Int, forkTime: Duration)
-    /// An analyzer ended. `expected` for one that was replaced because of its age or growth.
+    /// A warm parent has taken over from another, which ends when its processes have.
+    case parentReplaced(pid: Int32, by: Int32, reason: ParentRenewal)
+    /// The warm parent was to be made anew and could not; it serves on, and the next attempt comes after `retry`.
+    case parentKept(reason: String, retry: Duration)
+    case processStarted(forkTime: Duration)
+    /// A job had to wait for its process, since none was ready.
+    case processAwaited(Duration)
+    /// An analyzer ended. `expected` for one whose job was over. `slot` is `nil` for one that had no job yet.
     /// `error`: what the loss means to a job; `nil` if it was expected, or cancelled.
-    case processEnded(slot: Int, end: ProcessEnd?, reason: String, error: ErrorCode?, expected: Bool)
+    case processEnded(slot: Int?, end: ProcessEnd?, reason: String, error: ErrorCode?, expected: Bool)
+}
+
+/// Why a warm parent is made anew.
+public enum ParentRenewal: String, Sendable {
+    case crash, forks, age
 }

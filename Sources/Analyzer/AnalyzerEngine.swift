@@ -6,20 +6,18 @@ public import InspectCore
 /// threads (a fork copies one thread only) and must have loaded everything it will need: the analyzer can open no
 /// file. So it should run each kind of analysis once while it is made: what libraries set up at first use (OpenCV's
 /// processor count, OpenBLAS's 128 MB work area, which it would seek for ever under a memory limit) is then there, and
-/// shared by all processes. Calls are strictly sequential.
+/// shared by all processes. Calls are strictly sequential, and all of one attempt at one job: what is kept between them, such
+/// as decoded images, ends with the process.
 public protocol AnalyzerEngine {
     /// Runs one stage of the current job.
     ///
     /// - Parameters:
     ///   - stage: The stage's name.
     ///   - request: What the worker passed to ``AnalyzerSession/perform(stage:request:deadline:)``.
-    ///   - parts: The job's parts, the same at every stage until ``endJob()``.
+    ///   - parts: The job's parts, the same at every stage.
     /// - Returns: The reply.
     /// - Throws: An error that the worker gets as it is; the process goes on.
     mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8]
-
-    /// Drops everything that was kept of the job, such as decoded images.
-    mutating func endJob()
 }
 
 /// One part of a job, lying in the memory that the worker shares with the analyzer.

@@ -5,7 +5,7 @@ internal import InspectCore
 public enum CoreDumps {
     /// Makes this process undumpable: no core file, and no other process of the same user can read its memory.
     ///
-    /// Analyzers are so from their fork on; the worker, which holds images and credentials, calls this first.
+    /// Analyzers are so from their fork on; every command calls this first.
     ///
     /// - Throws: `INTERNAL_ERROR` if the kernel refuses.
     public static func disable() throws {

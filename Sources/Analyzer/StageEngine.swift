@@ -5,13 +5,13 @@ public import Vision
 
 /// The engine of a real analyzer: the stages of an inspection over the parts of one job.
 ///
-/// Runs in the child process only. Images are decoded on first use and kept until the job ends, so that the stages of one
+/// Runs in the child process only. Images are decoded on first use and kept until the process ends, so that the stages of one
 /// job decode each part once.
 public final class StageEngine: AnalyzerEngine {
-    private let faces: FaceEngine
-    private let livenessNetwork: LivenessNetwork?
+    let faces: FaceEngine
+    let livenessNetwork: LivenessNetwork?
     private let mrz = MRZReader()
-    private let text: TextReader
+    let text: TextReader
     private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
     /// Faces of pictures of persons, so that liveness does not look for them again.
@@ -38,16 +38,7 @@ public final class StageEngine: AnalyzerEngine {
         self.text = try TextReader(models: textModels)
         TrustStore.prepare()
         self.anchors = TrustStore(anchors)
-        // Libraries set themselves up at first use, and an analyzer can open no file for that: so the first use is here.
-        // What they allocate is then shared by every process, too.
-        let card = try DecodedImage.testCard(width: 720, height: 480)
-        _ = try self.document(card)
-        let (width, height) = (Double(card.facts.width), Double(card.facts.height))
-        let frame = Quad(
-            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
-            bottomLeft: Point(x: 0, y: height))
-        let page = try TextPage(card, corners: frame, ignoring: [])
-        for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
+        try self.rehearse()
     }
 
     /// Where Debian's tesseract-ocr-eng keeps its model.
@@ -152,11 +143,6 @@ public final class StageEngine: AnalyzerEngine {
         return try self.faces.feature(in: image, landmarks: face.landmarks)
     }
 
-    public func endJob() {
-        self.images.removeAll()
-        self.found.removeAll()
-    }
-
     /// Whether the job brings a face that the document's portrait is compared with: only then is the portrait described.
     private static func hasFace(_ parts: [PartView]) -> Bool {
         parts.contains { ![PartKind.front, .back, .dg1, .sod].contains(PartKind(rawValue: $0.kind)) }
@@ -194,6 +180,12 @@ public final class StageEngine: AnalyzerEngine {
         facts.stepsMs = clock.steps
         facts.hasIllegibleZone = isIllegible
         return facts
+    }
+
+    /// What was kept of a job's parts.
+    func forget() {
+        self.images = [:]
+        self.found = [:]
     }
 
     private func image(_ part: PartView) throws(InspectError) -> DecodedImage {

@@ -29,6 +29,4 @@ public final class UsabilityEngine: AnalyzerEngine {
         facts.cpuMs = ProcessorClock.now - start
         return try StageEngine.encode(facts)
     }
-
-    public func endJob() {}
 }

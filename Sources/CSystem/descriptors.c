@@ -32,19 +32,25 @@ int csys_reopen_read_only(int descriptor) {
     return copy < 0 ? -errno : copy;
 }
 
-int csys_map(int descriptor, size_t size, int writable, void **address) {
-    void *mapped = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor, 0);
+int csys_map(int descriptor, size_t size, const void **address) {
+    void *mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
     if (mapped == MAP_FAILED) return -errno;
-    // Images stay out of a core file of the worker, too.
     madvise(mapped, size, MADV_DONTDUMP);
     *address = mapped;
     return 0;
 }
 
-void csys_unmap(void *address, size_t size) { munmap(address, size); }
-
-int csys_discard_pages(int descriptor, uint64_t size) {
-    return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size) == 0 ? 0 : -errno;
+int csys_write_at(int descriptor, const void *bytes, size_t count, uint64_t offset) {
+    const char *next = bytes;
+    while (count > 0) {
+        ssize_t written = pwrite(descriptor, next, count, (off_t)offset);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return written < 0 ? -errno : -ENOSPC;
+        next += written;
+        offset += (size_t)written;
+        count -= (size_t)written;
+    }
+    return 0;
 }
 
 int csys_socket_pair(int packets, int *first, int *second) {

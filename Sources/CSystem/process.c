@@ -193,8 +193,8 @@ int csys_prepare_parent(int last_open) {
 
 /// The first field of /proc/self/statm, in bytes.
 static int64_t mapped_bytes(void) {
-    int statm = csys_open_statm();
-    if (statm < 0) return statm;
+    int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (statm < 0) return -errno;
     char text[128] = {0};
     ssize_t count = pread(statm, text, sizeof text - 1, 0);
     close(statm);
@@ -203,7 +203,53 @@ static int64_t mapped_bytes(void) {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-int csys_prepare_child(pid_t parent, int error, uint64_t address_space) {
+/// What the parent has mapped, and so each of its forks.
+static int64_t mapped;
+
+/// Takes what is free below `top`, for good: a fork that wrote there would copy one small page after the other, and gets whole
+/// empty ones at the heap's end.
+static void fill_holes(uintptr_t top) {
+    for (size_t size = 4 << 20; size >= 256; size /= 2) {
+        for (;;) {
+            void *volatile block = malloc(size);
+            if (block == NULL) break;
+            if ((uintptr_t)block < top) continue;
+            free(block);
+            break;
+        }
+    }
+}
+
+int csys_prepare_forks(void) {
+    const uintptr_t page = 2 << 20, small = (uintptr_t)sysconf(_SC_PAGESIZE);
+    malloc_trim(0);
+    fill_holes((uintptr_t)sbrk(0) - 2 * small);
+    // Gives back what the search touched above: a large page comes only where no small one ever was.
+    malloc_trim(0);
+    // What the parent itself still needs lies apart from the room.
+    void *volatile own = malloc(128 << 10);
+    malloc_trim(0);
+    // Up to the end of the large page that was begun, so that the first of the room is whole. The heap's last block has its
+    // head in the small page before it.
+    uintptr_t left = -(uintptr_t)sbrk(0) & (page - 1);
+    if (left < 4 * small) left += page;
+    void *volatile rest = malloc(left - 3 * small);
+    (void)rest;
+    malloc_trim(0);
+    const uintptr_t top = (uintptr_t)sbrk(0);
+    // Room at the heap's end.
+    void *volatile room = malloc((size_t)mapped_from - (1 << 20));
+    free(room);
+    free(own);
+    const uintptr_t start = (heap_begin + page - 1) & -page, end = (uintptr_t)sbrk(0) & -page, used = top & -page;
+    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
+    // Large pages also of what is there: a fork shares each by one entry of its tables in place of 512. Kernels before 6.1 refuse.
+    if (start < used) madvise((void *)start, used - start, 25 /* MADV_COLLAPSE */);
+    mapped = mapped_bytes();
+    return mapped < 0 ? (int)mapped : 0;
+}
+
+int csys_prepare_child(pid_t parent, int error, uint64_t address_space, uint64_t cpu_seconds) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return -errno;
     if (getppid() != parent) return -ESRCH;  // it died before the line above
     sigset_t none;
@@ -218,12 +264,11 @@ int csys_prepare_child(pid_t parent, int error, uint64_t address_space) {
         (void)written;
         close(score);
     }
-    int64_t mapped = mapped_bytes();
-    if (mapped < 0) return (int)mapped;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
     int failure = csys_disable_core_dumps();
     rlim_t space = (rlim_t)mapped + address_space;
     if (failure == 0) failure = limit(RLIMIT_AS, space, space);
+    if (failure == 0) failure = limit(RLIMIT_CPU, cpu_seconds, cpu_seconds);
     if (failure == 0) failure = limit(RLIMIT_FSIZE, 0, 0);
     if (failure == 0) failure = limit(RLIMIT_NOFILE, 16, 16);
     return failure;
@@ -240,30 +285,6 @@ int csys_renew_cpu_limit(uint64_t seconds) {
     if (value.rlim_max != RLIM_INFINITY && value.rlim_cur > value.rlim_max) value.rlim_cur = value.rlim_max;
     return setrlimit(RLIMIT_CPU, &value) == 0 ? 0 : -errno;
 }
-
-int csys_open_statm(void) {
-    int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    return statm < 0 ? -errno : statm;
-}
-
-long csys_private_memory(int statm) {
-    char text[128] = {0};
-    if (pread(statm, text, sizeof text - 1, 0) <= 0) return -errno;
-    long long mapped, resident, shared;
-    if (sscanf(text, "%lld %lld %lld", &mapped, &resident, &shared) != 3) return -EIO;
-    return (long)((resident - shared) * sysconf(_SC_PAGESIZE));
-}
-
-void csys_ready_heap(void) {
-    // Room at the heap's end, too: what was free there has been given back by csys_trim_heap.
-    const uintptr_t page = 2 << 20;
-    free(malloc((size_t)mapped_from - (1 << 20)));
-    // What was freed within the heap is filled first, so it must not come back by small pages either.
-    const uintptr_t start = (heap_begin + page - 1) & -page, end = (uintptr_t)sbrk(0) & -page;
-    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
-}
-
-void csys_trim_heap(void) { malloc_trim(0); }
 
 void csys_exit_now(int status) { _exit(status); }
 

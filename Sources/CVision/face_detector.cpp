@@ -58,15 +58,18 @@ struct FaceDetector::Parts {
         double threshold;
     };
 
+    /// Of one search and kept no longer: what the warm parent kept, each of its forks would copy to write into it.
+    struct Scratch {
+        std::vector<FilterPlane> planes;
+        FilterPlane line, sums;
+    };
+
     const dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
     const Scanner &scanner = detector.get_scanner();
     const long height = static_cast<long>(scanner.get_fhog_window_height());
     const long width = static_cast<long>(scanner.get_fhog_window_width());
     const int cell = static_cast<int>(scanner.get_cell_size());
     std::vector<Template> templates;
-    std::vector<FilterPlane> planes;
-    FilterPlane scratch, sums;
-
     Parts() {
         for (unsigned long i = 0; i < this->detector.num_detectors(); ++i) {
             const auto &bank = this->detector.get_processed_w(i).get_detect_argument();
@@ -81,27 +84,28 @@ struct FaceDetector::Parts {
     }
 
     /// What the templates answer to at one size of the picture, which was reduced to five sixths `level` times.
-    void scan(const dlib::array2d<unsigned char> &picture, unsigned level, std::vector<dlib::rect_detection> &found) {
+    void scan(const dlib::array2d<unsigned char> &picture, unsigned level, Scratch &scratch,
+              std::vector<dlib::rect_detection> &found) const {
         dlib::array<dlib::array2d<float>> features;
         this->scanner.get_feature_extractor()(picture, features, this->cell, static_cast<int>(this->height),
                                               static_cast<int>(this->width));
         if (features.size() == 0 || features[0].nr() < this->height || features[0].nc() < this->width) return;
-        this->planes.resize(features.size());
+        scratch.planes.resize(features.size());
         const int rows = static_cast<int>(features[0].nr()), columns = static_cast<int>(features[0].nc());
-        for (size_t i = 0; i < this->planes.size(); ++i) {
-            this->planes[i].resize(rows, columns);
-            for (int y = 0; y < rows; ++y) std::copy_n(&features[i][y][0], columns, this->planes[i].row(y));
+        for (size_t i = 0; i < scratch.planes.size(); ++i) {
+            scratch.planes[i].resize(rows, columns);
+            for (int y = 0; y < rows; ++y) std::copy_n(&features[i][y][0], columns, scratch.planes[i].row(y));
         }
-        this->scratch.resize(rows, columns);
+        scratch.line.resize(rows, columns);
         const long padding = static_cast<long>(this->scanner.get_padding());
         for (size_t i = 0; i < this->templates.size(); ++i) {
             const Template &wanted = this->templates[i];
-            this->sums.resize(rows, columns);
+            scratch.sums.resize(rows, columns);
             for (const Filter &filter : wanted.filters)
-                add_filtered(this->planes[filter.plane], filter.across, filter.down, this->scratch, this->sums);
+                add_filtered(scratch.planes[filter.plane], filter.across, filter.down, scratch.line, scratch.sums);
             for (long y = 0; y <= rows - this->height; ++y) {
                 for (long x = 0; x <= columns - this->width; ++x) {
-                    const double score = this->sums.row(static_cast<int>(y))[x] - wanted.threshold;
+                    const double score = scratch.sums.row(static_cast<int>(y))[x] - wanted.threshold;
                     if (score < 0) continue;
                     const dlib::point centre(x + this->width / 2, y + this->height / 2);
                     const dlib::rectangle box = this->scanner.get_feature_extractor().feats_to_image(
@@ -126,10 +130,11 @@ std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
     Parts &own = *this->parts;
     const Parts::Scanner::pyramid_type smaller;
     std::vector<dlib::rect_detection> found;
+    Parts::Scratch scratch;
     dlib::array2d<unsigned char> picture = copied(gray), next;
     dlib::rectangle frame = dlib::get_rect(picture);
     for (unsigned level = 0;; ++level) {
-        own.scan(picture, level, found);
+        own.scan(picture, level, scratch, found);
         // As dlib's scanner counts its levels.
         frame = smaller.rect_down(frame);
         if (frame.width() < own.scanner.get_min_pyramid_layer_width() ||

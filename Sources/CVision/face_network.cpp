@@ -120,6 +120,8 @@ std::vector<float> ResidualNetwork::apply(Planes planes, int samples) {
     rectify(planes, this->entry.biases);
     planes = pooled<3>(planes, samples, [](float most, float value) { return std::max(most, value); });
     for (const ResidualBlock &block : this->blocks) planes = this->block(planes, block, samples);
+    // What the warm parent kept, each of its forks would copy to write into it.
+    std::vector<float>().swap(this->columns);
     std::vector<float> result(static_cast<size_t>(samples * this->outputs), 0.0f);
     const int area = planes.side * planes.side;
     for (int channel = 0; channel < planes.channels; ++channel) {

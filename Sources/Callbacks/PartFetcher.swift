@@ -1,5 +1,6 @@
 public import Foundation
 internal import InspectCore
+internal import Synchronization
 
 /// Fetches a part that a job carries as a URL: an image in an object store, behind a signed URL.
 public final class PartFetcher: Sendable {
@@ -10,63 +11,144 @@ public final class PartFetcher: Sendable {
         self.client = HTTPClient(certificateAuthorities: certificateAuthorities)
     }
 
+    /// A part's URL, and what its job's endpoint allows in fetching it.
+    public struct Source: Sendable {
+        /// What the part is called in errors and logs.
+        public var name: String
+        /// An HTTPS URL without login and fragment. Redirects are not followed.
+        public var url: String
+        /// 64 hexadecimal digits in either case, or `nil` where the job gives none.
+        public var expectedSHA256: String?
+        /// Whether `http:` is accepted too.
+        public var allowHTTP: Bool
+        /// Whether addresses inside our own networks may be connected to: all, or those of ``networks``.
+        public var allowPrivate: Bool
+        /// In CIDR notation.
+        public var networks: [String]?
+
+        public init(
+            name: String = "part", url: String, expectedSHA256: String?, allowHTTP: Bool = false,
+            allowPrivate: Bool = false, networks: [String]? = nil
+        ) {
+            self.name = name
+            self.url = url
+            self.expectedSHA256 = expectedSHA256
+            self.allowHTTP = allowHTTP
+            self.allowPrivate = allowPrivate
+            self.networks = networks
+        }
+    }
+
+    /// What bounds a fetch.
+    public struct Bounds: Sendable {
+        /// Bytes accepted of one part. A larger `Content-Length` is refused before any byte of the body is read.
+        public var limit: Int
+        public var deadline: ContinuousClock.Instant
+        /// Asked before bytes are kept, on any thread; the fetch ends with ``NotAdmitted`` at `false`.
+        public var admits: (@Sendable (Int) -> Bool)?
+
+        public init(limit: Int, within duration: Duration = .seconds(60), admits: (@Sendable (Int) -> Bool)? = nil) {
+            self.limit = limit
+            self.deadline = .now + duration
+            self.admits = admits
+        }
+    }
+
+    /// ``Bounds/admits`` refused bytes.
+    public struct NotAdmitted: Error, Sendable {
+        public init() {}
+    }
+
     /// Fetches one part, whole, and checks it against its digest.
     ///
-    /// - Parameters:
-    ///   - url: An HTTPS URL without login and fragment. Redirects are not followed.
-    ///   - expectedSHA256: 64 hexadecimal digits in either case, or `nil` where the job gives none.
-    ///   - limit: Bytes accepted. A larger `Content-Length` is refused before any byte of the body is read.
-    ///   - allowHTTP: Whether `http:` is accepted too.
-    ///   - allowPrivate: Whether addresses inside our own networks may be connected to.
+    /// An error says to the caller of the job, who chose the URL, no more of a host than that it gave nothing: whether a
+    /// name exists in our networks, a port is open or TLS is spoken must not be learnt by it.
+    ///
+    /// - Parameter report: Told what went wrong, for the log; without the URL.
     /// - Throws: ``InspectError`` with
-    ///   - `PART_URL_INVALID`: not a URL of the demanded kind, or its address is refused by the egress policy;
+    ///   - `PART_URL_INVALID`: not a URL of the demanded kind, or an address that is refused by the egress policy;
     ///   - `DIGEST_INVALID`: `expectedSHA256` is not a digest;
     ///   - `PART_NOT_FOUND` (permanent): the server answers anything but 2xx, 408, 425, 429 or 5xx. Among these are 401 and
     ///     403, with which object stores answer when a signed URL has expired, and redirects;
-    ///   - `PART_UNREACHABLE` (to be retried): no connection, TLS refused, time-out, torn answer, 408, 425, 429, 5xx, and
-    ///     faults on our side;
+    ///   - `PART_UNREACHABLE` (to be retried): no such name, an address behind a name that is refused by the egress policy, no
+    ///     connection, TLS refused, time-out, torn answer, 408, 425, 429, 5xx, and faults on our side;
     ///   - `PART_TOO_LARGE`, `PART_EMPTY`, `DIGEST_MISMATCH`;
-    ///   - `CancellationError` if the task was cancelled.
+    ///   - ``NotAdmitted``; `CancellationError` if the task was cancelled.
     public func fetch(
-        url: String, expectedSHA256: String?, limit: Int, allowHTTP: Bool = false, allowPrivate: Bool = false
+        _ source: Source, _ bounds: Bounds, report: @Sendable (String) -> Void = { _ in }
     ) async throws -> Data {
-        let digest = try expectedSHA256.map { text in
+        let digest = try source.expectedSHA256.map { text in
             guard let digest = Self.digest(hexadecimal: text) else { throw InspectError(.digestInvalid) }
             return digest
         }
-        let request = HTTPRequest(
-            method: .get, url: url,
+        let milliseconds = Int((bounds.deadline - .now) / .milliseconds(1))
+        guard milliseconds > 0 else {
+            report("no time is left")
+            throw InspectError(.partUnreachable)
+        }
+        var request = HTTPRequest(
+            method: .get, url: source.url,
             // 1 KiB/s for ten seconds: a drip is given up long before the total.
-            limits: .init(totalMilliseconds: 60_000, bodyBytes: limit, lowSpeedBytes: 1024, lowSpeedSeconds: 10),
-            allowsHTTP: allowHTTP)
+            limits: .init(
+                totalMilliseconds: milliseconds, bodyBytes: bounds.limit, lowSpeedBytes: 1024, lowSpeedSeconds: 10),
+            allowsHTTP: source.allowHTTP)
+        let refusal = Refusal()
+        if let admits = bounds.admits { request.admits = { admits($0) || refusal.note() } }
+        let policy = EgressPolicy(allowsPrivate: source.allowPrivate, networks: source.networks)
         let response: HTTPResponse
         do {
-            response = try await self.client.send(
-                request, policy: allowPrivate ? .privateAllowed : .publicOnly)
+            response = try await self.client.send(request, policy: policy)
         } catch {
-            throw Self.failure(for: error)
+            if error.code != .cancelled { report(error.description) }
+            throw Self.failure(for: error, of: source)
+        }
+        func failure(_ code: ErrorCode) -> InspectError {
+            report("HTTP status \(response.status)")
+            // Of a public host its owner may know; what an internal one answers is not the partner's to learn.
+            return InspectError(code, policy == .publicOnly ? "HTTP status \(response.status)" : "")
         }
         switch response.status {
         case 200..<300: break
-        case 408, 425, 429, 500...: throw InspectError(.partUnreachable, "HTTP status \(response.status)")
-        default: throw InspectError(.partNotFound, "HTTP status \(response.status)")
+        case 408, 425, 429, 500...: throw failure(.partUnreachable)
+        default: throw failure(.partNotFound)
         }
-        if let failure = response.bodyFailure { throw Self.failure(for: failure) }
+        if refusal.isNoted { throw NotAdmitted() }
+        if let error = response.bodyFailure {
+            report(error.description)
+            throw Self.failure(for: error, of: source)
+        }
         // 206 would be an answer to a Range that was not asked for; 204 and an empty 200 hold no image.
-        guard response.status == 200 else { throw InspectError(.partNotFound, "HTTP status \(response.status)") }
+        guard response.status == 200 else { throw failure(.partNotFound) }
         guard !response.body.isEmpty else { throw InspectError(.partEmpty) }
         if let digest, sha256(response.body) != digest { throw InspectError(.digestMismatch) }
         return Data(response.body)
     }
 
-    private static func failure(for error: HTTPError) -> any Error {
+    private static func failure(for error: HTTPError, of source: Source) -> any Error {
         switch error.code {
-        case .requestInvalid, .egressRefused: InspectError(.partURLInvalid, error.description)
+        case .requestInvalid: InspectError(.partURLInvalid, error.description)
+        // An address in the URL is known to whoever wrote it. Of a name it would tell that we can resolve it.
+        case .egressRefused where Self.isLiteral(source.url): InspectError(.partURLInvalid, error.description)
         case .responseTooLarge: InspectError(.partTooLarge, error.detail)
         case .cancelled: CancellationError()
-        case .nameNotResolved, .resolverSilent, .connectionFailed, .tlsFailed, .certificateInvalid, .pinMismatch,
-            .timedOut, .responseBroken, .localFault, .authorizationFailed, .clientInvalid:
-            InspectError(.partUnreachable, error.description)
+        case .egressRefused, .nameNotResolved, .resolverSilent, .connectionFailed, .tlsFailed, .certificateInvalid,
+            .pinMismatch, .timedOut, .responseBroken, .localFault, .authorizationFailed, .clientInvalid:
+            InspectError(.partUnreachable)
+        }
+    }
+
+    private static func isLiteral(_ url: String) -> Bool {
+        guard let host = HTTPRequest.authority(of: url)?.host else { return false }
+        return IPAddress(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host) != nil
+    }
+
+    /// Whether bytes were refused, noted on the thread of ``CurlMulti``.
+    private final class Refusal: Sendable {
+        private let flag = Atomic<Bool>(false)
+        var isNoted: Bool { self.flag.load(ordering: .acquiring) }
+        func note() -> Bool {
+            self.flag.store(true, ordering: .releasing)
+            return false
         }
     }
 

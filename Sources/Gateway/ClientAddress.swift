@@ -45,17 +45,34 @@ public struct TrustedProxies: Sendable {
 
     /// What is limited together: an IPv4 address, or an IPv6 network of 64 bits, of which one client has all addresses.
     static func bucket(_ address: String) -> String {
-        guard let bytes = Self.bytes(address), bytes.count == 16 else { return address }
+        guard let bytes = Self.bytes(address) else { return address }
+        guard bytes.count == 16 else { return Self.text(bytes) }
         return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") + "/64"
+    }
+
+    static func isAddress(_ text: String, _ family: CInt) -> Bool { Self.bytes(text, family) != nil }
+
+    /// The address of 4 or 16 bytes, in numbers.
+    static func text(_ bytes: [UInt8]) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &buffer, socklen_t(buffer.count)) != nil else {
+            return ""
+        }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// 4 or 16 bytes; an IPv4 address in IPv6's notation is an IPv4 address.
     private static func bytes(_ text: String) -> [UInt8]? {
-        var four = in_addr()
-        if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
-        var six = in6_addr()
-        guard inet_pton(AF_INET6, text, &six) == 1 else { return nil }
-        let bytes = withUnsafeBytes(of: &six) { Array($0) }
+        if let bytes = Self.bytes(text, AF_INET) { return bytes }
+        guard let bytes = Self.bytes(text, AF_INET6) else { return nil }
         return bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] ? Array(bytes.suffix(4)) : bytes
+    }
+
+    /// As many bytes as the family's addresses have, if the text is one of them.
+    private static func bytes(_ text: String, _ family: CInt) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: family == AF_INET ? 4 : 16)
+        // C reads up to a NUL, and no further.
+        guard !text.utf8.contains(0), inet_pton(family, text, &bytes) == 1 else { return nil }
+        return bytes
     }
 }

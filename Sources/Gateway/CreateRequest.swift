@@ -19,15 +19,16 @@ struct CreateRequest {
     /// - Parameter key: The header `Idempotency-Key`.
     /// - Throws: ``InspectError``; everything that is not about Base64 is left to the database to refuse.
     init(_ body: Data, idempotencyKey key: String?) throws(InspectError) {
-        var object = try JSONBody.object(body)
+        let (members, texts) = try JSONBody.object(body)
+        var object = members
         self.parts = [:]
         self.payload = Data()
         for (name, kind) in Self.images {
             guard let value = object.removeValue(forKey: name), !(value is NSNull) else { continue }
             guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
-            if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name)] }
+            if !text.isEmpty { self.parts[kind] = [try Self.bytes(text, name, texts)] }
         }
-        try self.takeParts(&object)
+        try self.takeParts(&object, texts)
         if let key {
             guard (object["idempotencyKey"] as? String ?? key) == key else {
                 throw InspectError(.payloadInvalid, "idempotencyKey is not that of the header")
@@ -35,11 +36,11 @@ struct CreateRequest {
             object["idempotencyKey"] = key
         }
         if object["workflow"] == nil { object["workflow"] = self.workflow(object["parts"]).rawValue }
-        self.payload = try JSONBody.data(object)
+        self.payload = try JSONBody.data(object, texts)
     }
 
     /// Takes what is given as bytes out of `parts`; what is given by URL stays.
-    private mutating func takeParts(_ object: inout [String: Any]) throws(InspectError) {
+    private mutating func takeParts(_ object: inout [String: Any], _ texts: LongTexts) throws(InspectError) {
         guard let given = object["parts"] as? [String: Any] else { return }
         var remaining = given
         var digests = object["digests"] as? [String: Any] ?? [:]
@@ -65,7 +66,7 @@ struct CreateRequest {
                 guard let text = members?["content"] ?? item as? String, let text = text as? String,
                     Set((members ?? [:]).keys).isSubset(of: ["content", "sha256"])
                 else { throw InspectError(.payloadInvalid, "parts.\(name) is not Base64 in content, with its sha256") }
-                contents.append(try Self.bytes(text, name))
+                contents.append(try Self.bytes(text, name, texts))
                 if let sum = members?["sha256"] { sums.append(sum) }
             }
             guard sums.isEmpty || sums.count == contents.count else {
@@ -90,11 +91,13 @@ struct CreateRequest {
         return kinds.isDisjoint(with: [PartKind.face.rawValue, PartKind.frames.rawValue]) ? .id : .idIdentity
     }
 
-    private static func bytes(_ text: String, _ name: String) throws(InspectError) -> Data {
-        // Some encoders break lines.
-        let data =
-            Data(base64Encoded: text) ?? Data(base64Encoded: text.filter { $0 != "\n" && $0 != "\r" && $0 != "\r\n" })
-        guard let data else { throw InspectError(.payloadInvalid, "\(name) is not Base64") }
+    /// Base64 of a part of 20 MiB, which is the queue's limit, with an eighth more for line breaks and their escapes.
+    private static let longestText = 20 * 1024 * 1024 / 3 * 4 * 9 / 8
+
+    private static func bytes(_ text: String, _ name: String, _ texts: LongTexts) throws(InspectError) -> Data {
+        // By its length, before anything is decoded.
+        guard texts.count(text) <= Self.longestText else { throw InspectError(.partTooLarge, name) }
+        guard let data = texts.bytes(text) else { throw InspectError(.payloadInvalid, "\(name) is not Base64") }
         return data
     }
 }

@@ -31,11 +31,16 @@ public struct GatewayCredential: Sendable {
 
     /// Whether a secret is this credential's, in a time that does not depend on it.
     func accepts(_ secret: String) -> Bool {
-        var digest = [UInt8](repeating: 0, count: 32)
-        let bytes = Array(secret.utf8)
-        guard EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil) == 1, self.secretSHA256.count == 32
-        else { return false }
+        let digest = Array(Self.sha256(secret))
+        guard digest.count == 32, self.secretSHA256.count == 32 else { return false }
         return self.secretSHA256.withUnsafeBytes { CRYPTO_memcmp($0.baseAddress, digest, 32) } == 0
+    }
+
+    /// Empty if OpenSSL has no SHA-256, which accepts nothing.
+    static func sha256(_ text: String) -> Data {
+        var digest = [UInt8](repeating: 0, count: 32)
+        let bytes = Array(text.utf8)
+        return EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil) == 1 ? Data(digest) : Data()
     }
 }
 
@@ -44,6 +49,9 @@ public struct GatewayCredential: Sendable {
 struct PresentedCredential: Equatable {
     var keyID: String
     var secret: String
+
+    /// Stands for both where the secret itself must not be kept.
+    var digest: Data { GatewayCredential.sha256("\(self.keyID).\(self.secret)") }
 
     /// - Returns: `nil` for anything else, which is refused without asking the database.
     init?(authorization: String) {

@@ -1,6 +1,5 @@
 internal import Foundation
 internal import InspectCore
-internal import Synchronization
 
 /// How a gateway treats its clients.
 public struct GatewayConfiguration: Sendable {
@@ -9,20 +8,22 @@ public struct GatewayConfiguration: Sendable {
     /// Requests a second of one credential that has no rate of its own, and at once after a quiet time.
     public var credentialRate = 50.0
     public var credentialBurst = 100.0
-    /// Requests a second of one address, whatever it presents.
+    /// Requests a second of one address that present no credential known to be right.
     public var addressRate = 200.0
     public var addressBurst = 400.0
-    /// Wrong credentials a second of one address.
+    /// Wrong credentials a second of one address, and of one key id.
     public var failureRate = 0.2
     public var failureBurst = 20.0
     /// Bytes of one body.
     public var bodyBytes = 64 * 1024 * 1024
     public var proxies = TrustedProxies()
+    /// Clients of one partner that wait at once; further ones are answered with how far their jobs are.
+    public var waitsPerPartner = 500
 
     public init() {}
 }
 
-/// One request, as it is logged and counted. Holds no address, no header and nothing of a body.
+/// One request, as it is logged and counted. Holds no address, no header, and nothing of a path or a body.
 public struct GatewayAccess: Sendable {
     /// The path's pattern, such as `/inspectionjob/{id}`; `other` for paths that do not exist.
     public var route: String
@@ -31,7 +32,7 @@ public struct GatewayAccess: Sendable {
     public var code: String?
     /// Key id of the credential, once it was found valid.
     public var credential: String?
-    /// Public id of the job.
+    /// Public id of the job, once the database knew it as the partner's.
     public var job: String?
     public var duration: Duration
 }
@@ -51,6 +52,8 @@ public final class GatewayService: Sendable {
             }
         }
 
+        var allowed: String { self.method == "GET" ? "GET, HEAD, OPTIONS" : "POST, OPTIONS" }
+
         var scope: GatewayCredential.Scope? {
             switch self {
             case .create: .create
@@ -61,14 +64,12 @@ public final class GatewayService: Sendable {
         }
     }
 
-    /// How long a credential is remembered. What it may do is checked by the database at each call all the same.
-    private static let memory = Duration.seconds(30)
-
     let store: any GatewayStore
     let configuration: GatewayConfiguration
     let waits: ResultWaits
     private let observe: @Sendable (GatewayAccess) -> Void
-    private let credentials = Mutex<[String: (GatewayCredential, ContinuousClock.Instant)]>([:])
+    let largeBodies = LargeBodies()
+    private let credentials: CredentialCache
     private let limits = RateLimiter()
 
     public init(
@@ -77,7 +78,8 @@ public final class GatewayService: Sendable {
     ) {
         self.store = store
         self.configuration = configuration
-        self.waits = ResultWaits(store)
+        self.waits = ResultWaits(store, perPartner: configuration.waitsPerPartner)
+        self.credentials = CredentialCache(store)
         self.observe = observe
     }
 
@@ -95,18 +97,30 @@ public final class GatewayService: Sendable {
             .refuse(self.note(&access, response, start))
         }
         let address = TrustedProxies.bucket(self.configuration.proxies.client(request))
-        if let seconds = self.limits.take(
-            "a " + address, rate: self.configuration.addressRate, burst: self.configuration.addressBurst)
+        let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "")
+        // Behind one address there may be many: who is known pays for nobody else.
+        if presented.map({ self.credentials.knows($0) }) != true,
+            let seconds = self.limits.take(
+                "a " + address, rate: self.configuration.addressRate, burst: self.configuration.addressBurst)
         {
             return refuse(Self.later(seconds))
         }
+        // Of the server as a whole (RFC 9110, section 9.3.7).
+        if request.path == "*" {
+            return refuse(HTTPResponse(status: 204, headers: [("Allow", "GET, HEAD, POST, OPTIONS")]))
+        }
         guard let (route, id) = Self.route(request.path) else { return refuse(.problem(.pathUnknown)) }
         access.route = route.rawValue
-        access.job = id
+        if request.method == "OPTIONS" {
+            return refuse(HTTPResponse(status: 204, headers: [("Allow", route.allowed)]))
+        }
         let method = request.method == "HEAD" ? "GET" : request.method
         guard method == route.method else {
-            return refuse(
-                .problem(.methodNotAllowed, headers: [("Allow", route.method == "GET" ? "GET, HEAD" : "POST")]))
+            return refuse(.problem(.methodNotAllowed, headers: [("Allow", route.allowed)]))
+        }
+        // A stranger's body would be held for nothing.
+        guard route.method == "POST" || !request.hasBody else {
+            return refuse(.problem(.parameterInvalid, "\(route.method) has no body"))
         }
         guard let scope = route.scope else {
             let access = access
@@ -118,9 +132,7 @@ public final class GatewayService: Sendable {
         }
         let credential: GatewayCredential
         do {
-            guard let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "") else {
-                return refuse(.problem(.unauthenticated))
-            }
+            guard let presented else { return refuse(.problem(.unauthenticated)) }
             credential = try await self.verify(presented, address)
             access.credential = presented.keyID
             let rate = credential.ratePerSecond ?? self.configuration.credentialRate
@@ -133,7 +145,7 @@ public final class GatewayService: Sendable {
             guard credential.scopes.contains(scope.rawValue) else { throw InspectError(.scopeMissing, scope.rawValue) }
             let work = try self.work(route, request, credential, id)
             let admitted = access
-            return .accept { body in
+            return .accept(share: credential.partner) { body in
                 var access = admitted
                 do {
                     let (response, job) = try await work(body)
@@ -165,14 +177,22 @@ public final class GatewayService: Sendable {
         guard (request.contentLength ?? 0) <= self.configuration.bodyBytes else { throw InspectError(.requestTooLarge) }
         let traceparent = request.headers["traceparent"].flatMap { TraceContext(traceparent: $0) != nil ? $0 : nil }
         if route == .session {
-            return { try await self.session(credential, try SessionRequest($0), traceparent) }
+            return { body in
+                let request = try await self.largeBodies.parse(credential.partner, body) { try SessionRequest($0) }
+                return try await self.session(credential, request, traceparent)
+            }
         }
         let wait = try self.wait(request, 0)
         let key = request.headers["idempotency-key"]
         guard
             key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
         else { throw InspectError(.parameterInvalid, "Idempotency-Key is not 1 to 100 visible ASCII characters") }
-        return { try await self.create(credential, try CreateRequest($0, idempotencyKey: key), wait, traceparent) }
+        return { body in
+            let request = try await self.largeBodies.parse(credential.partner, body) {
+                try CreateRequest($0, idempotencyKey: key)
+            }
+            return try await self.create(credential, request, wait, traceparent)
+        }
     }
 
     /// The parameter `wait`: seconds.
@@ -195,27 +215,16 @@ public final class GatewayService: Sendable {
         return id.isEmpty || id.contains("/") ? nil : (.result, String(id))
     }
 
-    /// The credential that was presented, if it is valid.
+    /// The credential that was presented, if it is valid. Only wrong ones are held against an address and a key id.
     private func verify(_ presented: PresentedCredential, _ address: String) async throws -> GatewayCredential {
-        let known = self.credentials.withLock { credentials in
-            credentials[presented.keyID].flatMap { $0.1 > .now ? $0.0 : nil }
+        if let credential = try await self.credentials.verify(presented, address) { return credential }
+        let guessed =
+            self.credentials.knows(keyID: presented.keyID)
+            ? ["f " + address, "k " + presented.keyID] : ["f " + address]
+        let waits = guessed.compactMap {
+            self.limits.take($0, rate: self.configuration.failureRate, burst: self.configuration.failureBurst)
         }
-        if let known, known.accepts(presented.secret) { return known }
-        // Only those pay for wrong guesses whose credential is not known to be right: behind one address there may be many.
-        if let seconds = self.limits.wait("f " + address) {
-            throw Later(seconds: seconds)
-        }
-        if known == nil, let found = try await self.store.credential(keyID: presented.keyID),
-            found.accepts(presented.secret)
-        {
-            self.credentials.withLock { credentials in
-                if credentials.count > 10_000 { credentials = credentials.filter { $0.value.1 > .now } }
-                credentials[presented.keyID] = (found, .now + Self.memory)
-            }
-            return found
-        }
-        _ = self.limits.take(
-            "f " + address, rate: self.configuration.failureRate, burst: self.configuration.failureBurst)
+        if let seconds = waits.max() { throw Later(seconds: seconds) }
         throw InspectError(.unauthenticated)
     }
 

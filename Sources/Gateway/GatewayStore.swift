@@ -1,23 +1,25 @@
 public import Foundation
 public import InspectCore
 
-/// What the gateway asks of the queue. Every call checks the credential again.
+/// What the gateway asks of the queue. Every call shows the digest of the credential's secret, and is checked again.
 ///
 /// Errors are ``InspectError``; anything else is reported as INTERNAL_ERROR.
 public protocol GatewayStore: Sendable {
-    /// A credential that is valid now.
-    func credential(keyID: String) async throws -> GatewayCredential?
+    /// A credential that is valid now, if its secret has this SHA-256; nobody is told another's.
+    func credential(keyID: String, secretSHA256: Data) async throws -> GatewayCredential?
 
     /// Accepts a job.
     ///
     /// - Parameter payload: A JSON object as `insp.enqueue` takes it, without partner and lane.
     func create(
-        _ credential: Int64, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
+        _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
         traceparent: String?
     ) async throws -> CreatedJob
 
     /// How far a job is, with its results once it is finished.
-    func result(_ credential: Int64, _ scope: GatewayCredential.Scope, id: String) async throws -> JobAnswer
+    func result(
+        _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
+    ) async throws -> JobAnswer
 
     /// Which of these jobs are finished, or gone.
     func finished(_ numbers: [Int64]) async throws -> [Int64]

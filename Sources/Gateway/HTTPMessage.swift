@@ -23,9 +23,9 @@ public struct HTTPRequest: Sendable {
         self.peer = peer
     }
 
+    var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
     /// Bytes that the client announced for the body; `nil` where it announced none.
     var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
-    var isChunked: Bool { self.headers["transfer-encoding"] != nil }
 }
 
 /// What is answered.
@@ -50,6 +50,7 @@ public struct HTTPResponse: Sendable {
 public enum HTTPAdmission: Sendable {
     /// The body is not wanted.
     case refuse(HTTPResponse)
-    /// The body is read, and given to the closure.
-    case accept(@Sendable (Data) async -> HTTPResponse)
+    /// The body is read, and given to the closure. Requests of one share, such as a partner's, may take no more of the server
+    /// than they leave to others.
+    case accept(share: String? = nil, @Sendable (Data) async -> HTTPResponse)
 }

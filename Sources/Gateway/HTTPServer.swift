@@ -1,10 +1,10 @@
-internal import CMicroHTTPD
+internal import CEpoll
 public import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// An HTTP/1.1 server for many slow clients: one thread of libmicrohttpd's own moves bytes, and whatever takes time runs in
-/// Swift's tasks while the connection is suspended. A waiting client costs neither a thread nor anything but its memory.
+/// An HTTP/1.1 server for many slow clients: one thread moves bytes, and whatever takes time runs in Swift's tasks while
+/// nothing is read of the connection. A waiting client costs neither a thread nor anything but its memory.
 ///
 /// A request is admitted by its head before its body is read, and every phase of a connection has a deadline: dripping a
 /// byte now and then keeps nothing open.
@@ -23,35 +23,55 @@ public final class HTTPServer: Sendable {
     /// The port it listens on.
     public let port: UInt16
     private let core: HTTPServerCore
-    private let daemon: Mutex<Daemon?>
-    private let sweeping: Task<Void, Never>
+    private let ended = DispatchSemaphore(value: 0)
+    private let isStopped = Atomic(false)
 
     /// Starts to serve.
     ///
-    /// - Parameter admit: Called with the head of each request.
+    /// - Parameters:
+    ///   - proxies: Whose connections stand for many clients, and count for no address.
+    ///   - proxyHeader: Whether these, and nobody else, connect, each time with a header of the PROXY protocol.
+    ///   - admit: Called with the head of each request.
     /// - Throws: ``ServerFailure`` if nobody may listen there, or if the certificate does not fit its key.
-    public init(
+    public convenience init(
         _ address: ListenAddress, identity: Identity? = nil, limits: HTTPLimits = HTTPLimits(),
+        proxies: TrustedProxies = TrustedProxies(), proxyHeader: Bool = false,
         admit: @escaping @Sendable (HTTPRequest) async -> HTTPAdmission
     ) throws(ServerFailure) {
+        try self.init(
+            address, identity, HTTPServerCore(limits, .tasks(admit), proxies, expectsProxyHeader: proxyHeader))
+    }
+
+    /// A server whose answers are given at once, on its thread.
+    convenience init(
+        _ address: ListenAddress, limits: HTTPLimits, answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
+    ) throws(ServerFailure) {
+        try self.init(
+            address, nil, HTTPServerCore(limits, .direct(answer), TrustedProxies(), expectsProxyHeader: false))
+    }
+
+    private init(_ address: ListenAddress, _ identity: Identity?, _ core: HTTPServerCore) throws(ServerFailure) {
+        var tls: TLSContext?
+        if let identity { tls = try TLSContext(identity) }
         let (socket, port) = try address.listen()
-        let core = HTTPServerCore(limits, admit)
         self.port = port
         self.core = core
-        self.daemon = Mutex(try Daemon(socket: socket, core: core, identity: identity))
-        self.sweeping = Task {
-            while !Task.isCancelled {
-                core.deadlines.sweep()
-                try? await Task.sleep(for: .milliseconds(500))
-            }
+        let (ended, context) = (self.ended, tls)
+        let thread = Thread {
+            HTTPLoop(socket, core, context).run()
+            ended.signal()
         }
+        thread.name = "http"
+        thread.start()
     }
+
+    deinit { self.end() }
 
     /// Requests that are being received, worked on or answered.
     public var requestsInFlight: Int { self.core.inFlight.load(ordering: .relaxed) }
     /// Connections that are open.
-    public var connections: Int { self.core.deadlines.count }
-    /// Bytes of bodies that are held.
+    public var connections: Int { self.core.connections.load(ordering: .relaxed) }
+    /// Bytes of bodies, and of answers that wait for their clients, that are held.
     public var heldBytes: Int { self.core.heldBytes.load(ordering: .relaxed) }
 
     /// Takes no more connections, lets requests under way end, and stops.
@@ -60,74 +80,74 @@ public final class HTTPServer: Sendable {
     ///   for all the same.
     public func stop(within seconds: Double) async {
         self.core.isDraining.store(true, ordering: .relaxed)
-        self.daemon.withLock { $0?.stopListening() }
+        self.core.post(.stopListening)
         let deadline = ContinuousClock.now + .seconds(seconds)
         while self.requestsInFlight > 0, .now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
-        self.core.deadlines.expireAll()
+        self.core.post(.expire)
         while self.requestsInFlight > 0 { try? await Task.sleep(for: .milliseconds(20)) }
-        self.sweeping.cancel()
-        self.daemon.withLock { $0 = nil }
+        self.end()
+    }
+
+    /// Ends the thread, and with it every connection. Safe to call again.
+    func end() {
+        guard !self.isStopped.exchange(true, ordering: .relaxed) else { return }
+        self.core.post(.stop)
+        self.ended.wait()
     }
 }
 
-/// What the server's thread, its tasks and its timer share.
+/// What the server's thread and its tasks share.
 final class HTTPServerCore: Sendable {
+    enum Handler: Sendable {
+        case tasks(@Sendable (HTTPRequest) async -> HTTPAdmission)
+        case direct(@Sendable (HTTPRequest) -> HTTPResponse)
+    }
+
+    /// What the thread is told.
+    enum Message: Sendable {
+        case admitted(UInt64, HTTPAdmission)
+        case answered(UInt64, HTTPResponse, held: Int, share: String?)
+        case stopListening
+        /// Closes what is not being worked on.
+        case expire
+        case stop
+    }
+
     let limits: HTTPLimits
-    let admit: @Sendable (HTTPRequest) async -> HTTPAdmission
-    let deadlines = ConnectionDeadlines()
+    let handler: Handler
+    let proxies: TrustedProxies
+    let expectsProxyHeader: Bool
+    /// A counter that wakes the thread.
+    let bell = cepoll_bell()
     let inFlight = Atomic(0)
+    let connections = Atomic(0)
     let heldBytes = Atomic(0)
     let isDraining = Atomic(false)
+    private let messages = Mutex<[Message]>([])
 
-    init(_ limits: HTTPLimits, _ admit: @escaping @Sendable (HTTPRequest) async -> HTTPAdmission) {
+    init(_ limits: HTTPLimits, _ handler: Handler, _ proxies: TrustedProxies, expectsProxyHeader: Bool) {
         self.limits = limits
-        self.admit = admit
+        self.handler = handler
+        self.proxies = proxies
+        self.expectsProxyHeader = expectsProxyHeader
     }
-}
 
-/// Sole owner of one `MHD_Daemon`.
-private struct Daemon: ~Copyable {
-    private let pointer: OpaquePointer
-    private let context: Unmanaged<HTTPServerCore>
-    private let strings: [UnsafeMutablePointer<CChar>]
-    private var isListening = true
+    deinit { close(self.bell) }
 
-    init(socket: CInt, core: HTTPServerCore, identity: HTTPServer.Identity?) throws(ServerFailure) {
-        self.context = Unmanaged.passRetained(core)
-        self.strings =
-            identity.map { [$0.certificate, $0.key] }.map {
-                $0.compactMap { strdup(String(decoding: $0, as: UTF8.self)) }
-            } ?? []
-        let limits = cmhd_limits(
-            connections: core.limits.connections, connections_per_address: core.limits.connectionsPerAddress,
-            idle_seconds: core.limits.idleSeconds, connection_memory: core.limits.headBytes + 64 * 1024)
-        let pointer = cmhd_serve(
-            socket, { HTTPExchange.handle($0, $1, $2, $3, $5, $6, $7) },
-            { context, _, slot, _ in HTTPExchange.completed(context, slot) },
-            { context, connection, _, what in HTTPExchange.connected(context, connection, what) },
-            self.context.toOpaque(), limits, self.strings.first,
-            self.strings.count == 2 ? self.strings[1] : nil)
-        guard let pointer else {
-            self.context.release()
-            for string in self.strings { free(string) }
-            close(socket)
-            throw ServerFailure(
-                identity == nil ? "libmicrohttpd could not start" : "no TLS with this certificate and key")
+    func post(_ message: Message) {
+        let isFirst = self.messages.withLock { messages in
+            messages.append(message)
+            return messages.count == 1
         }
-        self.pointer = pointer
+        if isFirst { eventfd_write(self.bell, 1) }
     }
 
-    mutating func stopListening() {
-        guard self.isListening else { return }
-        self.isListening = false
-        let socket = MHD_quiesce_daemon(self.pointer)
-        if socket >= 0 { close(socket) }
-    }
-
-    deinit {
-        // Joins the thread: nobody uses the core after this.
-        MHD_stop_daemon(self.pointer)
-        self.context.release()
-        for string in self.strings { free(string) }
+    func takeMessages() -> [Message] {
+        var count: eventfd_t = 0
+        eventfd_read(self.bell, &count)
+        return self.messages.withLock { messages in
+            defer { messages = [] }
+            return messages
+        }
     }
 }

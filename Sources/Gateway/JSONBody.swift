@@ -8,23 +8,27 @@ enum JSONBody {
     /// Values, names and brackets outside strings: what decides how much memory parsing takes beside the text itself.
     static let tokens = 20_000
 
-    /// Parses a body that was found harmless to parse.
+    /// Parses a body that was found harmless to parse. Long strings stay behind: ``LongTexts``.
     ///
     /// - Throws: ``ErrorCode/payloadInvalid``.
-    static func object(_ body: Data) throws(InspectError) -> [String: Any] {
-        if let problem = self.problem(body) { throw InspectError(.payloadInvalid, problem) }
-        let parsed = try? JSONSerialization.jsonObject(with: body)
+    static func object(_ body: Data) throws(InspectError) -> ([String: Any], LongTexts) {
+        let texts = LongTexts(body)
+        if let problem = self.problem(texts.text) { throw InspectError(.payloadInvalid, problem) }
+        let parsed = try? JSONSerialization.jsonObject(with: texts.text)
         guard let object = parsed as? [String: Any] else {
             throw InspectError(.payloadInvalid, "the body is no JSON object")
         }
-        return object
+        return (object, texts)
     }
 
     /// The members as JSON again.
-    static func data(_ object: [String: Any]) throws(InspectError) -> Data {
+    ///
+    /// - Throws: ``ErrorCode/payloadTooLarge`` if a long string is left among them.
+    static func data(_ object: [String: Any], _ texts: LongTexts) throws(InspectError) -> Data {
         guard JSONSerialization.isValidJSONObject(object),
             let data = try? JSONSerialization.data(withJSONObject: object)
         else { throw InspectError(.payloadInvalid, "a number that cannot be stored") }
+        guard !texts.isLeft(in: data) else { throw InspectError(.payloadTooLarge) }
         return data
     }
 

@@ -121,6 +121,7 @@ enum OpenAPIDocument {
                 "security": [],
                 "responses": {
                   "200": { "description": "OpenAPI 3.1", "content": { "application/json": { "schema": { "type": "object" } } } },
+                  "400": { "$ref": "#/components/responses/Problem" },
                   "405": { "$ref": "#/components/responses/MethodNotAllowed" },
                   "429": { "$ref": "#/components/responses/Later" }
                 }

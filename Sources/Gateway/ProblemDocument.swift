@@ -23,7 +23,7 @@ extension HTTPResponse {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var headers = headers
         // A client that is told when to come back does not come back at once.
-        if status == 503, !headers.contains(where: { $0.name == "Retry-After" }) {
+        if status == 503 || status == 429, !headers.contains(where: { $0.name == "Retry-After" }) {
             headers.append(("Retry-After", "5"))
         }
         if status == 401 {
@@ -38,8 +38,12 @@ extension HTTPResponse {
     static func problem(_ error: InspectError) -> HTTPResponse { self.problem(error.code, error.detail) }
 
     /// RFC 9110, section 15. A problem of type `about:blank` has the status' phrase for a title (RFC 9457, section 4.2.1).
-    private static func phrase(_ status: Int) -> String {
+    static func phrase(_ status: Int) -> String {
         switch status {
+        case 200: "OK"
+        case 201: "Created"
+        case 202: "Accepted"
+        case 204: "No Content"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"
@@ -48,7 +52,9 @@ extension HTTPResponse {
         case 409: "Conflict"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
+        case 417: "Expectation Failed"
         case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
         case 503: "Service Unavailable"
         default: "Internal Server Error"
         }
@@ -64,12 +70,13 @@ extension ErrorCode {
         case .jobUnknown, .pathUnknown: 404
         case .methodNotAllowed: 405
         case .idempotencyConflict: 409
-        case .requestTooLarge, .payloadTooLarge, .partTooLarge: 413
+        case .requestTooLarge, .payloadTooLarge, .partTooLarge, .partsTooLarge: 413
         case .mediaTypeUnsupported: 415
-        case .rateLimited: 429
+        case .rateLimited, .waitingQuotaReached, .storageQuotaReached: 429
         case .gatewayOverloaded, .databaseUnavailable: 503
-        // The gateway passes on what a request is refused with. Whatever else reaches it is its own fault.
-        default: self.row.faceSDK == "INVALID_ARGS" ? 400 : 500
+        // The gateway passes on what a request is refused with: for good, or for now, as by a quota. Whatever else reaches it
+        // is its own fault.
+        default: self.row.faceSDK == "INVALID_ARGS" ? 400 : self.isRetryable ? 429 : 500
         }
     }
 }

@@ -8,24 +8,40 @@ final class ResultWaits: Sendable {
     /// connection's time at most.
     private static let pause = Duration.milliseconds(100)
 
+    private struct Waiter {
+        var partner: String
+        var continuation: CheckedContinuation<Bool, Never>
+    }
+
     private struct State {
-        var waiters: [Int64: [UUID: CheckedContinuation<Bool, Never>]] = [:]
+        var waiters: [Int64: [UUID: Waiter]] = [:]
+        /// How many of them each partner has.
+        var partners: [String: Int] = [:]
         var isLooking = false
         var isClosed = false
     }
 
     private let store: any GatewayStore
+    private let perPartner: Int
     private let state = Mutex(State())
 
-    init(_ store: any GatewayStore) { self.store = store }
+    init(_ store: any GatewayStore, perPartner: Int) {
+        self.store = store
+        self.perPartner = perPartner
+    }
+
+    /// Whether one more client of a partner may wait.
+    func hasRoom(for partner: String) -> Bool {
+        self.state.withLock { $0.partners[partner] ?? 0 < self.perPartner }
+    }
 
     /// Clients that wait.
     var count: Int { self.state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
 
     /// Waits until a job is finished.
     ///
-    /// - Returns: False if it was not by then, or if the gateway stops.
-    func wait(for job: Int64, within limit: Duration) async -> Bool {
+    /// - Returns: False if it was not by then, if the gateway stops, or at once if too many of the partner's clients wait.
+    func wait(for job: Int64, within limit: Duration, partner: String) async -> Bool {
         let token = UUID()
         let timer = Task {
             try await Task.sleep(for: limit)
@@ -34,8 +50,9 @@ final class ResultWaits: Sendable {
         defer { timer.cancel() }
         return await withCheckedContinuation { continuation in
             let starts = self.state.withLock { state -> Bool? in
-                if state.isClosed { return nil }
-                state.waiters[job, default: [:]][token] = continuation
+                if state.isClosed || state.partners[partner] ?? 0 >= self.perPartner { return nil }
+                state.partners[partner, default: 0] += 1
+                state.waiters[job, default: [:]][token] = Waiter(partner: partner, continuation: continuation)
                 defer { state.isLooking = true }
                 return !state.isLooking
             }
@@ -48,19 +65,30 @@ final class ResultWaits: Sendable {
     func close() {
         let ended = self.state.withLock { state in
             state.isClosed = true
-            defer { state.waiters = [:] }
+            defer {
+                state.waiters = [:]
+                state.partners = [:]
+            }
             return state.waiters.values.flatMap(\.values)
         }
-        for continuation in ended { continuation.resume(returning: false) }
+        for waiter in ended { waiter.continuation.resume(returning: false) }
     }
 
     private func end(_ job: Int64, _ token: UUID, isFinished: Bool) {
-        let continuation = self.state.withLock { state in
+        let waiter = self.state.withLock { state in
             let found = state.waiters[job]?.removeValue(forKey: token)
             if state.waiters[job]?.isEmpty == true { state.waiters[job] = nil }
+            if let found { Self.leave(&state, [found]) }
             return found
         }
-        continuation?.resume(returning: isFinished)
+        waiter?.continuation.resume(returning: isFinished)
+    }
+
+    private static func leave(_ state: inout State, _ waiters: [Waiter]) {
+        for waiter in waiters {
+            let left = (state.partners[waiter.partner] ?? 0) - 1
+            state.partners[waiter.partner] = left > 0 ? left : nil
+        }
     }
 
     /// Looks until nobody waits any more.
@@ -75,9 +103,11 @@ final class ResultWaits: Sendable {
             // A database that does not answer for a while is no reason to end the waits: the job goes on.
             let finished = (try? await self.store.finished(jobs)) ?? []
             let ended = self.state.withLock { state in
-                finished.flatMap { state.waiters.removeValue(forKey: $0)?.values.map { $0 } ?? [] }
+                let ended = finished.flatMap { state.waiters.removeValue(forKey: $0)?.values.map { $0 } ?? [] }
+                Self.leave(&state, ended)
+                return ended
             }
-            for continuation in ended { continuation.resume(returning: true) }
+            for waiter in ended { waiter.continuation.resume(returning: true) }
             try? await Task.sleep(for: max(Self.pause, (ContinuousClock.now - start) * 9))
         }
     }

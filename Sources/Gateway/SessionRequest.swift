@@ -14,7 +14,7 @@ struct SessionRequest {
 
     /// - Throws: ``InspectError``: ``ErrorCode/sessionShapeRefused`` for the shape of SDK 9.
     init(_ body: Data) throws(InspectError) {
-        let object = try JSONBody.object(body)
+        let (object, texts) = try JSONBody.object(body)
         guard Self.old.isDisjoint(with: object.keys) else { throw InspectError(.sessionShapeRefused) }
         let unknown = Set(object.keys).subtracting(["sessionRequestBlob", "userId", "flow"])
         guard unknown.isEmpty else {
@@ -25,14 +25,17 @@ struct SessionRequest {
             guard let text = value as? String else { throw InspectError(.payloadInvalid, "\(name) is not a string") }
             return text
         }
-        guard let blob = try text("sessionRequestBlob"), !blob.isEmpty else {
+        guard let given = try text("sessionRequestBlob"), !given.isEmpty else {
             throw InspectError(.partMissing, "sessionRequestBlob")
+        }
+        guard let blob = texts.string(given) else {
+            throw InspectError(.payloadInvalid, "sessionRequestBlob is not a string")
         }
         self.blob = Data(blob.utf8)
         var payload: [String: Any] = ["workflow": Workflow.liveness.rawValue]
         payload["userReference"] = try text("userId")
         payload["reportingCriteria"] = try text("flow")
-        self.payload = try JSONBody.data(payload)
+        self.payload = try JSONBody.data(payload, texts)
     }
 }
 

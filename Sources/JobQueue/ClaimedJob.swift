@@ -24,10 +24,12 @@ public final class ClaimedJob: Sendable {
     public let steps: [JobStatus: Data]
     /// W3C trace context of the caller.
     public let traceparent: String?
+    /// `insp.queue.id` of the queue it was claimed from; 0 if that is not known.
+    let queue: Int
 
     init(
         id: Int64, publicID: String, fence: Int64, attempt: Int, crashes: Int, status: JobStatus, payload: Data,
-        steps: [JobStatus: Data], traceparent: String?
+        steps: [JobStatus: Data], traceparent: String?, queue: Int = 0
     ) {
         self.id = id
         self.publicID = publicID
@@ -38,6 +40,7 @@ public final class ClaimedJob: Sendable {
         self.payload = payload
         self.steps = steps
         self.traceparent = traceparent
+        self.queue = queue
     }
 }
 
@@ -81,17 +84,32 @@ extension ClaimedJob {
 
 /// One input of a job.
 public struct JobPart: Sendable {
+    /// The most bytes that all parts of one job may have together.
+    public static let limit = 64 << 20
+
     /// Where the bytes are.
     public enum Source: Sendable {
         case bytes(Data)
-        /// To be fetched; plain http and private addresses only where the partner's endpoint allows them.
-        case url(String, allowHTTP: Bool, allowPrivate: Bool)
+        case url(Remote)
+    }
+
+    /// A part that is to be fetched, and what the job's endpoint allows in doing so.
+    public struct Remote: Sendable {
+        public var url: String
+        /// Whether plain http is allowed.
+        public var allowHTTP: Bool
+        /// Whether private addresses are: all, or those of ``networks``.
+        public var allowPrivate: Bool
+        /// In CIDR notation; `nil`: no list.
+        public var networks: [String]?
     }
 
     public var kind: PartKind
     /// Place among the frames; 0 for other kinds.
     public var ordinal: Int
     public var source: Source
+    /// Whether it is to be fetched.
+    public var isRemote: Bool { if case .url = self.source { true } else { false } }
     /// SHA-256 that the bytes must have.
     public var sha256: Data
 

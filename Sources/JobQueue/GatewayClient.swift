@@ -9,7 +9,6 @@ public final class GatewayClient: Sendable {
     public struct Credential: Sendable {
         public var id: Int64
         public var partner: String
-        public var secretSHA256: Data
         public var scopes: [String]
         public var ratePerSecond: Double?
         public var rateBurst: Int?
@@ -45,47 +44,50 @@ public final class GatewayClient: Sendable {
     /// Whether the last statement found the database there; true before the first.
     public var isConnected: Bool { self.pool.isConnected }
 
-    /// A credential that is valid now.
-    public func credential(keyID: String) async throws -> Credential? {
+    /// A credential that is valid now, if its secret has this digest.
+    public func credential(keyID: String, secretSHA256: Data) async throws -> Credential? {
         let rows = try await self.pool.run { connection in
-            try await connection.query("SELECT * FROM insp.gateway_credential($1)", [.text(keyID)])
+            try await connection.query(
+                "SELECT * FROM insp.gateway_credential($1, $2)", [.text(keyID), .bytes(secretSHA256)])
         }
         return try rows.first.map { row in
             Credential(
-                id: try row.int("id"), partner: try row.string("partner"), secretSHA256: try row.data("secret_sha256"),
-                scopes: try row.textArray("scopes"), ratePerSecond: try row.optionalDouble("rate_per_second"),
+                id: try row.int("id"), partner: try row.string("partner"), scopes: try row.textArray("scopes"),
+                ratePerSecond: try row.optionalDouble("rate_per_second"),
                 rateBurst: try row.optionalInt("rate_burst").map(Int.init))
         }
     }
 
-    /// `insp.enqueue` for the partner of a credential.
+    /// `insp.enqueue` for the partner of a credential, whose secret has this digest.
     ///
     /// - Throws: ``InspectError`` with the code that the database refused the request with.
     public func create(
-        credential: Int64, scope: String, payload: Data, parts: [PartKind: [Data]], traceparent: String?
+        credential: Int64, secretSHA256: Data, scope: String, payload: Data, parts: [PartKind: [Data]],
+        traceparent: String?
     ) async throws -> Created {
         func single(_ kind: PartKind) -> PostgresValue { .optional(parts[kind]?.first) }
         let parameters: [PostgresValue] = [
-            .int(credential), .text(scope), .text(try JobClient.text(of: payload)), .optional(traceparent),
+            .int(credential), .bytes(secretSHA256), .text(scope), .text(try JobClient.text(of: payload)),
+            .optional(traceparent),
             single(.front), single(.back), single(.face), parts[.frames].map { .bytesArray($0) } ?? .null,
             single(.dg1), single(.dg2), single(.sod), single(.sessionBlob),
         ]
         let row = try await self.pool.run { connection in
             try await connection.query(
                 """
-                SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, front => $5, back => $6, face => $7, frames => $8,
-                    dg1 => $9, dg2 => $10, sod => $11, session_blob => $12)
+                SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, front => $6, back => $7, face => $8,
+                    frames => $9, dg1 => $10, dg2 => $11, sod => $12, session_blob => $13)
                 """, parameters)[0]
         }
         return Created(id: try row.string("id"), number: try row.int("job"))
     }
 
     /// A job's result document, if it is the credential's partner's.
-    public func result(credential: Int64, scope: String, id: String) async throws -> Answer {
+    public func result(credential: Int64, secretSHA256: Data, scope: String, id: String) async throws -> Answer {
         let row = try await self.pool.run { connection in
             try await connection.query(
-                "SELECT job, finished, document FROM insp.gateway_result($1, $2, $3)",
-                [.int(credential), .text(scope), .text(id)])[0]
+                "SELECT job, finished, document FROM insp.gateway_result($1, $2, $3, $4)",
+                [.int(credential), .bytes(secretSHA256), .text(scope), .text(id)])[0]
         }
         return Answer(
             number: try row.int("job"), isFinished: try row.bool("finished"), document: try row.data("document"))

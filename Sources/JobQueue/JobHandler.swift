@@ -21,8 +21,8 @@ public struct LeaseLost: Error, Sendable {
 
 /// What a handler may do for the job it was given.
 public final class JobContext: Sendable {
-    private let job: ClaimedJob
-    private let worker: JobWorker
+    let job: ClaimedJob
+    let worker: JobWorker
 
     init(_ job: ClaimedJob, _ worker: JobWorker) {
         self.job = job

@@ -17,6 +17,8 @@ public enum JobQueueEvent: Sendable {
     case handedBack(job: JobReference)
     /// A write was refused, for the lease was no longer ours.
     case leaseLost(job: JobReference)
+    /// Somebody's transaction holds the job's row: its writes wait until that ends, and no other job's with them.
+    case rowHeld(job: JobReference)
     /// The job took longer than its deadline and was stopped.
     case overdue(job: JobReference)
     /// The database could not be used; the worker tries again after so many seconds.
@@ -28,6 +30,8 @@ public enum JobQueueEvent: Sendable {
     case resumed
     /// The fleet declared this worker dead; it starts anew under another number.
     case declaredDead(worker: Int64)
+    /// The database went back, or is another one: what was known of its queues is forgotten.
+    case newEpoch
     case promoted(Int)
     case rescued(requeued: Int, givenUp: Int, workers: Int)
     case swept(Int)

@@ -32,12 +32,14 @@ extension JobWorker {
         let row = try await connection.query(statement.sql, statement.parameters)[0]
         let identity = WorkerIdentity(
             id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
+        let epoch = try row.int("epoch")
         let floors = QueueFloors(
             regions: identity.region == 0 ? [0] : [identity.region, 0], lanes: self.configuration.lanes,
             floors: Array(zip(try row.intArray("floor_queues"), try row.intArray("floor_seqs"))))
         self.state.withLock { state in
             state.identity = identity
             state.floors = floors
+            state.seen.epoch = epoch
             state.lastHeartbeat = .now
             state.isSuspended = false
             state.isHinted = true
@@ -86,10 +88,13 @@ extension JobWorker {
     }
 
     private func beat(_ identity: WorkerIdentity, on connection: PostgresConnection) async throws {
-        let (busy, floor, floors, before) = self.state.withLock { state in
-            (state.running.count, state.fenceFloor, state.floors.reported, state.running.mapValues { $0.job.fence })
+        let (busy, floor, floors, before, seen) = self.state.withLock { state in
+            (
+                state.inSlots, state.fenceFloor, state.floors.reported,
+                state.running.mapValues { $0.job.fence }, state.seen
+            )
         }
-        let statement = QueueStatements.heartbeat(identity, busy: busy, fenceFloor: floor, floors: floors)
+        let statement = QueueStatements.heartbeat(identity, busy: busy, fenceFloor: floor, floors: floors, seen: seen)
         // Measured from the sending: what the database noted lies after that.
         let sent = ContinuousClock.now
         let row = try await connection.query(statement.sql, statement.parameters)[0]
@@ -103,17 +108,18 @@ extension JobWorker {
         }
         let leases = Dictionary(
             zip(try row.intArray("lease_jobs"), try row.intArray("lease_fences")), uniquingKeysWith: { $1 })
-        let (fence, weights) = (try row.int("fence"), try row.intArray("weights"))
-        let wasSuspended = self.state.withLock { state -> Bool in
+        let (fence, weights, epoch) = (try row.int("fence"), try row.intArray("weights"), try row.int("epoch"))
+        let (wasSuspended, isOther) = self.state.withLock { state -> (Bool, Bool) in
             state.lastHeartbeat = sent
+            let isOther = state.enter(epoch)
+            state.seen.learn(fence: fence)
             state.floors.set(weights: weights)
             defer { state.isSuspended = false }
-            return state.isSuspended
+            return (state.isSuspended, isOther)
         }
-        if wasSuspended {
-            self.report(.resumed)
-            self.signals[0].notify()
-        }
+        if isOther { self.report(.newEpoch) }
+        if wasSuspended { self.report(.resumed) }
+        if wasSuspended || isOther { self.signals[0].notify() }
         // Running here since before the question, but no lease there: cancelled, or taken back.
         self.drop { job in before[job.id] == job.fence && leases[job.id] != job.fence }
         // What follows reasons from the time between two heartbeats, which is none if somebody asked for one.
@@ -125,8 +131,10 @@ extension JobWorker {
             // The lowest of the leases that are left, or where the heartbeat before this one stood: a
             // claim that had drawn its fences by then has long been committed or given up.
             let running = state.running.values.lazy.map(\.job.fence).min() ?? .max
-            state.fenceFloor = max(floor, min(leases.values.min() ?? .max, running, state.lastFence))
-            state.lastFence = fence
+            if state.seen.epoch == seen.epoch {
+                state.fenceFloor = max(floor, min(leases.values.min() ?? .max, running, state.lastFence))
+            }
+            state.lastFence = state.seen.epoch == epoch ? fence : 0
             return true
         }
         if isRegular { self.adopt(leases) }

@@ -1,10 +1,12 @@
 internal import Foundation
+internal import Glibc
 internal import Postgres
 
 extension JobWorker {
-    /// One duty of maintenance; whoever of the fleet gets its lock does it.
+    /// One duty of maintenance; whoever of the fleet gets its row in `insp.duty` does it.
     private struct Duty: Sendable {
-        enum Kind: Sendable { case promote, rescue, orphans, expire, sweep, partitions, faces, purge }
+        /// As `insp.duty` names them.
+        enum Kind: String, Sendable { case promote, rescue, orphans, expire, sweep, quotas, partitions, faces, purge }
 
         var kind: Kind
         let statement: PostgresStatement
@@ -12,67 +14,101 @@ extension JobWorker {
         var interval: Double
         let shortest: Double
         var lastRun: ContinuousClock.Instant?
+        /// More is to be done than fits into one round.
+        var isUnfinished = false
 
-        /// - Parameter call: The function's call; its own parameters begin with `$2`.
-        init(_ kind: Kind, lock: Int64, every seconds: Double, _ call: String, _ parameters: [PostgresValue] = []) {
+        /// - Parameter call: The function's call; its own parameters begin with `$3`.
+        init(
+            _ kind: Kind, by worker: String, every seconds: Double, _ call: String, _ parameters: [PostgresValue] = []
+        ) {
             self.kind = kind
-            // One statement, and so one transaction, which holds the lock. The function looks with snapshots of its own,
-            // taken when it has the lock.
+            // The setting says that the row was taken. It is looked at before the function is called, for it depends on
+            // nothing that the function returns.
             self.statement = PostgresStatement(
                 """
-                SELECT duty.* FROM (SELECT pg_try_advisory_xact_lock($1) AS is_mine OFFSET 0) AS lock
-                    CROSS JOIN LATERAL \(call) AS duty WHERE lock.is_mine
-                """, [.int(lock)] + parameters)
+                SELECT duty.*, insp.duty_done($1, $2, to_jsonb(duty)) FROM \(call) AS duty
+                WHERE current_setting('insp.duty', true) = $1
+                """, [.text(kind.rawValue), .text(worker)] + parameters)
             self.interval = seconds
             self.shortest = seconds
         }
+
+        /// Takes the duty. What is done every few seconds or less often, the fleet does together.
+        var take: PostgresStatement {
+            let spacing = self.isUnfinished || self.shortest < 5 ? 0 : 0.8 * self.shortest
+            return PostgresStatement(
+                "SELECT insp.duty_take($1, make_interval(secs => $2))", [.text(self.kind.rawValue), .double(spacing)])
+        }
     }
 
-    /// Looks after delayed jobs, dead workers, stragglers and partitions. There is no leader to lose: each round of each
-    /// duty takes a lock for the time of its transaction, and a worker that does not get it leaves the round to the other.
+    /// Longest time for a round of a duty, and for the wait of one of its statements for a lock. Duties pass over rows that
+    /// somebody holds; this is for whatever else may be held.
+    private static let longestRound = 25.0
+    private static let longestWait = 0.5
+    /// Seconds until a duty that failed is tried again.
+    private static let retryInterval = 5.0
+
+    /// Who notes what he did.
+    private var worker: String { "\(self.configuration.host)/\(getpid())" }
+
+    /// Looks after delayed jobs, dead workers, deadlines and stragglers. There is no leader to lose: each round of each duty
+    /// holds the duty's row for the time of its transaction, and a worker that does not get it leaves the round to the other.
     func runMaintenance() async {
         let policy = self.configuration.retryPolicy
         let tick = self.configuration.maintenanceInterval
         let rescue: [PostgresValue] = [
             .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
         ]
-        let rescueCall = "insp.rescue(make_interval(secs => $2), $3, $4, p_thorough => "
-        // Keys of the locks: "insp" in ASCII, then a number.
+        // With how long ago, by its own clock, this worker looked last: the database's may be set meanwhile.
+        let rescueCall =
+            "insp.rescue(make_interval(secs => $3), $4, $5, p_elapsed => make_interval(secs => $6), p_thorough => "
         var duties = [
-            Duty(.promote, lock: 0x696e_7370_0000_0010, every: tick, "insp.promote()"),
-            Duty(.rescue, lock: 0x696e_7370_0000_0011, every: tick, rescueCall + "false)", rescue),
-            Duty(.orphans, lock: 0x696e_7370_0000_0015, every: 10, rescueCall + "true)", rescue),
-            Duty(.expire, lock: 0x696e_7370_0000_0012, every: 5, "insp.expire()"),
-            Duty(.sweep, lock: 0x696e_7370_0000_0013, every: 5, "insp.sweep()"),
-            Duty(.partitions, lock: 0x696e_7370_0000_0014, every: 60, "insp.ensure_partitions()"),
-            Duty(.faces, lock: 0x696e_7370_0000_0017, every: 60, "insp.face_purge()"),
-            // Last: it is what can wait, and what may take a while.
-            Duty(.purge, lock: 0x696e_7370_0000_0016, every: 60, "insp.purge()"),
+            Duty(.promote, by: self.worker, every: tick, "insp.promote()"),
+            Duty(.rescue, by: self.worker, every: tick, rescueCall + "false)", rescue),
+            Duty(.orphans, by: self.worker, every: 10, rescueCall + "true)", rescue),
+            Duty(.expire, by: self.worker, every: 5, "insp.expire()"),
+            Duty(.sweep, by: self.worker, every: 5, "insp.sweep()"),
+            Duty(.quotas, by: self.worker, every: 2, "insp.measure_quotas()"),
         ]
+        await self.run(&duties, on: self.duties, keepsConnection: true)
+    }
+
+    /// What can wait, and may take a while: on a connection of its own, so that nothing waits for it, and that is closed
+    /// between two rounds.
+    func runRetention() async {
+        var duties = [
+            Duty(.partitions, by: self.worker, every: 60, "insp.ensure_partitions()"),
+            Duty(.faces, by: self.worker, every: 60, "insp.face_purge()"),
+            Duty(.purge, by: self.worker, every: 60, "insp.purge()"),
+        ]
+        let source = ReconnectingConnection(self.configuration, role: "retention", report: self.report)
+        await self.run(&duties, on: source, keepsConnection: false)
+        await source.close()
+    }
+
+    private func run(_ duties: inout [Duty], on source: ReconnectingConnection, keepsConnection: Bool) async {
+        let tick = self.configuration.maintenanceInterval
         var backoff = Backoff()
+        // Never unknown: a clock that is set just before a worker's first look would else pass for time that went by.
+        var lastLook: ContinuousClock.Instant? = .now
         while !Task.isCancelled {
             var pause = tick * Double.random(in: 0.8...1.2)
             do {
-                let connection = try await self.auxiliary.open()
+                var failure: PostgresError?
                 for index in duties.indices {
                     let start = ContinuousClock.now
                     if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
                     // Also if it fails: it must not come before everything else again and again.
                     duties[index].lastRun = start
-                    let statement = duties[index].statement
-                    let row = try await connection.query(
-                        statement.sql, statement.parameters, timeout: .seconds(30)
-                    ).first
-                    // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less
-                    // often it is done.
-                    let seconds = (ContinuousClock.now - start).seconds
-                    duties[index].interval = max(duties[index].shortest, 10 * seconds)
-                    if let row {
-                        try self.tell(duties[index].kind, row)
-                        // A backlog is worked off in pieces, with the other duties between them.
-                        if duties[index].kind == .purge, try row.bool("more") { duties[index].lastRun = nil }
+                    do {
+                        try await self.round(of: &duties[index], on: source, &lastLook)
+                    } catch let error as PostgresError where error.code == .server {
+                        // It fails alone, and comes less often until a round ends well: the others must have their turn.
+                        failure = error
+                        duties[index].interval = max(duties[index].shortest, Self.retryInterval)
                     }
                 }
+                if let failure { throw failure }
                 backoff.reset()
             } catch is CancellationError {
                 return
@@ -82,8 +118,54 @@ extension JobWorker {
                     .databaseUnavailable(
                         role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
             }
+            if !keepsConnection, !duties.contains(where: \.isUnfinished) { await source.close() }
             try? await Task.sleep(for: .seconds(pause))
         }
+    }
+
+    private func round(
+        of duty: inout Duty, on source: ReconnectingConnection, _ lastLook: inout ContinuousClock.Instant?
+    ) async throws {
+        let connection = try await source.open()
+        let start = ContinuousClock.now
+        var statement = duty.statement
+        let looks = duty.kind == .rescue || duty.kind == .orphans
+        if looks {
+            let elapsed: PostgresValue = lastLook.map { .double((start - $0).seconds) } ?? .null
+            statement = PostgresStatement(statement.sql, statement.parameters + [elapsed])
+        }
+        let row: PostgresRow?
+        do {
+            row = try await connection.pipeline(
+                [
+                    QueueStatements.limits(lock: Self.longestWait, statement: Self.longestRound), duty.take,
+                    statement,
+                ], timeout: .seconds(30))[2].first
+        } catch let error as PostgresError {
+            duty.isUnfinished = false
+            if error.code == .server {
+                _ = try? await connection.query(
+                    "SELECT insp.duty_failed($1, $2, $3)",
+                    [.text(duty.kind.rawValue), .text(self.worker), .text(error.reason)])
+            }
+            throw error
+        }
+        // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less often it is done.
+        let seconds = (ContinuousClock.now - start).seconds
+        duty.interval = max(duty.shortest, 10 * seconds)
+        guard let row else {
+            duty.isUnfinished = false
+            return
+        }
+        if looks { lastLook = start }
+        try self.tell(duty.kind, row)
+        // A backlog is worked off in pieces, with the other duties between them.
+        switch duty.kind {
+        case .purge: duty.isUnfinished = try row.bool("more")
+        case .expire: duty.isUnfinished = try row.int(0) >= 1000
+        default: duty.isUnfinished = false
+        }
+        if duty.isUnfinished { duty.lastRun = nil }
     }
 
     private func tell(_ duty: Duty.Kind, _ row: PostgresRow) throws {
@@ -111,7 +193,7 @@ extension JobWorker {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .partitions, .faces, .purge: break
+        case .rescue, .orphans, .quotas, .partitions, .faces, .purge: break
         }
     }
 }

@@ -6,8 +6,9 @@ internal import Synchronization
 /// Claims jobs, has them worked on, and stores what comes of it.
 ///
 /// All state lies behind one lock; these loops work on it: the pumps (claims and writes, a connection each), the heartbeat
-/// (another), the listener (a third) and the watchdog (none). Maintenance and the reading of parts share a fourth
-/// connection, so that neither a large image nor a slow sweep holds up a claim or a heartbeat.
+/// (another), the listener (a third) and the watchdog (none). A fourth connection reads parts, and a fifth is for maintenance
+/// and for jobs whose rows somebody holds, so that neither a large image nor a slow sweep holds up anything else; retention
+/// has one while it works.
 public final class JobWorker: Sendable {
     let configuration: JobWorkerConfiguration
     let handler: any JobHandler
@@ -17,7 +18,12 @@ public final class JobWorker: Sendable {
     let signals: [Signal]
     /// Brings the next heartbeat forward.
     let control = Signal()
+    /// Wakes the retries of parked jobs.
+    let parking = Signal()
+    /// Reads what handlers ask for.
     let auxiliary: ReconnectingConnection
+    /// Maintenance that takes a moment, and parked jobs.
+    let duties: ReconnectingConnection
 
     public init(
         _ configuration: JobWorkerConfiguration, handler: any JobHandler,
@@ -25,12 +31,13 @@ public final class JobWorker: Sendable {
     ) {
         precondition(
             configuration.slots > 0 && configuration.pumps > 0, "a worker needs at least one slot and one pump")
-        self.state = Mutex(WorkerState(pumps: configuration.pumps))
+        self.state = Mutex(WorkerState(pumps: configuration.pumps, outside: configuration.outside))
         self.signals = (0..<configuration.pumps).map { _ in Signal() }
         self.configuration = configuration
         self.handler = handler
         self.report = report
         self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary", report: report)
+        self.duties = ReconnectingConnection(configuration, role: "maintenance", report: report)
     }
 
     /// Works until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
@@ -44,7 +51,10 @@ public final class JobWorker: Sendable {
                 group.addTask { await self.runHeartbeat() }
                 group.addTask { await self.runListener() }
                 group.addTask { await self.runWatchdog() }
-                if self.configuration.maintains { group.addTask { await self.runMaintenance() } }
+                if self.configuration.maintains {
+                    group.addTask { await self.runMaintenance() }
+                    group.addTask { await self.runRetention() }
+                }
                 // Not a child: what is finished must be written also when the caller's task was cancelled.
                 await Task { await self.runPumps() }.value
                 group.cancelAll()
@@ -53,6 +63,7 @@ public final class JobWorker: Sendable {
             self.stop()
         }
         await self.auxiliary.close()
+        await self.duties.close()
         self.report(.stopped)
     }
 
@@ -64,7 +75,7 @@ public final class JobWorker: Sendable {
             return state.running.count
         }
         if let running { self.report(.stopping(running: running)) }
-        self.signals.forEach { $0.notify() }
+        self.wakeAll()
     }
 
     // MARK: Jobs
@@ -76,6 +87,7 @@ public final class JobWorker: Sendable {
         self.state.withLock { state in
             for job in jobs {
                 state.running[job.id] = WorkerState.Running(job: job, claimedAt: now, stage: job.status)
+                if state.outside.isWanted { state.outside.expect(job.fence, of: state.floors.partner(of: job.queue)) }
             }
         }
         let tasks = jobs.map { job in
@@ -114,26 +126,38 @@ public final class JobWorker: Sendable {
             case (.failure, .overdue):
                 return self.kind(after: InspectError(.analyzerTimeout, "the job's own deadline"), of: job)
             case (.failure(is LeaseLost), .working): return nil
+            case (.failure(is NoPermit), .working): return .handBack
             case (.failure(let error), .working):
                 return self.kind(
                     after: error as? InspectError ?? InspectError(.internalError, "\(type(of: error))"), of: job)
             }
         }
-        let mustWake = self.state.withLock { state -> Bool in
+        let (mustWake, hasOutside, waiter) = self.state.withLock { state in
+            let hasOutside = !state.outside.isEmpty
+            let waiter = hasOutside ? state.outside.remove(job.fence) : nil
             guard let place = state.running.index(forKey: job.id), state.running[place].value.job.fence == job.fence
-            else { return false }
+            else { return (false, hasOutside, waiter) }
             let running = state.running.remove(at: place).value
-            guard let kind = kind(running.disposition) else { return true }
+            guard let kind = kind(running.disposition) else { return (true, hasOutside, waiter) }
             let count = state.add(
                 QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt, stage: running.stage), at: now)
             // Between the first write and a full batch a pump only waits for more, or for the last job.
-            return count == 1 || count == self.batchTarget || state.running.isEmpty || state.isStopping
+            let mustWake = count == 1 || count == self.batchTarget || state.running.isEmpty || state.isStopping
+            return (mustWake, hasOutside, waiter)
         }
+        waiter?.resume(returning: false)
+        if hasOutside { self.readmit() }
         if mustWake { self.wake(job.id) }
     }
 
     /// Wakes the pump that a job's writes go through.
     func wake(_ job: Int64) { self.signals[Int(job % Int64(self.signals.count))].notify() }
+
+    /// Wakes whoever writes.
+    func wakeAll() {
+        self.signals.forEach { $0.notify() }
+        self.parking.notify()
+    }
 
     private func kind(after error: InspectError, of job: ClaimedJob) -> QueueWrite.Kind {
         let verdict = self.configuration.retryPolicy.verdict(
@@ -170,7 +194,10 @@ public final class JobWorker: Sendable {
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {
-        try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: job), for: job))
+        let parts = try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: job), for: job))
+        // A session is asked about once the pictures are analysed, and its job must then find a permit.
+        self.keepPermit(for: job, isNeeded: parts.contains { $0.isRemote || $0.kind == .sessionBlob })
+        return parts
     }
 
     func enrolledFace(of job: ClaimedJob) async throws -> EnrolledFace {
@@ -186,9 +213,7 @@ public final class JobWorker: Sendable {
     /// One statement for a leased job, on the connection beside those that claim and write.
     private func reading(_ statement: PostgresStatement, for job: ClaimedJob) async throws -> [PostgresRow] {
         do {
-            return try await self.auxiliary.retrying(for: 20) { connection in
-                try await connection.query(statement.sql, statement.parameters)
-            }
+            return try await self.asking(statement)
         } catch let error as PostgresError {
             // Raised where the lease does not hold.
             if error.sqlState == "IN100" {
@@ -200,12 +225,17 @@ public final class JobWorker: Sendable {
         }
     }
 
+    /// Runs a statement that may be repeated. A row that somebody holds is not waited for on the connection: it is the only one
+    /// that reads parts, and other jobs want theirs.
+    private func asking(_ statement: PostgresStatement) async throws -> [PostgresRow] {
+        try await self.auxiliary.retrying(for: 20) { connection in
+            try await connection.pipeline([QueueStatements.limits(lock: 0.05), statement])[1]
+        }
+    }
+
     /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
     func beginSession(of job: ClaimedJob) async throws -> Bool {
-        let statement = QueueStatements.beginSession(of: job)
-        let rows = try await self.auxiliary.retrying(for: 20) { connection in
-            try await connection.query(statement.sql, statement.parameters)
-        }
+        let rows = try await self.asking(QueueStatements.beginSession(of: job))
         guard let answer = try rows[0].optionalBool(0) else {
             self.drop { $0.id == job.id && $0.fence == job.fence }
             throw LeaseLost()
@@ -214,9 +244,7 @@ public final class JobWorker: Sendable {
     }
 
     func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {
-        let statement = QueueStatements.endSession(of: job, outcome: outcome, status: status, output: output)
-        _ = try await self.auxiliary.retrying(for: 20) { connection in
-            try await connection.query(statement.sql, statement.parameters)
-        }
+        _ = try await self.asking(
+            QueueStatements.endSession(of: job, outcome: outcome, status: status, output: output))
     }
 }

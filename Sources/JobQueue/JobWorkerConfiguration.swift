@@ -13,6 +13,8 @@ public struct JobWorkerConfiguration: Sendable {
     public var version: String
     /// Jobs at once.
     public var slots: Int
+    /// Jobs that wait for their partners' servers beside those in slots.
+    public var outside: OutsideLimits
     /// Lanes to serve: 0 urgent, 1 normal, 2 bulk.
     public var lanes: [Int] = [0, 1, 2]
     /// Region to serve, besides jobs that any worker may process.
@@ -46,6 +48,7 @@ public struct JobWorkerConfiguration: Sendable {
         self.host = host
         self.version = version
         self.slots = slots
+        self.outside = OutsideLimits(permits: max(8, 4 * slots))
         self.pumps = slots < 32 ? 1 : 2
     }
 }

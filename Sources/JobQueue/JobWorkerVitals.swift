@@ -6,8 +6,13 @@ public struct JobWorkerVitals: Sendable {
     public var isSuspended: Bool
     /// Told to stop, or drained.
     public var isStopping: Bool
+    /// Jobs in slots.
     public var running: Int
+    /// Jobs that have left their slot to wait for somebody else's server.
+    public var outside: Int
     public var slots: Int
+    /// Most jobs that may be outside.
+    public var permits: Int
     /// Seconds since the last heartbeat that got through.
     public var heartbeatAge: Double
     /// Seconds since the slowest loop that claims and writes last went round; `nil` before they run. Their waits are a
@@ -22,7 +27,8 @@ extension JobWorker {
         return self.state.withLock { state in
             JobWorkerVitals(
                 isRegistered: state.identity != nil, isSuspended: state.isSuspended, isStopping: state.isStopping,
-                running: state.running.count, slots: self.configuration.slots,
+                running: state.inSlots, outside: state.outside.count, slots: self.configuration.slots,
+                permits: self.configuration.outside.permits,
                 heartbeatAge: (now - state.lastHeartbeat).seconds,
                 pumpAge: state.pumpsMoved.values.min().map { (now - $0).seconds })
         }

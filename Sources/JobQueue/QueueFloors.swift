@@ -3,8 +3,8 @@
 /// Each (region, lane, partner) is a queue of its own. Below a queue's floor the worker does not look: while some
 /// transaction keeps VACUUM from removing claimed rows, a look from the start would wade through all of them each time.
 struct QueueFloors: Sendable {
-    /// How far a floor stays behind what was seen: numbers that producers drew but have not yet committed. Later ones are
-    /// found by the sweep.
+    /// How far a floor stays behind what was seen, at least. Numbers that transactions under way drew lie above ``horizon``
+    /// as well; what is committed later still is found by the sweep.
     static let slack: Int64 = 20_000
 
     struct Queue: Hashable, Sendable {
@@ -73,6 +73,15 @@ struct QueueFloors: Sendable {
         for (queue, seq) in floors { self.floors[Int(queue)] = seq }
     }
 
+    /// The partner of a queue; 0 if the queue is not known.
+    func partner(of queue: Int) -> Int { self.queues[queue]?.partner ?? 0 }
+
+    /// What transactions under way may still bring.
+    private var horizon = FloorHorizon()
+
+    /// How many queues are looked at.
+    var count: Int { self.queues.count }
+
     /// Whether any queue gave jobs lately.
     var hasActive: Bool { !self.active.isEmpty }
 
@@ -84,6 +93,13 @@ struct QueueFloors: Sendable {
 
     mutating func set(weights: [Int64]) {
         for (lane, weight) in weights.enumerated() { self.weights[lane] = Double(max(1, weight)) }
+    }
+
+    /// Forgets every queue and place: the database is another one, or went back to an earlier state.
+    mutating func reset() {
+        let weights = self.weights
+        self = QueueFloors(regions: Array(self.regions), lanes: self.lanes, floors: [])
+        self.weights = weights
     }
 
     /// Has all queues told again with the next claim.
@@ -115,11 +131,13 @@ struct QueueFloors: Sendable {
     ///   - limit: Jobs wanted.
     ///   - onlyActive: Leave out queues that were empty at the last look. Otherwise these come first: what is not known to
     ///     have jobs would else, with few jobs wanted, be looked at by chance alone.
-    mutating func plan(limit: Int, onlyActive: Bool) -> Plan {
+    ///   - caps: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learnt of
+    ///     them.
+    mutating func plan(limit: Int, onlyActive: Bool, caps most: [Int: Int] = [:]) -> Plan {
         if !onlyActive { self.generation += 1 }
         var busy: [Int: Int] = [:]
         for id in self.active {
-            if let queue = self.queues[id] { busy[queue.lane, default: 0] += 1 }
+            if let queue = self.queues[id], most[queue.partner] != 0 { busy[queue.lane, default: 0] += 1 }
         }
         let served = self.lanes.filter { self.rings[$0] != nil && (!onlyActive || busy[$0] != nil) }
         let weight = served.reduce(0) { $0 + (self.weights[$1] ?? 1) }
@@ -131,8 +149,10 @@ struct QueueFloors: Sendable {
             })
         var looks: [Look] = []
         func look(at queue: Queue) {
+            let cap = min(caps[queue.lane] ?? 1, most.isEmpty ? .max : most[queue.partner] ?? .max)
+            guard cap > 0 else { return }
             let floor = (onlyActive ? self.fronts[queue.id] : nil) ?? self.floors[queue.id] ?? 0
-            looks.append(Look(queue: queue.id, floor: floor, cap: caps[queue.lane] ?? 1))
+            looks.append(Look(queue: queue.id, floor: floor, cap: cap))
         }
         if !onlyActive {
             for lane in served { self.rings[lane]?.filter { !self.active.contains($0.id) }.forEach(look) }
@@ -155,7 +175,14 @@ struct QueueFloors: Sendable {
     ///   - limit: Jobs wanted.
     ///   - claimed: Queue and sequence number of each job that was claimed.
     ///   - high: The sequence's last number before the claim.
-    mutating func learn(_ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64) {
+    ///   - look: Transactions that ran at the time of the claim, if it was to tell.
+    ///   - now: The time.
+    mutating func learn(
+        _ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64,
+        horizon look: FloorHorizon.Look? = nil,
+        at now: ContinuousClock.Instant = .now
+    ) {
+        if let look { self.horizon.learn(look, at: now) }
         var counts: [Int: Int] = [:]
         var last: [Int: Int64] = [:]
         for (queue, seq) in claimed {
@@ -200,6 +227,7 @@ struct QueueFloors: Sendable {
     }
 
     private mutating func raise(_ queue: Int, to seq: Int64) {
+        let seq = min(seq, self.horizon.bound ?? .max)
         if seq > self.floors[queue] ?? 0 { self.floors[queue] = seq }
     }
 }

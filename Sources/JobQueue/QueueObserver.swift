@@ -13,9 +13,13 @@ public actor QueueObserver {
 
     /// Depth and age, for metrics.
     public func depth() async throws -> QueueDepth {
-        let rows = try await self.connection.open().query("SELECT measure, lane, value FROM insp.depth()")
+        let answers = try await self.connection.open().pipeline([
+            PostgresStatement("SELECT measure, lane, value FROM insp.depth()"),
+            PostgresStatement(
+                "SELECT duty, extract(epoch FROM age)::float8, state = 'fails' FROM insp.v_maintenance"),
+        ])
         var depth = QueueDepth()
-        for row in rows {
+        for row in answers[0] {
             let value = try row.double(2)
             let lane = try row.optionalString(1) ?? ""
             switch try row.string(0) {
@@ -30,6 +34,9 @@ public actor QueueObserver {
             // A newer schema measures more.
             default: break
             }
+        }
+        for row in answers[1] {
+            depth.duties[try row.string(0)] = QueueDepth.Duty(age: try row.double(1), fails: try row.bool(2))
         }
         return depth
     }

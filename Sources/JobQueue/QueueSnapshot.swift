@@ -9,6 +9,14 @@ public struct QueueDepth: Sendable {
         public var isPaused = false
     }
 
+    /// A duty of maintenance.
+    public struct Duty: Sendable {
+        /// Seconds since a round last ended well.
+        public var age = 0.0
+        /// Whether the last round failed.
+        public var fails = false
+    }
+
     /// By name: urgent, normal, bulk.
     public var lanes: [String: Lane] = [:]
     public var workers = 0.0
@@ -16,6 +24,8 @@ public struct QueueDepth: Sendable {
     public var callbacksPending = 0.0
     /// Seconds since the oldest pending callback was written; 0 if none is.
     public var callbacksOldest = 0.0
+    /// By name, as in `insp.v_maintenance`.
+    public var duties: [String: Duty] = [:]
 }
 
 /// What goes on, as `insp.snapshot` tells it. Times are in seconds; a `nil` time means that there is nothing to measure.

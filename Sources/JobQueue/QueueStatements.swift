@@ -8,7 +8,8 @@ enum QueueStatements {
         _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32
     ) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7)",
+            // The epoch as it was before the floors were read: if it is another one by then, they count for nothing.
+            "SELECT r.*, insp.look_at_epoch() AS epoch FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7) r",
             [
                 .text(incarnation), .text(configuration.host), .int(Int64(process)), .text(configuration.version),
                 .optional(configuration.region), .intArray(configuration.lanes.map(Int64.init)),
@@ -17,13 +18,14 @@ enum QueueStatements {
     }
 
     static func heartbeat(
-        _ identity: WorkerIdentity, busy: Int, fenceFloor: Int64, floors: (queues: [Int64], seqs: [Int64])
+        _ identity: WorkerIdentity, busy: Int, fenceFloor: Int64, floors: (queues: [Int64], seqs: [Int64]),
+        seen: WorkerState.Seen = WorkerState.Seen()
     ) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.heartbeat($1, $2, $3, $4, $5, $6)",
+            "SELECT * FROM insp.heartbeat($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             [
                 .int(identity.id), .text(identity.incarnation), .int(Int64(busy)), .int(fenceFloor),
-                .intArray(floors.queues), .intArray(floors.seqs),
+                .intArray(floors.queues), .intArray(floors.seqs), .int(seen.epoch), .int(seen.fence), .int(seen.seq),
             ])
     }
 
@@ -36,14 +38,16 @@ enum QueueStatements {
     }
 
     static func claim(
-        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look], known: Int
+        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look], known: Int,
+        seen: WorkerState.Seen = WorkerState.Seen(), horizon: Bool = false
     ) -> PostgresStatement {
         PostgresStatement(
-            "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8)",
+            "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9, $10, $11)",
             [
                 .int(identity.id), .text(identity.incarnation), .double(leaseTime), .int(Int64(limit)),
                 .intArray(looks.map { Int64($0.queue) }), .intArray(looks.map(\.floor)),
-                .intArray(looks.map { Int64($0.cap) }), .int(Int64(known)),
+                .intArray(looks.map { Int64($0.cap) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
+                .bool(horizon),
             ])
     }
 
@@ -61,7 +65,8 @@ enum QueueStatements {
     }
 
     static func parts(of job: ClaimedJob) -> PostgresStatement {
-        PostgresStatement("SELECT * FROM insp.parts($1, $2)", [.int(job.id), .int(job.fence)])
+        PostgresStatement(
+            "SELECT * FROM insp.parts($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(JobPart.limit))])
     }
 
     static func face(of job: ClaimedJob) -> PostgresStatement {
@@ -75,6 +80,22 @@ enum QueueStatements {
                 .int(job.id), .int(job.fence), .int(generation), .text(feature.engine), .text(feature.modelSHA256),
                 .text(feature.hex),
             ])
+    }
+
+    /// Sets how long the transaction's further statements wait for a lock, and how long they may take. Works through a pooler,
+    /// too, where a session's settings would be another client's.
+    static func limits(lock: Double, statement: Double? = nil) -> PostgresStatement {
+        func milliseconds(_ seconds: Double) -> PostgresValue { .text("\(Int(seconds * 1000))ms") }
+        guard let statement else {
+            return PostgresStatement("SELECT set_config('lock_timeout', $1, true)", [milliseconds(lock)])
+        }
+        return PostgresStatement(
+            "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)",
+            [milliseconds(lock), milliseconds(statement)])
+    }
+
+    static func locked(_ jobs: [Int64]) -> PostgresStatement {
+        PostgresStatement("SELECT * FROM insp.locked_jobs($1)", [.intArray(jobs)])
     }
 
     // MARK: Writes
@@ -212,8 +233,12 @@ enum QueueStatements {
 
     /// What a claim answered.
     struct Claims {
+        /// The epoch; another one voids all floors.
+        var epoch: Int64
         /// How far the queues reached before the claim.
         var high: Int64
+        /// Transactions that run; `nil` if the claim did not ask.
+        var horizon: FloorHorizon.Look?
         /// The caps that held, in the order asked for; `nil`: those asked for.
         var caps: [Int]?
         /// Queues that were not known.
@@ -238,11 +263,18 @@ enum QueueStatements {
                     attempt: Int(try row.int(2)), crashes: Int(try row.int(3)),
                     status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
                     payload: try row.optionalData(9) ?? Data(),
-                    steps: try row.optionalData(11).map(Self.steps) ?? [:], traceparent: try row.optionalString(10)),
+                    steps: try row.optionalData(11).map(Self.steps) ?? [:], traceparent: try row.optionalString(10),
+                    queue: Int(try row.int(4))),
                 queue: Int(try row.int(4)), seq: try row.int(5), isOpen: status != nil,
                 isExpired: try status != nil && row.bool(8))
         }
-        return Claims(high: try head.int(5), caps: caps, queues: queues, jobs: jobs)
+        let high = try head.int(5)
+        let transactions = try (head.optionalString(11) ?? "").split(separator: ",").compactMap { Int64($0) }
+        let horizon =
+            transactions.count == 2
+            ? FloorHorizon.Look(high: high, running: transactions[0], next: transactions[1]) : nil
+        return Claims(
+            epoch: try head.int(1), high: high, horizon: horizon, caps: caps, queues: queues, jobs: jobs)
     }
 
     private static func steps(from json: Data) throws -> [JobStatus: Data] {
@@ -276,7 +308,10 @@ enum QueueStatements {
             if let bytes = try row.optionalData("bytes") {
                 source = .bytes(bytes)
             } else if let url = try row.optionalString("url") {
-                source = .url(url, allowHTTP: try row.bool("allow_http"), allowPrivate: try row.bool("allow_private"))
+                source = .url(
+                    JobPart.Remote(
+                        url: url, allowHTTP: try row.bool("allow_http"), allowPrivate: try row.bool("allow_private"),
+                        networks: try row.optionalString("networks")?.split(separator: " ").map(String.init)))
             } else {
                 throw InspectError(.partNotFound, "\(name) was purged")
             }

@@ -40,6 +40,29 @@ final class QueueWrite: Sendable {
         return self.job.reference(at: self.stage ?? self.job.status)
     }
 
+    /// Takes those writes out of a batch that are of a claim which was lost: a job has one lease, so a later claim of it
+    /// tells that the earlier one was over before. Statements answer with jobs, not with fences, so no two claims of one
+    /// job may be asked about together.
+    static func split(_ batch: [QueueWrite]) -> (current: [QueueWrite], superseded: [QueueWrite]) {
+        var newest: [Int64: Int64] = [:]
+        newest.reserveCapacity(batch.count)
+        var isMixed = false
+        for write in batch {
+            let (job, fence) = (write.job.id, write.job.fence)
+            if let known = newest[job] {
+                if known == fence { continue }
+                isMixed = true
+                newest[job] = max(known, fence)
+            } else {
+                newest[job] = fence
+            }
+        }
+        guard isMixed else { return (batch, []) }
+        return (
+            batch.filter { newest[$0.job.id] == $0.job.fence }, batch.filter { newest[$0.job.id] != $0.job.fence }
+        )
+    }
+
     /// Whether the lease ends with this write.
     var endsLease: Bool {
         if case .step = self.kind { return false }

@@ -58,6 +58,8 @@ actor ReconnectingConnection {
     func close() async {
         await self.connection?.close()
         self.connection = nil
+        // What was closed on purpose was not lost.
+        self.hasConnected = false
     }
 }
 

@@ -1,5 +1,7 @@
 internal import CPostgres
+internal import Dispatch
 internal import Glibc
+internal import Synchronization
 
 /// The sole owner of one libpq connection.
 ///
@@ -84,6 +86,7 @@ final class ConnectionHandle {
             guard let socket = self.socket else { throw PostgresError(.connectionLost, "the connection is closed") }
             let left = ContinuousClock.now.duration(to: deadline)
             guard left > .zero else {
+                self.cancelStatement()
                 self.close()
                 throw PostgresError(.timeout, "the server did not answer in time")
             }
@@ -97,6 +100,39 @@ final class ConnectionHandle {
                 throw PostgresError(.connectionLost, "poll failed with errno \(errno)")
             }
         }
+    }
+
+    /// Requests for cancellation that are under way in this process.
+    private static let cancellations = Mutex(0)
+
+    /// Asks the server to end the statement that it did not answer: a back-end that waits for a lock does not notice that its
+    /// client is gone, and would wait on, one more with each attempt.
+    ///
+    /// `PQcancel` makes a connection of its own, for as long as that takes; so it has a thread of its own, and is waited for
+    /// no longer than a second. Where so many are under way already, nothing can be reached, and this one is left out.
+    private func cancelStatement() {
+        guard let connection = self.connection, PQtransactionStatus(connection) == PQTRANS_ACTIVE,
+            Self.cancellations.withLock({ count in
+                guard count < 8 else { return false }
+                count += 1
+                return true
+            })
+        else { return }
+        guard let request = PQgetCancel(connection) else {
+            Self.cancellations.withLock { $0 -= 1 }
+            return
+        }
+        nonisolated(unsafe) let cancel = request
+        let isSent = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "inspectd.postgres.cancel").async {
+            var message = [CChar](repeating: 0, count: 256)
+            PQcancel(cancel, &message, CInt(message.count))
+            PQfreeCancel(cancel)
+            Self.cancellations.withLock { $0 -= 1 }
+            isSent.signal()
+        }
+        // Before the socket is closed: a pooler knows the request by the connection that it belongs to.
+        _ = isSent.wait(timeout: .now() + 1)
     }
 
     /// Sends what libpq has buffered, reading meanwhile: a server that waits for us to read its answers would never read

@@ -1,114 +1,252 @@
-internal import Foundation
-
-/// Applies the numbered scripts of a folder in the order of their names, all that are missing in one transaction: a fleet at
-/// work never meets the half of an upgrade.
+/// Brings a database to what a folder holds: the numbered scripts that are missing, then the functions files that have changed,
+/// all in one transaction.
 ///
-/// Safe when many processes run it at once: one works, the others wait on an advisory lock and find nothing left to do.
-/// A script that was applied must not change afterwards; its digest is kept and compared.
+/// Safe when many processes run it at once: one works, the others wait for it and find nothing left to do. It waits for a
+/// table that somebody holds in turns of two seconds, with pauses in which all others get it.
+/// A numbered script that was applied must not change afterwards; its digest is kept and compared. A functions file may: it is
+/// then applied again, and so are the files that come after it, which may hang on what it drops.
 public struct Migrator: Sendable {
     private let directory: String
+    private let version: String?
 
-    /// - Parameter directory: The folder that holds `NNNN_name.sql`.
-    public init(directory: String) {
+    /// - Parameters:
+    ///   - directory: The folder that holds `NNNN_topic.sql`, `functions/topic.sql` and `roles.sql`.
+    ///   - version: The program's version: nothing is changed under living workers of another. Nil does not look at workers.
+    public init(directory: String, version: String? = nil) {
         self.directory = directory
+        self.version = version
     }
 
-    /// One script.
-    private struct Script {
-        var name: String
-        var sql: String
-    }
+    /// How long a script's statement may wait for a table: until then everybody else who wants the table waits behind it.
+    private static let patience: Duration = .seconds(2)
 
-    /// Key of the advisory lock: `insp` in ASCII, then a number for migrations.
-    private static let lock: Int64 = 0x696e_7370_0000_0001
+    /// Scripts of 0.1.0, or of what followed it before 0.2.0 began anew.
+    private static let first = ["0011_callback_dispatch", "0013_claim"]
 
-    /// Applies what is missing.
+    /// Applies what is missing or has changed.
     ///
-    /// - Returns: The names of the scripts that were applied.
-    /// - Throws: ``PostgresError`` with ``PostgresError/Code/migration`` if an applied script has changed or the database
-    ///   is ahead of the folder; the server's error, with the script's name, if one fails.
+    /// - Parameters:
+    ///   - wait: The longest time to wait for another migrator, or for tables that somebody holds.
+    ///   - report: Is told what is waited for.
+    /// - Returns: The names of the files that were applied, and of recorded functions files that are no more.
+    /// - Throws: ``PostgresError`` with ``PostgresError/Code/migration`` if an applied script has changed, the database is ahead
+    ///   of the folder or functions files wait for each other; with ``PostgresError/Code/roleMissing``,
+    ///   ``PostgresError/Code/otherWorkers`` or ``PostgresError/Code/firstVersion``; the server's error, with the file's name,
+    ///   if one fails, and with who holds what it needs.
     @discardableResult
-    public func run(on connection: PostgresConnection, waitingUpTo wait: Duration = .seconds(300)) async throws
-        -> [String]
-    {
-        let scripts = try self.scripts()
-        for attempt in 1... {
+    public func run(
+        on connection: PostgresConnection, waitingUpTo wait: Duration = .seconds(300),
+        report: @Sendable (String) -> Void = { _ in }
+    ) async throws -> [String] {
+        let folder = try MigrationFolder(self.directory)
+        let deadline = ContinuousClock.now + wait
+        var pause = 0.2
+        while true {
             do {
-                return try await connection.transaction { connection in
-                    try Self.apply(scripts, on: connection, waitingUpTo: wait)
+                return try await connection.transaction { connection in try self.apply(folder, on: connection) }
+            } catch let error as PostgresError where error.isContention {
+                // Nothing was changed, and nothing is held while this waits: whoever wants the tables meanwhile gets them.
+                let holders = try await Self.holders(on: connection)
+                guard .now < deadline else {
+                    throw PostgresError(error.code, sqlState: error.sqlState, "\(error.message); \(holders)")
                 }
-            } catch let error as PostgresError where error.sqlState == "40P01" && attempt < 5 {
-                // A deadlock with the work of a running fleet: nothing was changed.
-                try await Task.sleep(for: .milliseconds(200 * attempt))
+                report("\(error.message); \(holders); trying again")
+                try await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
+                pause = min(10, pause * 2)
             }
         }
-        return []
     }
 
-    private static func apply(
-        _ scripts: [Script], on connection: isolated PostgresConnection, waitingUpTo wait: Duration
-    ) throws -> [String] {
-        // Held to the end of the transaction: works through a pooler, and ends with a killed process.
-        _ = try connection.query("SELECT pg_advisory_xact_lock($1)", [.int(Self.lock)], timeout: wait)
+    /// What ``run(on:waitingUpTo:report:)`` would apply or forget.
+    public func pending(on connection: PostgresConnection) async throws -> [String] {
+        let folder = try MigrationFolder(self.directory)
+        let plan = try await connection.transaction { connection in try Self.plan(folder, on: connection) }
+        return plan.apply.map(\.script.name) + plan.forget
+    }
+
+    /// Makes the roles that are missing in the cluster, as an administrator, who may make roles. Once for a cluster, and safe at
+    /// any time.
+    ///
+    /// - Returns: The roles that were missing.
+    @discardableResult
+    public func createRoles(on connection: PostgresConnection) async throws -> [String] {
+        let folder = try MigrationFolder(self.directory)
+        guard let script = folder.rolesScript else { throw PostgresError(.migration, "the folder has no roles.sql") }
+        return try await connection.transaction { connection in
+            let missing = try Self.missingRoles(folder, on: connection)
+            guard !missing.isEmpty else { return [] }
+            do {
+                try connection.execute(script)
+            } catch let error as PostgresError {
+                throw PostgresError(error.code, sqlState: error.sqlState, "roles.sql: \(error.message)")
+            }
+            return missing
+        }
+    }
+
+    /// Who may keep the migrator waiting.
+    private static func holders(on connection: PostgresConnection) async throws -> String {
+        let rows = try await connection.query(
+            """
+            SELECT format('process %s (role %s, %s) for %s s', a.pid, a.usename,
+                coalesce(nullif(a.application_name, ''), 'no name'), round(extract(epoch FROM clock_timestamp() - a.xact_start)))
+            FROM pg_stat_activity a
+            WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+                AND a.xact_start < clock_timestamp() - interval '1 s'
+                AND EXISTS (SELECT FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+                    WHERE l.pid = a.pid AND l.granted AND (n.nspname = 'insp' OR c.relname = 'insp_migration'))
+            ORDER BY a.xact_start LIMIT 5
+            """)
+        if rows.isEmpty { return "whoever held it is gone" }
+        return "held by " + (try rows.map { try $0.string(0) }).joined(separator: ", ")
+    }
+
+    private func apply(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> [String] {
+        // Functions files may name what a later one makes, and drop what is not there.
         try connection.execute(
             """
-            CREATE TABLE IF NOT EXISTS public.insp_migration (
-                name text PRIMARY KEY,
-                sha256 text NOT NULL,
-                applied_at timestamptz NOT NULL DEFAULT now()
-            );
-            COMMENT ON TABLE public.insp_migration IS 'inspectd: scripts of Migrations/ that were applied'
+            SET LOCAL lock_timeout = '\(Self.patience.components.seconds)s';
+            SET LOCAL check_function_bodies = off;
+            SET LOCAL client_min_messages = warning
             """)
-        var applied: [String] = []
-        for script in scripts {
-            let rows = try connection.query(
+        let missing = try Self.missingRoles(folder, on: connection)
+        guard missing.isEmpty else {
+            throw PostgresError(
+                .roleMissing,
+                "roles are missing: \(missing.joined(separator: ", ")); an administrator makes them, once for a cluster, with inspectd migrate --roles"
+            )
+        }
+        if !(try Self.isMigrated(on: connection)) {
+            try connection.execute(
                 """
-                SELECT m.sha256, encode(sha256(convert_to($2, 'UTF8')), 'hex') AS now
-                FROM (SELECT 1) one LEFT JOIN public.insp_migration m ON m.name = $1
-                """, [.text(script.name), .text(script.sql)])
-            if let known = try rows[0].optionalString("sha256") {
-                guard try rows[0].string("now") == known else {
-                    throw PostgresError(.migration, "\(script.name) was changed after it was applied")
-                }
-                continue
-            }
+                CREATE TABLE public.insp_migration (
+                    name text PRIMARY KEY,
+                    sha256 text NOT NULL,
+                    applied_at timestamptz NOT NULL DEFAULT now()
+                );
+                COMMENT ON TABLE public.insp_migration IS 'inspectd: files of Migrations/ that were applied'
+                """)
+        }
+        // To the end of the transaction: works through a pooler, and ends with a killed process. A lock on the table, which
+        // only its owner can take; an advisory lock any login could hold for ever.
+        try connection.execute("LOCK TABLE public.insp_migration IN SHARE ROW EXCLUSIVE MODE")
+        let plan = try Self.plan(folder, on: connection)
+        guard !plan.apply.isEmpty || !plan.forget.isEmpty else { return [] }
+        try self.refuseOtherWorkers(on: connection)
+        for (script, digest) in plan.apply {
             _ = try connection.query(
-                "INSERT INTO public.insp_migration (name, sha256) VALUES ($1, $2)",
-                [.text(script.name), .text(try rows[0].string("now"))])
+                """
+                INSERT INTO public.insp_migration (name, sha256) VALUES ($1, $2)
+                ON CONFLICT (name) DO UPDATE SET sha256 = EXCLUDED.sha256, applied_at = now()
+                """, [.text(script.name), .text(digest)])
             do {
                 try connection.execute(script.sql, timeout: .seconds(3600))
             } catch let error as PostgresError {
                 throw PostgresError(error.code, sqlState: error.sqlState, "\(script.name): \(error.message)")
             }
-            applied.append(script.name)
         }
-        return applied
+        _ = try connection.query("DELETE FROM public.insp_migration WHERE name = ANY ($1)", [.textArray(plan.forget)])
+        try Self.analyze(on: connection)
+        return plan.apply.map(\.script.name) + plan.forget
     }
 
-    /// The scripts that are not applied yet.
-    public func pending(on connection: PostgresConnection) async throws -> [String] {
-        let names = try self.scripts().map(\.name)
-        let exists = try await connection.query("SELECT to_regclass('public.insp_migration') IS NOT NULL AS exists")
-        guard try exists[0].bool("exists") else { return names }
-        let rows = try await connection.query("SELECT name FROM public.insp_migration")
-        let applied = Set(try rows.map { try $0.string("name") })
-        return names.filter { !applied.contains($0) }
+    private static func isMigrated(on connection: isolated PostgresConnection) throws -> Bool {
+        try connection.query("SELECT to_regclass('public.insp_migration') IS NOT NULL")[0].bool(0)
     }
 
-    private func scripts() throws -> [Script] {
-        let names: [String]
-        do {
-            names = try FileManager.default.contentsOfDirectory(atPath: self.directory)
-        } catch {
-            throw PostgresError(.migration, "the folder of migrations cannot be read")
+    /// What is to be done.
+    private struct Plan {
+        /// Files with their digests, in order.
+        var apply: [(script: MigrationFolder.Script, digest: String)] = []
+        /// Recorded functions files that the folder has no more. Whatever they made, a file's DROP takes away.
+        var forget: [String] = []
+    }
+
+    /// Compares the folder with what the database remembers.
+    private static func plan(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Plan {
+        var known: [String: String] = [:]
+        if try Self.isMigrated(on: connection) {
+            for row in try connection.query("SELECT name, sha256 FROM public.insp_migration") {
+                known[try row.string(0)] = try row.string(1)
+            }
         }
-        let scripts = try names.filter { $0.hasSuffix(".sql") }.sorted().map { name in
-            guard let bytes = FileManager.default.contents(atPath: "\(self.directory)/\(name)"),
-                let sql = String(data: bytes, encoding: .utf8)
-            else { throw PostgresError(.migration, "\(name) cannot be read") }
-            return Script(name: String(name.dropLast(4)), sql: sql)
+        let digests = try connection.query(
+            "SELECT encode(sha256(convert_to(s.sql, 'UTF8')), 'hex') FROM unnest($1::text[]) WITH ORDINALITY AS s (sql, n) ORDER BY s.n",
+            [.texts(folder.scripts.map(\.sql))]
+        ).map { try $0.string(0) }
+        let gone = Set(known.keys).subtracting(folder.scripts.map(\.name)).sorted()
+        guard Set(gone).isDisjoint(with: Self.first) else {
+            throw PostgresError(
+                .firstVersion,
+                "the database has the schema of inspectd 0.1.0 or of a build between it and 0.2.0, which cannot be brought up to date: create a new database, and let the old version finish the jobs of this one"
+            )
         }
-        guard !scripts.isEmpty else { throw PostgresError(.migration, "the folder of migrations holds no script") }
-        return scripts
+        if let newer = gone.first(where: { !$0.hasPrefix(MigrationFolder.functions) }) {
+            throw PostgresError(
+                .migration,
+                "the database is ahead of the folder, which has no \(newer): use a newer inspectd, or its folder")
+        }
+        var plan = Plan(forget: gone)
+        var fresh: Set<String> = []
+        for (script, digest) in zip(folder.scripts, digests) {
+            if known[script.name] == digest, script.after.isDisjoint(with: fresh) { continue }
+            guard known[script.name] == nil || !script.isNumbered else {
+                throw PostgresError(.migration, "\(script.name) was changed after it was applied")
+            }
+            fresh.insert(script.name)
+            plan.apply.append((script, digest))
+        }
+        return plan
+    }
+
+    private static func missingRoles(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws
+        -> [String]
+    {
+        try connection.query(
+            "SELECT r FROM unnest($1::text[]) AS r WHERE NOT EXISTS (SELECT FROM pg_roles p WHERE p.rolname = r) ORDER BY r",
+            [.textArray(folder.roles)]
+        ).map { try $0.string(0) }
+    }
+
+    /// A worker that lives calls functions of its own version.
+    private func refuseOtherWorkers(on connection: isolated PostgresConnection) throws {
+        guard let version, try connection.query("SELECT to_regclass('insp.worker') IS NOT NULL")[0].bool(0) else {
+            return
+        }
+        let others = try connection.query(
+            """
+            SELECT format('worker %s of version %s on %s', w.id, w.version, w.host) FROM insp.worker w
+            WHERE w.version <> $1 AND w.heartbeat_at > clock_timestamp() - interval '15 s' ORDER BY w.id
+            """, [.text(version)]
+        ).map { try $0.string(0) }
+        guard let one = others.first else { return }
+        let more = others.count > 1 ? " and \(others.count - 1) more" : ""
+        throw PostgresError(
+            .otherWorkers,
+            "\(one)\(more) is alive, and this is version \(version): stop them, migrate, start workers of \(version)")
+    }
+
+    /// Tables that nobody ever analyzed are taken for far larger than the few rows that scripts and operators put there, and
+    /// reading a view then spends seconds on compiling it. Autovacuum does not come for so few rows. Empty tables are left
+    /// alone: a plan that is made for nothing does badly once a queue fills.
+    private static func analyze(on connection: isolated PostgresConnection) throws {
+        let tables = try connection.query(
+            """
+            SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY c.oid::regclass::text) FROM pg_class c
+            WHERE c.relnamespace = to_regnamespace('insp') AND c.relkind = 'r' AND c.reltuples < 0
+                AND pg_relation_size(c.oid) BETWEEN 1 AND 1048576
+            """)[0].optionalString(0)
+        if let tables { try connection.execute("ANALYZE (SKIP_LOCKED) \(tables)") }
+    }
+}
+
+extension PostgresError {
+    /// Somebody else is at work: a lock was not to be had, two waited for each other, or another migrator made its table first.
+    fileprivate var isContention: Bool {
+        guard let state = self.sqlState else { return false }
+        return ["55P03", "40P01", "42P07", "23505"].contains(state)
+            && (self.isTransient || self.message.contains("insp_migration")
+                || self.message.contains("pg_type_typname_nsp_index")
+                || self.message.contains("pg_class_relname_nsp_index"))
     }
 }

@@ -16,6 +16,12 @@ public struct PostgresError: Error, Sendable {
         case decoding
         /// The migrations in the database and in the folder do not agree.
         case migration
+        /// The database holds the schema of 0.1.0, from which no script leads on.
+        case firstVersion
+        /// Roles that the schema gives rights to do not exist.
+        case roleMissing
+        /// Workers of another version are alive, and the schema would change under them.
+        case otherWorkers
     }
 
     public var code: Code
@@ -33,12 +39,15 @@ public struct PostgresError: Error, Sendable {
     /// Whether a prepared statement is missing, or there already, in the session that a pooler happened to lend.
     var isLostPreparation: Bool { self.sqlState == "26000" || self.sqlState == "42P05" }
 
+    /// Whether the server gave up waiting for a lock (55P03): somebody holds a row or a table that the statement needs.
+    public var isLockTimeout: Bool { self.sqlState == "55P03" }
+
     /// Whether the same statement may well succeed on a new connection or a second try: lost connections, shutdowns,
     /// serialization failures, deadlocks, lock and statement time-outs, and lack of resources.
     public var isTransient: Bool {
         switch self.code {
         case .connectionFailed, .connectionLost, .timeout: return true
-        case .invalidParameter, .decoding, .migration: return false
+        case .invalidParameter, .decoding, .migration, .firstVersion, .roleMissing, .otherWorkers: return false
         case .server:
             guard let state = self.sqlState else { return false }
             if self.isLostPreparation { return true }

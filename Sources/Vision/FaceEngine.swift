@@ -68,12 +68,10 @@ public final class FaceEngine {
         // Turned back to the nearest quarter.
         let quarters = turn.map { (8 - Int(($0 / 90).rounded())) % 4 }
         let found = try self.detect(image, knownTurns: quarters ?? -1, onlyLargest: onlyLargest, on: document)
-        if let descriptor = self.descriptor {
+        if self.descriptor != nil {
             var facts = found.map { FaceFacts($0, feature: nil) }
             for index in facts.indices.prefix(max(0, features)) {
-                let values = try descriptor.describe(facts[index].landmarks, in: image)
-                facts[index].feature = FaceFeature(
-                    values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
+                facts[index].feature = try self.describe(facts[index].landmarks, in: image)
             }
             return facts
         }
@@ -107,6 +105,13 @@ public final class FaceEngine {
         var cues = cv_face_cues()
         try callVision { error in cv_face_liveness(image.pointer, &native, &cues, &error) }
         return LivenessFacts(cues)
+    }
+
+    /// The feature of a face whose points are known, by the network that compares faces here.
+    public func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceFeature? {
+        guard let descriptor = self.descriptor else { return try self.feature(in: image, landmarks: landmarks) }
+        let values = try descriptor.describe(landmarks, in: image)
+        return FaceFeature(values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
     }
 
     /// The feature that dlib's network makes of a face whose points are known, also where another network compares faces: what

@@ -74,8 +74,6 @@ extension Configuration {
         onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },
         _ body: (AnalyzerPool) async throws -> Result
     ) async throws -> Result {
-        // This process will hold the bytes of people's passports.
-        try CoreDumps.disable()
         let pool = AnalyzerPool(configuration: configuration, onEvent: onEvent)
         do {
             try await pool.start()

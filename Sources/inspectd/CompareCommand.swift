@@ -24,7 +24,8 @@ extension Command {
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one comparison, not for --batch")
             }
-            let analyzers = try configuration.analyzerConfiguration(arguments)
+            var analyzers = try configuration.analyzerConfiguration(arguments)
+            if arguments["batch"] == nil { analyzers.serveOneJob() }
             try await configuration.withAnalyzers(analyzers) { pool in
                 if let list = arguments["batch"] {
                     try await Batch.run(list, slots: analyzers.slots) { line in

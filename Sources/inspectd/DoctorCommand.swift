@@ -16,6 +16,7 @@ extension Command {
         run: { arguments in
             let configuration = try Configuration(arguments)
             var findings = [Self.blas(), Self.libraries(), Self.arithmetic()]
+            findings.append(Self.confinement())
             findings.append(await Self.analyzer(configuration, arguments))
             if !arguments.has("no-database") { findings += await Self.database(configuration) }
             for finding in findings { Output.line(ResultEnvelope.json(finding)) }
@@ -77,11 +78,28 @@ extension Command {
         }
     }
 
+    /// What the kernel gives to confine analyzers with.
+    private static func confinement() -> Finding {
+        guard Confinement.hasFilters else {
+            return Finding(
+                check: "confinement", outcome: .fail, detail: "no system-call filters: analyzers do not start",
+                mend: "use a kernel with CONFIG_SECCOMP_FILTER, and allow seccomp(2) where the service is confined")
+        }
+        guard let version = Confinement.landlockVersion else {
+            return Finding(
+                check: "confinement", outcome: .inconclusive, detail: "system-call filters; no Landlock beside them",
+                mend: "Linux 5.13 or newer has it, if lsm= names landlock and no filter forbids landlock_create_ruleset"
+            )
+        }
+        return Finding(
+            check: "confinement", outcome: .pass, detail: "system-call filters, Landlock ABI \(version)", mend: nil)
+    }
+
     /// Starts one analyzer and lets it look at a small picture: this covers models, fork, sandbox and shared memory.
     private static func analyzer(_ configuration: Configuration, _ arguments: Arguments) async -> Finding {
         do {
             var settings = try configuration.analyzerConfiguration(arguments)
-            settings.slots = 1
+            settings.serveOneJob()
             let time = try await configuration.withAnalyzers(settings) { pool in
                 let start = ContinuousClock.now
                 _ = try await pool.withAnalyzer(parts: [(kind: "FACE", bytes: SamplePicture.png)]) { session in
@@ -117,12 +135,7 @@ extension Command {
                     mend: encoding == "UTF8" ? nil : "create the database with ENCODING 'UTF8'"),
             ]
             // Closed by the end of the process.
-            let pending = try await Migrator(directory: configuration.migrations).pending(on: connection)
-            findings.append(
-                Finding(
-                    check: "migrations", outcome: pending.isEmpty ? .pass : .fail,
-                    detail: pending.isEmpty ? "all applied" : "not applied: \(pending.joined(separator: ", "))",
-                    mend: pending.isEmpty ? nil : "run inspectd migrate"))
+            findings.append(try await Self.migrations(configuration, connection))
             return findings
         } catch {
             return [
@@ -130,6 +143,23 @@ extension Command {
                     check: "database", outcome: .fail, detail: "\(error)",
                     mend: "set INSPECTD_DATABASE_URL or libpq's PG… variables, and see that the server runs")
             ]
+        }
+    }
+
+    /// Whether the schema is what the folder makes.
+    private static func migrations(_ configuration: Configuration, _ connection: PostgresConnection) async throws
+        -> Finding
+    {
+        do {
+            let pending = try await Migrator(directory: configuration.migrations).pending(on: connection)
+            return Finding(
+                check: "migrations", outcome: pending.isEmpty ? .pass : .fail,
+                detail: pending.isEmpty ? "all applied" : "not applied: \(pending.joined(separator: ", "))",
+                mend: pending.isEmpty ? nil : "run inspectd migrate")
+        } catch let error as PostgresError where [.migration, .firstVersion].contains(error.code) {
+            return Finding(
+                check: "migrations", outcome: .fail, detail: error.message,
+                mend: "use the database and the folder (--migrations) of this version")
         }
     }
 }

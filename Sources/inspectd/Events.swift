@@ -22,6 +22,7 @@ enum Events {
         case .givenUp(let job, let error): log.warning("job given up", Self.fields(of: job, error))
         case .handedBack(let job): log.info("job handed back", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
+        case .rowHeld(let job): log.warning("another transaction holds the job's row", Self.fields(of: job))
         case .overdue(let job): log.warning("job overdue", Self.fields(of: job))
         case .databaseUnavailable(let role, let error, let after):
             log.error(
@@ -31,6 +32,7 @@ enum Events {
         case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence)])
         case .resumed: log.info("worker resumed")
         case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
+        case .newEpoch: log.warning("the database went back, or is another one: looking everywhere anew")
         case .promoted(let count): log.debug("delayed jobs promoted", ["count": .integer(Int64(count))])
         case .rescued(let requeued, let givenUp, let workers):
             log.warning(
@@ -95,21 +97,35 @@ enum Events {
         case .parentEnded(let pid, let cause):
             log.error(
                 "analyzer parent ended", ["pid": .integer(Int64(pid)), "cause": .string(cause ?? "unknown")])
-        case .processStarted(let slot, let time):
-            log.debug(
-                "analyzer started", ["slot": .integer(Int64(slot)), "milliseconds": .double(time.milliseconds)])
+        case .parentReplaced(let pid, let next, let reason):
+            log.info(
+                "analyzer parent replaced",
+                ["pid": .integer(Int64(next)), "old": .integer(Int64(pid)), "reason": .string(reason.rawValue)])
+        case .parentKept(let reason, let retry):
+            log.error(
+                "analyzer parent not replaced",
+                ["error": .string(reason), "retryAfter": .double(retry.milliseconds / 1000)])
+        case .processStarted(let time):
+            log.debug("analyzer started", ["milliseconds": .double(time.milliseconds)])
+        case .processAwaited(let time): log.debug("analyzer awaited", ["milliseconds": .double(time.milliseconds)])
         case .processEnded(let slot, let end, let reason, let error, let expected):
             var fields: [String: Log.Value] = [
-                "slot": .integer(Int64(slot)), "reason": .string(reason), "cause": .string(end?.cause ?? "unknown"),
+                "reason": .string(reason), "cause": .string(end?.cause ?? "unknown"),
             ]
+            fields["slot"] = slot.map { .integer(Int64($0)) }
             fields["code"] = error.map { .string($0.rawValue) }
-            if expected { log.debug("analyzer replaced", fields) } else { log.warning("analyzer lost", fields) }
+            if expected { log.debug("analyzer ended", fields) } else { log.warning("analyzer lost", fields) }
         }
     }
 
     /// A stage that was run, and that the job is at now.
     static func log(stageOf job: JobReference, _ duration: Duration, to log: Log) {
         log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
+    }
+
+    /// A part by URL that was not fetched, and why: this the job's owner is not told.
+    static func log(fetchOf part: String, for job: JobReference, failed reason: String, to log: Log) {
+        log.warning("part not fetched", Self.fields(of: job, ["part": .string(part), "reason": .string(reason)]))
     }
 
     /// What every line about a job carries.

@@ -13,13 +13,17 @@ extension Command {
             .value("certificate", "FILE", "PEM chain: speak TLS; without it a proxy in front must"),
             .value("key", "FILE", "PEM private key of the certificate"),
             .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
+            .flag(
+                "proxy-protocol", "trusted proxies, and nobody else, connect with the PROXY protocol, version 1 or 2"),
             .value("connections", "N", "connections of clients at once [2000]"),
             .value("database-connections", "N", "connections to the database, beside one for waits [4]"),
             .value("body-limit", "MIB", "largest body [64]"),
-            .value("held-limit", "MIB", "memory for all bodies that are held at once [1024]"),
+            .value("held-limit", "MIB", "memory for all bodies and unread answers that are held at once [1024]"),
             .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
+            .value("partner-waits", "N", "clients of one partner that may wait at once [500]"),
             .value("credential-rate", "N", "requests a second of a credential that has no rate of its own [50]"),
-            .value("address-rate", "N", "requests a second of one address [200]"),
+            .value(
+                "address-rate", "N", "requests a second of one address without a credential known to be right [200]"),
             .value("stop-after", "SECONDS", "on SIGTERM, clients that are still sending are cut off then [20]"),
             .value(
                 "health", "[ADDRESS:]PORT",
@@ -41,6 +45,7 @@ private struct GatewayProcess {
     let client: GatewayClient
     var service = GatewayConfiguration()
     var limits = HTTPLimits()
+    let proxyHeader: Bool
     let stopAfter: Double
 
     init(_ configuration: Configuration, _ arguments: Arguments) throws {
@@ -69,11 +74,16 @@ private struct GatewayProcess {
             self.limits.connections = UInt32(count)
             self.limits.connectionsPerAddress = UInt32(max(1, count / 2))
         }
-        // Behind a proxy every connection is the proxy's.
-        if arguments.has("trusted-proxy") { self.limits.connectionsPerAddress = self.limits.connections }
+        self.proxyHeader = arguments.has("proxy-protocol")
+        guard !self.proxyHeader || arguments.has("trusted-proxy") else {
+            throw UsageError("--proxy-protocol needs the addresses of the proxies: --trusted-proxy")
+        }
         if let size = try arguments.integer("body-limit", in: 1...1024) { self.limits.bodyBytes = size << 20 }
         if let size = try arguments.integer("held-limit", in: 1...1_048_576) { self.limits.heldBytes = size << 20 }
         self.service.bodyBytes = self.limits.bodyBytes
+        if let count = try arguments.integer("partner-waits", in: 1...1_000_000) {
+            self.service.waitsPerPartner = count
+        }
         if let seconds = try arguments.integer("longest-wait", in: 1...60) { self.service.longestWait = seconds }
         if let rate = try arguments.integer("credential-rate", in: 1...1_000_000) {
             self.service.credentialRate = Double(rate)
@@ -97,9 +107,10 @@ private struct GatewayProcess {
             Events.log($0, to: log)
             metrics.take($0)
         }
-        let server = try HTTPServer(self.address, identity: self.identity, limits: self.limits) {
-            await service.admit($0)
-        }
+        let server = try HTTPServer(
+            self.address, identity: self.identity, limits: self.limits, proxies: self.service.proxies,
+            proxyHeader: self.proxyHeader
+        ) { await service.admit($0) }
         log.info(
             "gateway open",
             [
@@ -165,28 +176,34 @@ private struct QueueGatewayStore: GatewayStore {
     let client: GatewayClient
     let log: Log
 
-    func credential(keyID: String) async throws -> GatewayCredential? {
-        try await self.logging { try await self.client.credential(keyID: keyID) }.map {
+    func credential(keyID: String, secretSHA256: Data) async throws -> GatewayCredential? {
+        try await self.logging {
+            try await self.client.credential(keyID: keyID, secretSHA256: secretSHA256)
+        }.map {
             GatewayCredential(
-                id: $0.id, partner: $0.partner, secretSHA256: $0.secretSHA256, scopes: Set($0.scopes),
+                id: $0.id, partner: $0.partner, secretSHA256: secretSHA256, scopes: Set($0.scopes),
                 ratePerSecond: $0.ratePerSecond, rateBurst: $0.rateBurst)
         }
     }
 
     func create(
-        _ credential: Int64, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
+        _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
         traceparent: String?
     ) async throws -> CreatedJob {
         let created = try await self.logging {
             try await self.client.create(
-                credential: credential, scope: scope.rawValue, payload: payload, parts: parts, traceparent: traceparent)
+                credential: credential.id, secretSHA256: credential.secretSHA256, scope: scope.rawValue,
+                payload: payload, parts: parts, traceparent: traceparent)
         }
         return CreatedJob(id: created.id, number: created.number)
     }
 
-    func result(_ credential: Int64, _ scope: GatewayCredential.Scope, id: String) async throws -> JobAnswer {
+    func result(
+        _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
+    ) async throws -> JobAnswer {
         let answer = try await self.logging {
-            try await self.client.result(credential: credential, scope: scope.rawValue, id: id)
+            try await self.client.result(
+                credential: credential.id, secretSHA256: credential.secretSHA256, scope: scope.rawValue, id: id)
         }
         return JobAnswer(number: answer.number, isFinished: answer.isFinished, document: answer.document)
     }

@@ -25,7 +25,8 @@ struct GatewayMetrics: Sendable {
         self.connections = registry.gauge("inspectd_gateway_connections", "Connections of clients.")
         self.inFlight = registry.gauge("inspectd_gateway_requests_in_flight", "Requests being received or answered.")
         self.waiting = registry.gauge("inspectd_gateway_waiting_clients", "Clients that wait for a result.")
-        self.held = registry.gauge("inspectd_gateway_held_bytes", "Memory that bodies of requests take.")
+        self.held = registry.gauge(
+            "inspectd_gateway_held_bytes", "Memory that bodies of requests and unread answers take.")
     }
 
     func take(_ access: GatewayAccess) {

@@ -54,7 +54,7 @@ final class HealthService: Sendable {
         switch event {
         case .parentStarted: self.state.withLock { $0.hasAnalyzers = true }
         case .parentFailed, .parentEnded: self.state.withLock { $0.hasAnalyzers = false }
-        case .processStarted, .processEnded: break
+        case .parentReplaced, .parentKept, .processStarted, .processAwaited, .processEnded: break
         }
     }
 

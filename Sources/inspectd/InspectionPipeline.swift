@@ -12,6 +12,10 @@ struct InspectionPipeline: JobHandler {
     var vendor: VendorSessionClient?
     /// Told of every stage that was run, before its result is stored.
     var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
+    /// How long all parts by URL of one job may take.
+    var fetchDeadline: Duration = .seconds(60)
+    /// Told why a part was not fetched: what the job's owner must not learn of a host. It holds no URL.
+    var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
 
     func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data {
         let request: InspectionRequest
@@ -26,13 +30,16 @@ struct InspectionPipeline: JobHandler {
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
         }
-        let parts = try await self.fetch(context.parts())
+        let parts = try await self.inputs(of: job, context)
+        let bytes = parts.reduce(0) { $0 + $1.bytes.count }
         let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
             self.onStage(job.reference(at: stage), duration)
             try await context.complete(stage, output: output)
         }
         let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
-            try await self.ask(about: blob, context)
+            // A vendor's server may take its time: somebody else's job gets the slot.
+            try context.leaveSlot(holding: bytes)
+            return try await self.ask(about: blob, context)
         }
         if let template = outcome.template, let enrolled {
             try await context.hand(over: template, generation: enrolled.generation)
@@ -56,31 +63,50 @@ struct InspectionPipeline: JobHandler {
         }
     }
 
-    /// The bytes of every part, verified against its digest: images are analysed exactly as they were received.
-    private func fetch(_ parts: [JobPart]) async throws -> [InspectionRunner.Part] {
-        var fetched: [InspectionRunner.Part] = []
+    /// The bytes of every part, verified against its digest: images are analysed exactly as they were received. The job leaves
+    /// its slot while a part must be fetched, as its server may be slow.
+    private func inputs(of job: ClaimedJob, _ context: JobContext) async throws -> [InspectionRunner.Part] {
+        let parts = try await context.parts()
+        var sources: [PartFetcher.Source] = []
+        var size = 0
         for part in parts {
             switch part.source {
             case .bytes(let bytes):
                 guard PartFetcher.matches(bytes, sha256: part.sha256) else {
                     throw InspectError(.digestMismatch, part.kind.rawValue)
                 }
-                fetched.append(InspectionRunner.Part(kind: part.kind, bytes: try self.open(bytes, of: part.kind)))
-            case .url(let url, let allowHTTP, let allowPrivate):
-                do {
-                    let bytes = try await self.fetcher.fetch(
-                        url: url, expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
-                        limit: PartFile.limit, allowHTTP: allowHTTP,
-                        allowPrivate: allowPrivate)
-                    fetched.append(InspectionRunner.Part(kind: part.kind, bytes: try self.open(bytes, of: part.kind)))
-                } catch let error as InspectError {
-                    // The part's name, never the URL: it may carry a signature that opens the object.
-                    throw InspectError(
-                        error.code, [part.kind.rawValue, error.detail].filter { !$0.isEmpty }.joined(separator: ": "))
-                }
+                size += bytes.count
+            case .url(let remote):
+                sources.append(
+                    PartFetcher.Source(
+                        name: part.kind.rawValue, url: remote.url,
+                        expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
+                        allowHTTP: remote.allowHTTP, allowPrivate: remote.allowPrivate, networks: remote.networks))
             }
         }
-        return fetched
+        let fetched = sources.isEmpty ? [] : try await self.fetch(sources, beside: size, of: job, context)
+        if !sources.isEmpty, parts.contains(where: { $0.kind != .sessionBlob }) { try await context.returnToSlot() }
+        var rest = fetched.makeIterator()
+        return try parts.compactMap { part in
+            let bytes = if case .bytes(let bytes) = part.source { bytes } else { rest.next() }
+            return try bytes.map { InspectionRunner.Part(kind: part.kind, bytes: try self.open($0, of: part.kind)) }
+        }
+    }
+
+    /// - Parameter size: Bytes of the parts that are here already.
+    private func fetch(
+        _ sources: [PartFetcher.Source], beside size: Int, of job: ClaimedJob, _ context: JobContext
+    ) async throws -> [Data] {
+        try context.leaveSlot(holding: size)
+        let bounds = PartFetcher.Bounds(limit: PartFile.limit, within: self.fetchDeadline) { context.hold($0) }
+        let reference = job.reference(at: job.status)
+        do {
+            return try await self.fetcher.fetch(sources, bounds, total: JobPart.limit - size) { part, reason in
+                self.onFetchFailure(reference, part, reason)
+            }
+        } catch is PartFetcher.NotAdmitted {
+            throw NoPermit()
+        }
     }
 
     /// What a part's client encrypted for the workers; digests are of what was sent. A session is opaque and stays so.

@@ -93,18 +93,18 @@ struct InspectionRunner: Sendable {
             try facts.take(output, of: .liveness)
             return self.outcome(of: facts, timings: timings, previews: [:], today: today)
         }
-        let analyzed = try await self.pool.withAnalyzer(
+        var analyzed = try await self.pool.withAnalyzer(
             parts: inputs.map { (kind: $0.name, bytes: $0.bytes) }
         ) { analyzer in
             var facts = facts
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
                 guard decider.needs(stage) else { continue }
+                // Asked about once no analyzer is held any more: it is the last stage.
+                if stage == .liveness, session != nil { break }
                 // What was stored of a face has no feature.
                 var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
-                if stage == .liveness, let session {
-                    output = try await Self.vendorStage(session, ledger, askVendor)
-                } else if output == nil {
+                if output == nil {
                     let start = ContinuousClock.now
                     let reply = try await analyzer.perform(
                         stage: stage.stageName, request: Self.orders(stage, of: request.workflow),
@@ -119,6 +119,11 @@ struct InspectionRunner: Sendable {
             }
             guard self.withPreviews else { return (facts, [String: Preview]()) }
             return (facts, try await Self.previews(analyzer, deadline: self.stageDeadline))
+        }
+        if let session, request.workflow.stages.contains(.liveness),
+            InspectionDecider(facts: analyzed.0, today: today, isGated: self.isGated).needs(.liveness)
+        {
+            try analyzed.0.take(try await Self.vendorStage(session, ledger, askVendor), of: .liveness)
         }
         return self.outcome(of: analyzed.0, timings: timings, previews: analyzed.1, today: today)
     }

@@ -5,14 +5,24 @@ extension Command {
     static let migrate = Command(
         name: "migrate",
         summary: "brings the database's schema up to date; safe when run by many at once",
-        synopsis: "[--migrations DIR]",
-        options: [.value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]")]
-            + Configuration.databaseOptions + Configuration.commonOptions,
+        synopsis: "[--roles] [--migrations DIR]",
+        options: [
+            .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
+            .flag("roles", "makes the roles that are missing, as an administrator and once for a cluster, and no more"),
+        ] + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
             let configuration = try Configuration(arguments)
             let connection = try await PostgresConnection.connect(
                 configuration.databaseURL, options: ConnectionOptions(name: "inspectd migrate"))
-            let applied = try await Migrator(directory: configuration.migrations).run(on: connection)
+            let migrator = Migrator(directory: configuration.migrations, version: Version.current)
+            if arguments.has("roles") {
+                let created = try await migrator.createRoles(on: connection)
+                await connection.close()
+                return Output.line(ResultEnvelope.json(["created": created]))
+            }
+            let applied = try await migrator.run(on: connection) {
+                configuration.log.warning("waiting for the database", ["reason": .string($0)])
+            }
             await connection.close()
             Output.line(ResultEnvelope.json(["applied": applied]))
         }

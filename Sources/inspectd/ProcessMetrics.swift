@@ -4,7 +4,7 @@ import JobQueue
 
 /// What a worker says of its own process.
 struct ProcessMetrics: Sendable {
-    private let ready, slots, busy, heartbeatAge, resident, descriptors: MetricRegistry.Gauge
+    private let ready, slots, busy, permits, outside, heartbeatAge, resident, descriptors: MetricRegistry.Gauge
     private let cpu: MetricRegistry.Counter
 
     init(_ registry: MetricRegistry) {
@@ -13,6 +13,9 @@ struct ProcessMetrics: Sendable {
         self.ready = registry.gauge("inspectd_ready", "Whether /readyz says yes.")
         self.slots = registry.gauge("inspectd_slots", "Jobs that this worker works on at once.")
         self.busy = registry.gauge("inspectd_slots_busy", "Jobs that this worker works on now.")
+        self.permits = registry.gauge(
+            "inspectd_fetch_permits", "Jobs that this worker lets wait for other servers at once, beside its slots.")
+        self.outside = registry.gauge("inspectd_fetch_permits_busy", "Jobs that wait for other servers now.")
         self.heartbeatAge = registry.gauge(
             "inspectd_heartbeat_age_seconds", "Time since this worker's last heartbeat that got through.")
         registry.gauge("process_start_time_seconds", "When the process began to count, in Unix time.").set(
@@ -27,6 +30,8 @@ struct ProcessMetrics: Sendable {
         if let vitals {
             self.slots.set(Double(vitals.slots))
             self.busy.set(Double(vitals.running))
+            self.permits.set(Double(vitals.permits))
+            self.outside.set(Double(vitals.outside))
             self.heartbeatAge.set(vitals.heartbeatAge)
         }
         var usage = rusage()
@@ -51,7 +56,7 @@ struct ProcessMetrics: Sendable {
 /// What the database says of the whole queue.
 struct QueueMetrics: Sendable {
     private let waiting, oldest, running, delayed, paused: MetricRegistry.Gauge
-    private let workers, callbacksPending, callbacksOldest, readAt: MetricRegistry.Gauge
+    private let workers, callbacksPending, callbacksOldest, readAt, dutyAge, dutyFails: MetricRegistry.Gauge
 
     init(_ registry: MetricRegistry) {
         func byLane(_ name: String, _ help: String) -> MetricRegistry.Gauge {
@@ -68,6 +73,11 @@ struct QueueMetrics: Sendable {
             "inspectd_callbacks_pending", "Callbacks to be delivered; counting stops at 10000.")
         self.callbacksOldest = registry.gauge(
             "inspectd_callbacks_oldest_seconds", "Time since the oldest pending callback was written; 0 if none is.")
+        self.dutyAge = registry.gauge(
+            "inspectd_maintenance_age_seconds", "Time since a duty of maintenance was last done, by whichever worker.",
+            labels: ["duty"])
+        self.dutyFails = registry.gauge(
+            "inspectd_maintenance_failing", "Whether the last round of a duty of maintenance failed.", labels: ["duty"])
         self.readAt = registry.gauge(
             "inspectd_queue_read_timestamp_seconds", "When the queue was last looked at, in Unix time.")
     }
@@ -83,6 +93,10 @@ struct QueueMetrics: Sendable {
         self.workers.set(depth.workers)
         self.callbacksPending.set(depth.callbacksPending)
         self.callbacksOldest.set(depth.callbacksOldest)
+        for (name, duty) in depth.duties {
+            self.dutyAge.set(duty.age, name)
+            self.dutyFails.set(duty.fails ? 1 : 0, name)
+        }
         self.readAt.set(Date().timeIntervalSince1970)
     }
 
@@ -90,7 +104,7 @@ struct QueueMetrics: Sendable {
     func clear() {
         for gauge in [
             self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,
-            self.callbacksOldest,
+            self.callbacksOldest, self.dutyAge, self.dutyFails,
         ] { gauge.clear() }
     }
 }

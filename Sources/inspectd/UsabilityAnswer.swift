@@ -14,7 +14,7 @@ extension Command {
         var analyzers = try configuration.analyzerConfiguration(arguments)
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
         // Of one request, one process judges both sides.
-        if arguments["batch"] == nil { analyzers.slots = 1 }
+        if arguments["batch"] == nil { analyzers.serveOneJob() }
         if analyzers.executable == AnalyzerConfiguration.ownProgram { analyzers.forked = AnalyzerCommand.forked }
         // Whoever waits for one answer waits for the program's end, too. The analyzers end when the program has.
         let endsAtOnce = arguments["batch"] == nil

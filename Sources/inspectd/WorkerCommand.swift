@@ -23,6 +23,12 @@ extension Command {
                 "for one attempt of a callback; its claim lapses after four times that [15]"),
             .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is ended [30]"),
             .value(
+                "fetch-permits", "N",
+                "jobs that wait for their parts' or the vendor's servers at once, beside the slots; a quarter of them for one partner [4 for each slot, at least 8]"
+            ),
+            .value("fetch-memory", "MIB", "what these jobs may hold together; at least 64 [256]"),
+            .value("fetch-deadline", "SECONDS", "for all parts by URL of one job together [60]"),
+            .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
             .list(
@@ -76,6 +82,7 @@ private struct WorkerService {
     let callbacks: CallbackConfiguration
     let decryption: PartDecryption
     let stageDeadline: Int
+    let fetchDeadline: Int
     let healthAddress: ListenAddress?
 
     init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws(UsageError) {
@@ -85,6 +92,7 @@ private struct WorkerService {
         self.drains = arguments.has("drain")
         self.analyzers = try configuration.analyzerConfiguration(arguments)
         self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
+        self.fetchDeadline = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
         do {
             self.decryption = try PartDecryption(keys: configuration.decryptionKeys.map { URL(fileURLWithPath: $0) })
         } catch {
@@ -106,6 +114,8 @@ private struct WorkerService {
         queue.region = arguments["region"] ?? configuration.region
         queue.maintains = roles.contains(.maintain)
         queue.drains = self.drains
+        if let permits = try arguments.integer("fetch-permits", in: 1...10_000) { queue.outside.permits = permits }
+        if let size = try arguments.integer("fetch-memory", in: 64...1_048_576) { queue.outside.bytes = size << 20 }
         if let seconds = try arguments.integer("stop-after", in: 0...3600) { queue.shutdownDeadline = Double(seconds) }
         if let lanes = arguments["lanes"] {
             let names = ["urgent": 0, "normal": 1, "bulk": 2]
@@ -185,6 +195,8 @@ private struct WorkerService {
         runner.stageDeadline = .seconds(self.stageDeadline)
         runner.calibration = try self.configuration.faces.calibration()
         var pipeline = InspectionPipeline(runner: runner, fetcher: PartFetcher(), decryption: self.decryption)
+        pipeline.fetchDeadline = .seconds(self.fetchDeadline)
+        pipeline.onFetchFailure = { Events.log(fetchOf: $1, for: $0, failed: $2, to: log) }
         pipeline.vendor = self.configuration.vendor.map { VendorSessionClient(server: $0) }
         pipeline.onStage = { job, duration in
             Events.log(stageOf: job, duration, to: log)

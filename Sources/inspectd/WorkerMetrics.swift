@@ -17,10 +17,11 @@ struct WorkerMetrics: Sendable {
     private let registry: MetricRegistry
     private let claimed, started, held, handedBack, leasesLost, overdue, workersLost: MetricRegistry.Counter
     private let finished, retries, givenUp, rescued: MetricRegistry.Counter
-    private let promoted, swept, expired, purged, suspensions, deaths: MetricRegistry.Counter
+    private let promoted, swept, expired, purged, suspensions, deaths, rowsHeld: MetricRegistry.Counter
     private let databaseFailures, reconnects: MetricRegistry.Counter
     private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
-    private let parentStarts, parentLosses, analyzerStarts, analyzerLosses, analyzerReplacements: MetricRegistry.Counter
+    private let parentStarts, parentLosses, analyzerStarts, analyzerWaits, analyzerLosses,
+        parentReplacements: MetricRegistry.Counter
     private let callbackAttempts: MetricRegistry.Counter
     private let endpointChanges: MetricRegistry.Counter
     private let callbackDuration, callbackWait: MetricRegistry.Histogram
@@ -46,6 +47,8 @@ struct WorkerMetrics: Sendable {
         self.givenUp = counter("jobs_given_up", "Jobs that ended as NOT_EXECUTED here, by error code.", "code")
         self.handedBack = counter("jobs_handed_back", "Jobs returned to the queue with the attempt refunded.")
         self.leasesLost = counter("leases_lost", "Jobs whose lease was gone when something was to be written.")
+        self.rowsHeld = counter(
+            "rows_held", "Times that a job's writes had to wait, for another transaction held its row.")
         self.overdue = counter("jobs_overdue", "Jobs that were stopped at their own deadline.")
         self.rescued = counter(
             "jobs_rescued", "Jobs that this worker took back from dead workers.", "outcome", ["requeued", "given_up"])
@@ -59,7 +62,7 @@ struct WorkerMetrics: Sendable {
         self.suspensions = counter(
             "worker_suspensions", "Times that no heartbeat got through for so long that the work was dropped.")
         self.deaths = counter("worker_deaths", "Times that the fleet declared this worker dead.")
-        let connections = ["queue", "heartbeat", "listener", "auxiliary", "callback"]
+        let connections = ["queue", "heartbeat", "listener", "auxiliary", "maintenance", "callback"]
         self.databaseFailures = counter(
             "database_failures", "Failures of a database connection.", "connection", connections)
         self.reconnects = counter("database_reconnects", "Connections made anew.", "connection", connections)
@@ -77,13 +80,16 @@ struct WorkerMetrics: Sendable {
         self.parentStarts = counter("analyzer_parent_starts", "Warm parents of the analyzers that loaded their models.")
         self.parentLosses = counter(
             "analyzer_parent_losses", "Warm parents that ended or could not be started.", "kind",
-            ["ended", "not_started"])
+            ["ended", "not_started", "not_renewed"])
         self.analyzerStarts = counter("analyzer_starts", "Analyzer processes that were forked.")
+        self.analyzerWaits = counter(
+            "analyzer_waits", "Jobs that found no analyzer process ready and waited for its fork.")
         self.analyzerLosses = counter(
             "analyzer_losses", "Analyzer processes that were lost.", "kind",
             ["crash", "timeout", "memory", "cancelled", "other"])
-        self.analyzerReplacements = counter(
-            "analyzer_replacements", "Analyzer processes that were replaced for their age or growth.")
+        self.parentReplacements = counter(
+            "analyzer_parent_replacements", "Warm parents that another took over from, without a gap.", "reason",
+            ["crash", "forks", "age"])
         let outcomes = ["delivered", "failed", "dead", "released", "stale"]
         self.endpointChanges = counter(
             "endpoint_changes", "Endpoints whose breaker opened or closed, or that were disabled.", "kind",
@@ -122,6 +128,7 @@ struct WorkerMetrics: Sendable {
         case .retried(_, let error, _): self.retries.add(1, error.code.rawValue)
         case .handedBack: self.handedBack.add()
         case .leaseLost: self.leasesLost.add()
+        case .rowHeld: self.rowsHeld.add()
         case .overdue: self.overdue.add()
         case .databaseUnavailable(let role, _, _): self.databaseFailures.add(1, Self.kind(of: role))
         case .reconnected(let role): self.reconnects.add(1, Self.kind(of: role))
@@ -138,7 +145,7 @@ struct WorkerMetrics: Sendable {
             self.purged.add(Double(parts), "parts")
             self.purged.add(Double(results), "results")
             self.purged.add(Double(partitions), "partitions")
-        case .roundTrip, .registered, .resumed, .stopping, .stopped: break
+        case .roundTrip, .registered, .resumed, .newEpoch, .stopping, .stopped: break
         }
     }
 
@@ -163,8 +170,11 @@ struct WorkerMetrics: Sendable {
         case .parentStarted: self.parentStarts.add()
         case .parentFailed: self.parentLosses.add(1, "not_started")
         case .parentEnded: self.parentLosses.add(1, "ended")
+        case .parentReplaced(_, _, let reason): self.parentReplacements.add(1, reason.rawValue)
+        case .parentKept: self.parentLosses.add(1, "not_renewed")
         case .processStarted: self.analyzerStarts.add()
-        case .processEnded(_, _, _, _, expected: true): self.analyzerReplacements.add()
+        case .processAwaited: self.analyzerWaits.add()
+        case .processEnded(_, _, _, _, expected: true): break
         case .processEnded(_, _, _, let error, expected: false):
             let kind =
                 switch error {

@@ -1,6 +1,8 @@
+import CSystem
 import Foundation
 import Glibc
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -28,32 +30,72 @@ struct ConfinementTests {
         }
     }
 
+    @Test(arguments: ["execve", "execveat", "ptrace", "connect", "mount", "bpf", "keyctl"])
+    func callsThatOnlyAnIntruderMakesKill(_ name: String) async throws {
+        try await withPool(slots: 1) { pool, log in
+            let error = await inspectError { try await pool.perform("call", name) }
+            #expect(error == InspectError(.analyzerCrashed, "stage call: SIGSYS"))
+            #expect(log.losses.map(\.end?.signal) == [SIGSYS])
+        }
+    }
+
+    /// Landlock alone, in a fork that has no system-call filter.
+    @Test func filesAreOutOfReachOfEachLayer() throws {
+        try #require(
+            csys_landlock_version() > 0, "a kernel with Landlock is needed here; inspectd doctor says why there is none"
+        )
+        for isForbidden in [false, true] {
+            let child = csys_fork()
+            if child == 0 {
+                // As an analyzer's parent and an analyzer begin.
+                guard csys_prepare_parent(STDERR_FILENO) == 0, csys_prepare_sandbox() == 0 else { _exit(201) }
+                guard !isForbidden || csys_forbid_files() == 0 else { _exit(202) }
+                _exit(open("/etc/passwd", O_RDONLY) >= 0 ? 0 : errno)
+            }
+            try #require(child > 0)
+            var end = csys_exit()
+            try #require(csys_reap(child, 10_000, &end) == 0)
+            #expect(end.exit_status == (isForbidden ? EACCES : 0))
+        }
+    }
+
     @Test func itHasNoDescriptorButItsOwn() async throws {
         let mine = try #require(fopen("/dev/null", "r"))  // not close-on-exec
         defer { fclose(mine) }
         try await withPool(slots: 2) { pool, _ in
-            let pids = try await pool.processIDs()
-            for pid in pids {
-                let directory = "/proc/\(pid)/fd"
-                let targets = try FileManager.default.contentsOfDirectory(atPath: directory)
-                    .map { try FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\($0)") }
-                let kinds = targets.map { $0.split(separator: ":").first.map(String.init) ?? $0 }.sorted()
-                #expect(kinds == ["/dev/null", "/dev/null", "/proc/\(pid)/statm", "pipe", "socket"])
+            try await pool.withAnalyzer(parts: [("FRONT", Data([1]))]) { session in
+                let pid = try #require(Int32(try await session.perform("pid")))
+                for pid in try await pool.reservedProcessIDs() + [pid] {
+                    let directory = "/proc/\(pid)/fd"
+                    let targets = try FileManager.default.contentsOfDirectory(atPath: directory)
+                        .map { try FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\($0)") }
+                    let kinds = targets.map { $0.split(separator: ":").first.map(String.init) ?? $0 }.sorted()
+                    #expect(kinds == ["/dev/null", "/dev/null", "pipe", "socket"])
+                }
             }
         }
     }
 
     @Test func theKernelConfirmsTheConfinement() async throws {
-        try await withPool(slots: 1) { pool, _ in
-            let pid = try #require(try await pool.processIDs().first)
-            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
-                .split(separator: "\n").map { $0.filter { !$0.isWhitespace } }
-            #expect(status.contains("Seccomp:2"))
-            #expect(status.contains("NoNewPrivs:1"))
-            #expect(status.contains("Threads:1"))
-            let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
-                .split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
-            #expect(limits.contains { $0.hasPrefix("Max core file size 0 0") })
+        func facts(_ pid: Int32, _ file: String) throws -> Set<String> {
+            let text = try String(contentsOfFile: "/proc/\(pid)/\(file)", encoding: .utf8)
+            return Set(
+                text.split(separator: "\n").map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ") })
+        }
+        try await withPool(slots: 1, configure: { $0.cpuSeconds = 7 }) { pool, _ in
+            let pid = try #require(try await pool.reservedProcessIDs().first)
+            let parent = try #require(pool.parentPID)
+            for pid in [pid, parent] {
+                let status = try facts(pid, "status")
+                #expect(status.isSuperset(of: ["NoNewPrivs: 1", "Threads: 1"]))
+                // Root's, too.
+                let sets = geteuid() == 0 ? ["Inh", "Prm", "Eff", "Bnd", "Amb"] : ["Inh", "Prm", "Eff", "Amb"]
+                #expect(status.isSuperset(of: sets.map { "Cap\($0): 0000000000000000" }))
+                #expect(try facts(pid, "limits").contains { $0.hasPrefix("Max core file size 0 0") })
+            }
+            #expect(try facts(pid, "status").contains("Seccomp: 2"))
+            let limits = try facts(pid, "limits")
+            #expect(limits.contains { $0.hasPrefix("Max cpu time 35 35") })
             #expect(limits.contains { $0.hasPrefix("Max file size 0 0") })
             #expect(limits.contains { $0.hasPrefix("Max open files 16 16") })
             #expect(!limits.contains { $0.hasPrefix("Max address space unlimited") })
@@ -78,36 +120,31 @@ struct ConfinementTests {
         #expect(try group(pids[2]) == 0)
     }
 
-    @Test func nothingOfAJobOutlivesIt() async throws {
-        try await withPool(slots: 1) { pool, _ in
-            let slot = pool.slots[0]
-            for size in [1000, 3 << 20, 40 << 20] {
-                let parts = [("FRONT", Data(repeating: 0xAB, count: size))]
-                let memory = try #require(try await slot.run { $0.child?.memory })
-                try await pool.withAnalyzer(parts: parts) { session in
-                    _ = try await session.perform("echo")
-                    #expect(try await slot.run { _ in !memory.isBlank })
+    /// Every byte of every process, as someone would search them who could.
+    @Test(arguments: ["end", "segfault", "sleep"])
+    func nothingOfAJobOutlivesIt(_ end: String) async throws {
+        try #require(geteuid() == 0, "only root may read the memory of a process that cannot be dumped")
+        try await withPool(slots: 2) { pool, log in
+            let (inRequest, inPart) = (UUID().uuidString, UUID().uuidString)
+            _ = try await pool.reservedProcessIDs()
+            try await eventually("slots are not free") { pool.freeSlots == 2 }
+            let before = log.ends.count
+            func holders(_ marker: String) throws -> [Int32] {
+                try pool.allProcessIDs.filter { try ProcessMemory.holds([marker], in: $0) }
+            }
+            try await pool.withAnalyzer(parts: [("FRONT", Data(inPart.utf8))]) { session in
+                _ = try await session.perform("remember", inRequest)
+                let pid = try #require(Int32(try await session.perform("pid")))
+                #expect(try holders(inRequest) == [pid], "else the search finds nothing")
+                #expect(try holders(inPart) == [pid])
+                if end != "end" {
+                    _ = await inspectError { try await session.perform(end, deadline: .milliseconds(200)) }
                 }
-                #expect(try await slot.run { _ in memory.isBlank })
             }
-            #expect(try await pool.perform("parts") == "")
-            #expect(try await pool.perform("jobs") == "5", "the engine is told of the end of each job")
-        }
-    }
-
-    @Test(arguments: ["segfault", "sleep"])
-    func nothingOfAJobOutlivesItsProcess(_ fault: String) async throws {
-        try await withPool(slots: 1) { pool, _ in
-            let slot = pool.slots[0]
-            let memory = try #require(try await slot.run { $0.child?.memory })
-            try await pool.withAnalyzer(parts: [("FRONT", Data(repeating: 0xAB, count: 5000))]) { session in
-                _ = try await session.perform("echo")
-                #expect(try await slot.run { _ in !memory.isBlank })
-                _ = await inspectError { try await session.perform(fault, deadline: .milliseconds(200)) }
-                #expect(try await slot.run { _ in memory.isBlank })
-            }
-            let next = try await slot.run { $0.child?.memory }
-            #expect(next !== memory, "no memory is shared between two processes")
+            try await eventually("the process outlives its job") { log.ends.count + log.losses.count == before + 1 }
+            #expect(pool.allProcessIDs.count > 2)
+            #expect(try holders(inRequest) == [])
+            #expect(try holders(inPart) == [])
         }
     }
 }

@@ -32,7 +32,6 @@ struct FaultTests {
     @Test(arguments: cases)
     func costsOneCallAndThePoolGoesOn(_ expected: Case) async throws {
         try await withPool { pool, log in
-            let before = try await pool.processIDs()
             let begun = ContinuousClock.now
             let error = await inspectError { try await pool.perform(expected.fault, deadline: expected.deadline) }
             #expect(ContinuousClock.now - begun < expected.deadline + .seconds(5))
@@ -41,19 +40,20 @@ struct FaultTests {
             #expect(error?.detail.hasPrefix("stage \(expected.fault): ") == true)
 
             let after = try await pool.processIDs()
-            #expect(Set(before).intersection(after).count == 1, "only the process that failed was replaced")
             #expect(Set(after).count == 2)
             for _ in 0..<4 { #expect(try await pool.perform("echo", "on we go") == "on we go") }
             #expect(log.losses.count == 1)
-            #expect(log.losses.allSatisfy { $0.end?.dumpedCore == false && !$0.expected })
+            #expect(log.losses.allSatisfy { $0.end?.dumpedCore == false })
             #expect(log.parentsEnded == 0)
         }
     }
 
     @Test func noiseOnStderrNeitherBlocksNorHidesTheCauseOfAnEnd() async throws {
         try await withPool(slots: 1) { pool, _ in
-            for _ in 0..<3 { _ = try await pool.perform("noise") }
-            #expect(await inspectError { try await pool.perform("allocate") }?.code == .analyzerOutOfMemory)
+            try await pool.withAnalyzer(parts: []) { session in
+                for _ in 0..<3 { _ = try await session.perform("noise") }
+                #expect(await inspectError { try await session.perform("allocate") }?.code == .analyzerOutOfMemory)
+            }
         }
     }
 
@@ -71,10 +71,12 @@ struct FaultTests {
 
     @Test func anEngineErrorIsAnAnswerAndKeepsTheProcess() async throws {
         try await withPool(slots: 1) { pool, log in
-            let before = try await pool.processIDs()
-            let error = await inspectError { try await pool.perform("raise") }
-            #expect(error == InspectError(.corruptImage, "part FRONT: premature end of JPEG file"))
-            #expect(try await pool.processIDs() == before)
+            try await pool.withAnalyzer(parts: []) { session in
+                let before = try await session.perform("pid")
+                let error = await inspectError { try await session.perform("raise") }
+                #expect(error == InspectError(.corruptImage, "part FRONT: premature end of JPEG file"))
+                #expect(try await session.perform("pid") == before)
+            }
             #expect(log.losses.isEmpty)
         }
     }
@@ -99,14 +101,19 @@ struct FaultTests {
         }
     }
 
-    @Test func cpuTimeIsLimitedPerRequestNotPerProcess() async throws {
+    @Test func cpuTimeIsLimitedPerRequestAndPerProcess() async throws {
         try await withPool(slots: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
-            let before = try await pool.processIDs()
-            // Well below the limit: the kernel counts it by ticks, which on a busy machine may say twice as much.
-            for _ in 0..<10 { _ = try await pool.perform("burn", "300") }
-            #expect(try await pool.processIDs() == before, "3 s in all, never more than 1 s at once")
-            #expect(log.losses.isEmpty)
-
+            try await pool.withAnalyzer(parts: []) { session in
+                let before = try await session.perform("pid")
+                // Well below the limit: the kernel counts it by ticks, which on a busy machine may say twice as much.
+                for _ in 0..<7 { _ = try await session.perform("burn", "300") }
+                #expect(try await session.perform("pid") == before, "2.1 s in all, never more than 1 s at once")
+                #expect(log.losses.isEmpty)
+                // The fifth second is the last, whatever the process does to its soft limit.
+                let error = await inspectError { for _ in 0..<20 { _ = try await session.perform("burn", "400") } }
+                #expect(error?.code == .analyzerTimeout)
+                #expect(error?.detail.contains("CPU") == true)
+            }
             let begun = ContinuousClock.now
             let error = await inspectError { try await pool.perform("spin", deadline: .seconds(60)) }
             #expect(error?.code == .analyzerTimeout)
@@ -142,7 +149,7 @@ struct FaultTests {
                 await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(try await session.perform("echo", "mine") == "mine")
             }
-            #expect(pool.freeSlots == 1)
+            try await eventually("a slot is not free") { pool.freeSlots == 1 }
             #expect(log.losses.isEmpty)
         }
     }
@@ -172,7 +179,7 @@ struct FaultTests {
             }
             #expect(answers == ["answer": 60, "CORRUPT_IMAGE": 20, "ANALYZER_CRASHED": 100])
             #expect(log.losses.count == 100)
-            #expect(pool.freeSlots == 4)
+            try await eventually("a slot is not free") { pool.freeSlots == 4 }
             #expect(Set(try await pool.processIDs()).count == 4)
             // Other tests of the same process open and close, too.
             try await eventually("descriptors are left open") { try openDescriptors() <= before + 4 }

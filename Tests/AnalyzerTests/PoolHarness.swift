@@ -1,6 +1,7 @@
 import Foundation
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -17,15 +18,34 @@ final class EventLog: Sendable {
 
     func add(_ event: AnalyzerEvent) { self.events.withLock { $0.append(event) } }
 
-    var losses: [(end: ProcessEnd?, reason: String, expected: Bool)] {
+    /// Processes that ended otherwise than with their jobs.
+    var losses: [(end: ProcessEnd?, reason: String)] {
         self.events.withLock {
             $0.compactMap {
-                if case .processEnded(_, let end, let reason, _, let expected) = $0 {
-                    (end, reason, expected)
-                } else {
-                    nil
-                }
+                if case .processEnded(_, let end, let reason, _, expected: false) = $0 { (end, reason) } else { nil }
             }
+        }
+    }
+
+    /// Processes that ended with their jobs.
+    var ends: [ProcessEnd?] {
+        self.events.withLock {
+            $0.compactMap { if case .processEnded(_, let end, _, _, expected: true) = $0 { end } else { nil } }
+        }
+    }
+
+    var waits: Int {
+        self.events.withLock { $0.count { if case .processAwaited = $0 { true } else { false } } }
+    }
+
+    /// How often a parent was to be made anew and could not.
+    var parentsKept: Int {
+        self.events.withLock { $0.count { if case .parentKept = $0 { true } else { false } } }
+    }
+
+    var replacements: [ParentRenewal] {
+        self.events.withLock {
+            $0.compactMap { if case .parentReplaced(_, _, let reason) = $0 { reason } else { nil } }
         }
     }
 
@@ -55,7 +75,8 @@ func withPool(
         await pool.stop()
         throw error
     }
-    let pids = try await pool.processIDs() + [try #require(pool.parentPID)]
+    let pids = pool.allProcessIDs
+    #expect(pids.count >= slots)
     await pool.stop()
     #expect(pids.filter(isAlive) == [])
 }
@@ -69,7 +90,22 @@ extension AnalyzerPool {
         try await self.withAnalyzer(parts: parts) { try await $0.perform(stage, request, deadline: deadline) }
     }
 
-    /// The pid of every slot's process: as many sessions at once as there are slots, so each has its own.
+    /// The warm parent and all that it has forked, also what waits for a job, and what has just had one.
+    var allProcessIDs: [Int32] {
+        guard let parent = self.parentPID else { return [] }
+        return [parent] + childProcesses(of: parent)
+    }
+
+    /// The pids of the processes that wait for a job, once there are as many as slots.
+    func reservedProcessIDs() async throws -> [Int32] {
+        try await eventually("the reserve is not filled") { self.reserve.processIDs.count == self.slots.count }
+        return self.reserve.processIDs
+    }
+
+    /// Slots without a job.
+    var freeSlots: Int { self.state.withLock { $0.free.count } }
+
+    /// The pids of as many sessions at once as there are slots.
     func processIDs() async throws -> [Int32] { try await self.processIDs(self.slots.count) }
 
     private func processIDs(_ count: Int) async throws -> [Int32] {
@@ -107,6 +143,9 @@ func startWorker(slots: Int, through wrapper: [String] = []) throws -> (worker: 
     let pids = String(decoding: text, as: UTF8.self).split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
     return (worker, pids)
 }
+
+/// The children of a process that run.
+func childProcesses(of parent: Int32) -> [Int32] { ProcessMemory.children(of: parent).filter(isAlive) }
 
 /// Whether a process runs; one that has ended but was not reaped does not.
 func isAlive(_ pid: Int32) -> Bool {

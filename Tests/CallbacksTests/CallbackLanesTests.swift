@@ -34,7 +34,7 @@ import Testing
         _ = try await first.record(self.entries(claim).prefix(21).map(\.delivered))
         let rest = try await second.claim(64)
         #expect(rest.callbacks.count == 15 && rest.places == [endpoint: 5])
-        // A dispatcher of version 0.1.0 sends all that it gets at once, so that it gets none of them.
+        // One without a number sends all that it gets at once, so that it gets none of them.
         #expect(try await self.store(nil).claim(64).callbacks.isEmpty)
         // Nothing is given to the first beyond what the second leaves it.
         #expect(try await first.claim(64).callbacks.isEmpty)

@@ -44,7 +44,7 @@ import Testing
         let plan = try await connection.query(
             """
             EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
-            SELECT * FROM insp.callback_take(256, interval '1 minute', 256, $1, $2, $3, $4)
+            SELECT * FROM insp.callback_claim(256, interval '1 minute', 256, $1, $2, $3, $4)
             """,
             [
                 .optional(floors.base), .bigints(endpoints),
@@ -136,5 +136,47 @@ import Testing
         #expect(record.lost.isEmpty)
         #expect(claiming < 20 * 256, "a claim of 256 reads \(claiming) rows")
         #expect(recording < 10 * 256, "recording 256 reads \(recording) rows")
+    }
+
+    /// Twenty thousand callbacks of one ordering key behind a retry, and a few of other keys behind those.
+    @Test func whatWaitsForItsTurnMakesNoClaimDearer() async throws {
+        let outbox = try await Outbox()
+        let connection = outbox.connection
+        try await self.prepare(connection)
+        try await self.fill(connection, 1...2_000)
+        // The first endpoint's are those of its ordering keys, and nothing else of it waits.
+        try await connection.execute(
+            """
+            SELECT insp.set_endpoint(1, '{"ordering": "user"}');
+            DELETE FROM insp.callback_waiting WHERE endpoint_id = 1;
+            INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+            SELECT 1000000 + n, 1, now() + CASE WHEN n = 0 THEN interval '1 hour' ELSE n * interval '1 ms' - interval '2 hours' END,
+                CASE WHEN n = 0 THEN 1 ELSE 0 END, 0, 'pending', CASE WHEN n <= 20000 THEN 'user one' ELSE 'user ' || n / 2 END
+            FROM generate_series(0, 20040) n;
+            ALTER TABLE insp.callback DISABLE TRIGGER callback_prepare;
+            INSERT INTO insp.callback (id, job_id, endpoint_id, url, body) OVERRIDING SYSTEM VALUE
+            SELECT w.callback_id, -w.callback_id, 1, 'https://partner.example/', '{}' FROM insp.callback_waiting w WHERE w.callback_id >= 1000000;
+            ALTER TABLE insp.callback ENABLE TRIGGER callback_prepare;
+            """, timeout: .seconds(60))
+        let pages = try await self.pages(CallbackFloors(), on: connection)
+        #expect(pages < 10_000, "a claim reads \(pages) pages")
+        let store = CallbackStore(connection: connection, worker: "test", lease: .seconds(60))
+        let (claim, rows) = try await self.rows(on: connection) { try await store.claim(256) }
+        #expect(rows < 20 * 256, "a claim of 256 reads \(rows) rows")
+        // Every other endpoint's, and of the ordered one's the first of each key that has none under way before it.
+        let own = claim.callbacks.filter { $0.endpoint.id == 1 }.map(\.id)
+        #expect(!own.isEmpty && own.allSatisfy { $0 > 1_020_000 })
+        let keys = try await connection.query(
+            "SELECT count(*), count(DISTINCT ordering_key) FROM insp.callback_lease WHERE endpoint_id = 1")[0]
+        #expect(try keys.int(0) == own.count && keys.int(1) == own.count)
+        // One after the other, to the last of them.
+        var delivered = 0
+        var batch = claim.callbacks
+        while !batch.isEmpty {
+            delivered += batch.filter { $0.endpoint.id == 1 }.count
+            _ = try await store.record(batch.map(self.delivered))
+            batch = try await store.claim(256).callbacks
+        }
+        #expect(delivered == 40)
     }
 }

@@ -215,23 +215,4 @@ struct EndpointHealthTests {
             #expect(received.map(\.webhookId).filter { own.contains($0) } == own.flatMap { [$0, $0] })
         }
     }
-
-    @Test func oldVersionLeavesOutWhatItCannotServe() async throws {
-        let plain = try await self.endpoint()
-        let pinned = try await self.endpoint(
-            settings: #"{"pins": ["sha256//\#(Data(repeating: 1, count: 32).base64EncodedString())"]}"#)
-        for endpoint in [plain, pinned] {
-            try await self.outbox.add(1, endpoint: endpoint, url: "https://partner.example/")
-        }
-        let rows = try await self.outbox.connection.query(
-            "SELECT endpoint_id, secret FROM insp.callback_claim(10, '1 minute') WHERE id IS NOT NULL")
-        #expect(try rows.map { try $0.int(0) } == [plain])
-        #expect(try rows[0].string(1) == self.secret.text)
-        let settled = try await self.outbox.connection.query(
-            """
-            SELECT insp.callback_settle(array_agg(l.callback_id), array_agg(l.claim_id), '{delivered}', '{0}', '{0}', '{1}',
-                '{200}', '{""}', 'old') FROM insp.callback_lease l
-            """)
-        #expect(settled.count == 1)
-    }
 }

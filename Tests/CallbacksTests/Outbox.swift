@@ -39,15 +39,23 @@ struct Outbox {
         return endpoint
     }
 
-    /// Adds callbacks of one endpoint to one URL; returns their webhook-ids.
+    /// Adds callbacks of one endpoint to one URL, which tell of no job; returns their webhook-ids.
+    ///
+    /// - Parameter isOwn: Whether the URL's origin becomes one of the endpoint's.
     @discardableResult
     func add(
-        _ count: Int = 1, endpoint: Int64, url: String, body: String = #"{"type":"job.finished"}"#, attempts: Int = 0
+        _ count: Int = 1, endpoint: Int64, url: String, body: String = #"{"type":"job.finished"}"#, attempts: Int = 0,
+        isOwn: Bool = true
     ) async throws -> [String] {
+        if isOwn {
+            _ = try await self.connection.query(
+                "UPDATE insp.endpoint SET origins = array_append(array_remove(origins, o), o) FROM insp.url_origin($2) o WHERE id = $1 AND o IS NOT NULL",
+                [.int(endpoint), .text(url)])
+        }
         let rows = try await self.connection.query(
             """
             INSERT INTO insp.callback (job_id, endpoint_id, url, body)
-            SELECT (SELECT coalesce(max(job_id), 0) FROM insp.callback) + g, $1, $2, $3
+            SELECT (SELECT least(min(job_id), 0) FROM insp.callback) - g, $1, $2, $3
             FROM generate_series(1, $4) AS g RETURNING webhook_id, id
             """,
             [.int(endpoint), .text(url), .bytes(Data(body.utf8)), .int(Int64(count))])

@@ -48,6 +48,8 @@ admin -c "ALTER SYSTEM SET ssl_cert_file = 'server.pem'" -c "ALTER SYSTEM SET ss
 declare -A password
 for role in inspectd worker gateway; do password[$role]=$(openssl rand -hex 16); done
 block Roles sql 1 | admin
+cp -r release/local/. /usr/local/
+block Roles sh 1 | (cd / && bash -euo pipefail) >&2 || fail "the roles"
 admin -c "ALTER ROLE inspectd PASSWORD '${password[inspectd]}'"
 cd release
 for unit in migrate=inspectd worker=worker gateway=gateway; do
@@ -62,8 +64,8 @@ cd ..
 # The first block installs packages: Tests/image.sh has run it before the system booted, for here is no network.
 block Hosts sh 2 >install.sh
 (cd release && bash -euo pipefail ../install.sh) >&2 || fail "the commands of DEPLOYING.md"
-block Roles sql 2 | owner
-owner -c "ALTER ROLE worker PASSWORD '${password[worker]}'" -c "ALTER ROLE gateway PASSWORD '${password[gateway]}'"
+block Roles sql 2 | admin
+admin -c "ALTER ROLE worker PASSWORD '${password[worker]}'" -c "ALTER ROLE gateway PASSWORD '${password[gateway]}'"
 
 started=$(milliseconds)
 block Hosts sh 3 | bash -euo pipefail >&2 || fail "the units do not start"

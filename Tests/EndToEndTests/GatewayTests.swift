@@ -169,7 +169,33 @@ import Testing
         }
         #expect(statuses.first == 401 && statuses.last == 429)
         #expect(try await gateway.call("GET", "/inspectionjob/\(id)").status == 404)
+        // Nor somebody behind the same address whom this gateway has never seen.
+        _ = try await gateway.service.connection.query("SELECT insp.create_partner('shop')")
+        let neighbour = try await Gateway.credential(gateway.service, "shop", "{read}")
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: neighbour).status == 404)
+        let guess = String(neighbour.dropLast()) + (neighbour.hasSuffix("A") ? "B" : "A")
+        for _ in 0..<25 {
+            #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: guess).status == 429)
+        }
+        #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: neighbour).status == 404)
         #expect(try await gateway.stop() == 0)
+    }
+
+    @Test func `What a path says is nowhere in the log, whoever writes it`() async throws {
+        let gateway = try await Gateway.start()
+        for bearer in ["x", gateway.bearer] {
+            for path in ["/inspectionjob/JaneDoe", "/JaneDoe", "/inspectionjob/create/JaneDoe?JaneDoe=JaneDoe"] {
+                #expect(try await gateway.call("GET", path, bearer: bearer).status >= 400)
+            }
+            #expect(try await gateway.call("JANEDOE", "/openapi.json", bearer: bearer).status == 405)
+            // As long as a public id, and none of a job.
+            let id = "0123abcd-0000-7000-8000-0000000000ff"
+            #expect(try await gateway.call("GET", "/inspectionjob/\(id)", bearer: bearer).status >= 400)
+        }
+        #expect(try await gateway.stop() == 0)
+        let log = gateway.program.standardError.lowercased()
+        #expect(log.contains("{id}") && log.contains(#""route":"other""#))
+        #expect(!log.contains("janedoe") && !log.contains("0123abcd"))
     }
 
     @Test func `Two hundred slow clients, and as many that wait, stop nobody`() async throws {
@@ -253,6 +279,26 @@ import Testing
         }
         #expect(back == 404)
         await server.close()
+        #expect(try await gateway.stop() == 0)
+    }
+
+    @Test func `A partner's quota and policy hold for its clients, who are told when to come back`() async throws {
+        let gateway = try await Gateway.start()
+        _ = try await gateway.service.connection.query("SELECT insp.set_quota('bank', max_waiting => 1)")
+        _ = try await gateway.service.connection.query("UPDATE insp.partner SET review = 'always'")
+        let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture, "review": "never"]
+        let first = try await gateway.call("POST", "/inspectionjob/create", body, headers: ["Idempotency-Key": "q"])
+        #expect(first.status == 201)
+        let stored = try await gateway.service.connection.query("SELECT payload ->> 'review' FROM insp.job")
+        #expect(try stored.map { try $0.string(0) } == ["always"])
+        let refused = try await gateway.call("POST", "/inspectionjob/create", body)
+        #expect(refused.status == 429 && refused.document["code"] as? String == "WAITING_QUOTA_REACHED")
+        #expect(refused.document["retryable"] as? Bool == true && Int(refused.headers["Retry-After"] ?? "") != nil)
+        let again = try await gateway.call("POST", "/inspectionjob/create", body, headers: ["Idempotency-Key": "q"])
+        #expect(again.status == 201 && again.document["id"] as? String == first.document["id"] as? String)
+        _ = try await gateway.service.connection.query("SELECT insp.set_quota('bank', max_bytes => 10)")
+        let large = try await gateway.call("POST", "/inspectionjob/create", body)
+        #expect(large.status == 429 && large.document["code"] as? String == "STORAGE_QUOTA_REACHED")
         #expect(try await gateway.stop() == 0)
     }
 }

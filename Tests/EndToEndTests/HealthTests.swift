@@ -78,7 +78,7 @@ import Testing
         #expect(try await port.get("/healthz").status == 200)
         #expect(try await port.get("/nothing").status == 404)
 
-        _ = try await service.connection.query("SELECT insp.pause_lane('bulk', 'a test')")
+        _ = try await service.connection.query("SELECT insp.pause('bulk', reason => 'a test')")
         let picture = SmallPNG.noise(width: 64, height: 64)
         var ids: [String] = []
         for lane in ["normal", "normal", "bulk", "bulk", "bulk"] {

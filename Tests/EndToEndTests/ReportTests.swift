@@ -113,11 +113,16 @@ import Testing
     func `The forked analyzer is confined and holds nothing of the caller's`() async throws {
         let picture = try await TestInputs.folder.appendingPathComponent("specimens/passport.jpg").path
         let script = """
-            import json, os, subprocess, sys
+            import json, os, subprocess, sys, time
             def child(pid):
-                tasks = [f"/proc/{pid}/task/{task}/children" for task in os.listdir(f"/proc/{pid}/task")]
-                [only] = [int(word) for task in tasks for word in open(task).read().split()]
-                return only
+                # The last line's process may not have ended yet, nor the next one's begun.
+                for _ in range(100):
+                    tasks = [f"/proc/{pid}/task/{task}/children" for task in os.listdir(f"/proc/{pid}/task")]
+                    all = [int(word) for task in tasks for word in open(task).read().split()]
+                    if len(all) == 1:
+                        return all[0]
+                    time.sleep(0.05)
+                raise AssertionError(all)
             secret = {**os.environ, "INSPECTD_DATABASE_URL": "postgresql:///secret"}
             open_file = os.open("/etc/hostname", os.O_RDONLY)
             os.set_inheritable(open_file, True)

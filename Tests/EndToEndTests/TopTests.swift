@@ -25,7 +25,7 @@ import Testing
             _ = try await service.enqueue(["workflow": "liveness", "lane": lane], face: picture)
         }
         _ = try await service.enqueue(["workflow": "liveness", "delaySeconds": 900], face: picture)
-        _ = try await service.connection.query("SELECT insp.pause_lane('bulk', 'a test')")
+        _ = try await service.connection.query("SELECT insp.pause('bulk', reason => 'a test')")
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.lease l JOIN insp.job j ON j.id = l.job_id AND j.status >= 4",

@@ -82,8 +82,8 @@ def main():
     endpoints = []
     for number in range(ENDPOINTS):
         cursor.execute(
-            "SELECT endpoint_id FROM insp.create_partner(%s, 'https://partner.example/', true, true)",
-            (f"partner-{number}",))
+            "SELECT endpoint_id FROM insp.create_partner(%s, %s, true, true)",
+            (f"partner-{number}", f"http://127.0.0.1:{receiver.port}/ok"))
         endpoints.append(cursor.fetchone()[0])
     cursor.execute("UPDATE insp.endpoint SET secret = %s", (SECRET,))
 

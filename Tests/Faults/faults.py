@@ -16,15 +16,16 @@ import zlib
 
 import psycopg2
 
+import failover
 import kinds
 import verdict
 from proxy import Proxy
-from service import ROOT, Pooler, Postgres, Receiver, Worker, say
+from service import ROOT, Pooler, Postgres, Receiver, Worker, digest, mark, say
 
 # Faults under which nobody can be rescued in time: how long that takes is not counted then.
 DISTURBING = {
     "databaseRestarted", "databaseFrozen", "connectionsTerminated", "connectionsExhausted", "diskFull", "rowsLocked",
-    "tablesLocked", "statementTimeout"}
+    "operatorsLinger", "tablesLocked", "statementTimeout"}
 
 
 def picture(side=96):
@@ -61,6 +62,9 @@ class World:
         self.stop_seconds = 0
         self.keys = {}
         self.lock = threading.Lock()
+        self.programs = arguments.bin
+        self.site = None
+        self.site_counts = {}
         self.start(arguments.bin)
 
     def note(self, text):
@@ -77,9 +81,10 @@ class World:
     def start(self, programs):
         inspectd = os.path.join(programs, "inspectd")
         self.postgres = Postgres(self.folder, self.disk)
-        subprocess.run(
-            [inspectd, "migrate", "--database-url", self.postgres.url], check=True, stdout=subprocess.DEVNULL,
-            env=dict(os.environ, INSPECTD_MIGRATIONS=os.path.join(ROOT, "Migrations")))
+        for command in (["migrate", "--roles"], ["migrate"]):
+            subprocess.run(
+                [inspectd, *command, "--database-url", self.postgres.url], check=True, stdout=subprocess.DEVNULL,
+                env=dict(os.environ, INSPECTD_MIGRATIONS=os.path.join(ROOT, "Migrations")))
         secret = self.postgres.rows("SELECT insp.new_secret()")[0][0]
         self.receiver = Receiver(self.folder, secret)
         for partner in ("bank", "shop", "club"):
@@ -92,7 +97,7 @@ class World:
         with open(analyzer, "w", encoding="ascii") as file:
             file.write(
                 f"#!/bin/sh\nexec '{os.path.join(programs, 'faulty-analyzer')}' --delay 250 "
-                "--reply 'acquired={\"images\": {}, \"cpuMs\": 0}' --reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
+                "--reply 'acquired={\"images\": {}, \"cpuMs\": {sum}}' --reply 'face={\"pictures\": {}, \"cpuMs\": 0}'\n")
         os.chmod(analyzer, 0o755)
         self.clock = os.path.join(self.folder, "clock")
         self.set_clock(0)
@@ -120,11 +125,12 @@ class World:
             worker = Worker(name, command, self.folder, dict(variables, INSPECTD_DATABASE_URL=url))
             worker.start()
             self.workers.append(worker)
+        self.faketime = library[0] if library else None
         self.skipped = {}
         if not self.disk:
             self.skipped["diskFull"] = "no small disk could be mounted"
         if not library:
-            self.skipped["clockJump"] = "libfaketime is not installed"
+            self.skipped["clockJump"] = self.skipped["databaseClockSet"] = "libfaketime is not installed"
 
     def set_clock(self, seconds):
         with open(self.clock + ".new", "w", encoding="ascii") as file:
@@ -133,6 +139,8 @@ class World:
 
     def end(self):
         self.stopping.set()
+        if self.site:
+            self.site.close()
         for worker in self.workers:
             worker.send(signal.SIGCONT)
             worker.send(signal.SIGTERM)
@@ -147,7 +155,7 @@ class World:
     def produce(self):
         """Enqueues a steady stream; what got no answer is asked again under the same key."""
         chance = random.Random(self.seed ^ 0x5EED)
-        image = picture()
+        blank = picture()
         connection = None
         number = 0
         while not self.producing.is_set():
@@ -157,6 +165,8 @@ class World:
                 "idempotencyKey": f"key {number}", "lane": chance.choice(["urgent", "normal", "normal", "bulk"])}
             if chance.random() < 0.05:
                 request["delaySeconds"] = chance.randint(1, 5)
+            image = mark(blank, number)
+            request["customerInternalReference"] = str(digest(image))
             text = json.dumps(request)
             while True:
                 try:
@@ -256,6 +266,15 @@ class World:
             if self.short:
                 return
 
+    def site_lane(self, chance, deadline):
+        """What is done to a whole database, on one of its own."""
+        try:
+            self.site = failover.Site(self.folder, self.programs, picture(), self.note)
+            self.lane(failover.KINDS, chance, deadline)
+            self.site_counts = self.site.examine()
+        except Exception as error:
+            self.violation(f"the second service: {type(error).__name__}: {error}")
+
     def run(self, minutes):
         deadline = self.began + minutes * 60
         producer = threading.Thread(target=self.produce)
@@ -265,6 +284,7 @@ class World:
         lanes = [
             threading.Thread(target=self.lane, args=(faults, random.Random(self.seed + number), deadline))
             for number, faults in enumerate((kinds.PROCESSES, kinds.DATABASE))]
+        lanes.append(threading.Thread(target=self.site_lane, args=(random.Random(self.seed + 2), deadline)))
         for lane in lanes:
             lane.start()
         for lane in lanes:
@@ -279,10 +299,13 @@ class World:
                 worker.start()
         verdict.settle_down(self.postgres, 150, time.sleep)
         counts = verdict.examine(self.postgres, self.keys, self.receiver.log)
+        for name, count in self.site_counts.items():
+            counts[name] = counts.get(name, 0) + count
         self.rescue_seconds.sort()
         report = {
             "faults": dict(sorted(self.counts.items())), "jobs": counts["jobs"], "lost": counts["lost"],
             "finishedTwice": counts["finishedTwice"], "stagesTwice": counts["stagesTwice"], "stuck": counts["stuck"],
+            "wrongPerson": counts["wrongPerson"], "gone": counts.get("gone"),
             "keysTwice": counts["keysTwice"], "unsigned": counts["unsigned"],
             "rescueSecondsMax": round(self.rescue_seconds[-1], 1) if self.rescue_seconds else None,
             "rescues": self.postgres.rows("SELECT count(*) FROM insp.event WHERE kind = 'rescued'")[0][0],
@@ -290,11 +313,11 @@ class World:
             "finishedBy": {worker.name: worker.finished() for worker in self.workers},
             "stopSecondsMax": round(self.stop_seconds, 2), "skipped": self.skipped,
             "minutes": round((time.monotonic() - self.began) / 60, 1), "seed": self.seed}
-        for name in ("lost", "finishedTwice", "stagesTwice", "stuck", "keysTwice", "unsigned"):
+        for name in ("lost", "finishedTwice", "stagesTwice", "stuck", "wrongPerson", "unread", "keysTwice", "unsigned"):
             if counts[name]:
                 self.violations.append(f"{name}: {counts[name]}")
         if self.short:
-            for name in set(kinds.PROCESSES) | set(kinds.DATABASE):
+            for name in set(kinds.PROCESSES) | set(kinds.DATABASE) | set(failover.KINDS):
                 if name not in self.counts and name not in self.skipped:
                     self.violations.append(f"{name} was not tried")
         for worker in self.workers:

@@ -1,5 +1,6 @@
 """The faults. Each takes the world, its lane's random numbers and how long it should last, and leaves all as it was."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -7,7 +8,6 @@ import time
 
 import psycopg2
 
-import previous
 from service import descendants, send
 
 # Whether the role of all workers may be given limits: orchestration's own sessions set theirs.
@@ -78,17 +78,6 @@ def clock_jumps(world, random, seconds):
     world.set_clock(0)
 
 
-def two_versions(world, random, seconds):
-    """A worker of version 0.1.0 works on the same queue, and then dies or hands back."""
-    # Once the database, which the other lane may be at, lets it in.
-    world.postgres.rows("SELECT 1")
-    try:
-        connection = world.postgres.connect("inspectd 0.1.0")
-    except psycopg2.OperationalError:
-        return
-    previous.work(connection, random, seconds)
-
-
 # Of the database ---------------------------------------------------------------------------------------------------------
 
 
@@ -142,18 +131,15 @@ def connections_exhausted(world, random, seconds):
 
 def disk_full(world, random, seconds):
     ballast = os.path.join(world.disk, "ballast")
-    with open(ballast, "wb") as file:
-        try:
+    try:
+        # Unbuffered: what a buffer still held when the disk was full would be written, and fail, once more at the end.
+        with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(b"\0" * (1 << 20))
-                file.flush()
-        except OSError:
-            pass
-    time.sleep(seconds)
-    try:
-        os.unlink(ballast)
-    except FileNotFoundError:
-        pass
+        time.sleep(seconds)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(ballast)
     # A server that could not write its log has stopped by itself.
     world.postgres.start()
 
@@ -172,6 +158,52 @@ def rows_locked(world, random, seconds):
             cursor.execute("ROLLBACK")
     finally:
         connection.close()
+
+
+def operators_linger(world, random, seconds):
+    """Operators and producers leave transactions open: what they hold costs its own jobs, and no connection."""
+    acts = [
+        "SELECT insp.cancel(public_id) FROM insp.job WHERE id IN (SELECT job_id FROM insp.lease ORDER BY random() LIMIT 2)",
+        "SELECT insp.cancel(public_id) FROM insp.job WHERE id IN (SELECT job_id FROM insp.ready ORDER BY random() LIMIT 2)",
+        "SELECT insp.cancel(public_id) FROM insp.job WHERE status < 128 ORDER BY id DESC LIMIT 1",
+        "SELECT insp.cancel_partner('club', batch => 5)",
+        "SELECT insp.limit_partner('shop')",
+        "SELECT insp.pause(partner => 'club', reason => 'left open')",
+        "SELECT insp.pause('bulk', reason => 'left open')",
+        "SELECT insp.set_lane_weight('bulk', 2)",
+        "SELECT insp.expire()",
+        "SELECT insp.callback_breaker_reset(id) FROM insp.endpoint ORDER BY id LIMIT 1",
+        "SELECT insp.callback_enable(id) FROM insp.endpoint ORDER BY id DESC LIMIT 1",
+    ]
+    def finished():
+        return world.postgres.rows("SELECT count(*) FROM insp.job WHERE status = 128")[0][0]
+    open_ones = []
+    try:
+        for act in acts:
+            connection = world.postgres.connect("faults operator")
+            open_ones.append(connection)
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '1s'; BEGIN")
+                try:
+                    cursor.execute(act)
+                except psycopg2.errors.LockNotAvailable:
+                    cursor.execute("ROLLBACK")
+        before, began = finished(), time.monotonic()
+        time.sleep(max(seconds, 4))
+        blocked = world.postgres.rows(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'inspectd%' AND wait_event_type = 'Lock'"
+            " AND query_start < clock_timestamp() - interval '2 s'")[0][0]
+        if blocked:
+            world.violation(f"{blocked} back-ends wait for an operator's transaction")
+        if finished() == before:
+            world.violation(f"no job was finished while operators' transactions were open ({time.monotonic() - began:.1f} s)")
+        for connection in open_ones:
+            with connection.cursor() as cursor:
+                cursor.execute(random.choice(["COMMIT", "ROLLBACK"]))
+    finally:
+        for connection in open_ones:
+            connection.close()
+        world.postgres.rows("SELECT insp.resume(), insp.resume(partner => 'club'), insp.set_lane_weight('bulk', 1)")
 
 
 def tables_locked(world, random, seconds):
@@ -238,7 +270,6 @@ PROCESSES = {
     "receiverRefuses": receiver_refuses,
     "receiverHangs": receiver_hangs,
     "clockJump": clock_jumps,
-    "twoVersions": two_versions,
 }
 DATABASE = {
     "databaseRestarted": database_restarted,
@@ -248,6 +279,7 @@ DATABASE = {
     "connectionsExhausted": connections_exhausted,
     "diskFull": disk_full,
     "rowsLocked": rows_locked,
+    "operatorsLinger": operators_linger,
     "tablesLocked": tables_locked,
     "statementTimeout": statements_timed_out,
     "oldTransaction": transaction_held,

@@ -14,6 +14,10 @@ CHECKS = {
         SELECT count(*) FROM (SELECT s.fence < lag(s.fence) OVER (PARTITION BY s.job_id ORDER BY s.status) AS falls,
             count(*) OVER (PARTITION BY s.job_id, s.status) AS rows FROM insp.step s WHERE s.fence > 0) x
         WHERE x.falls OR x.rows > 1""",
+    # What was read of a picture (see faulty-analyzer) and whose picture it was.
+    "wrongPerson": """
+        SELECT count(*) FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 4
+        WHERE (s.output ->> 'cpuMs')::numeric <> (j.payload ->> 'customerInternalReference')::numeric""",
     "stuck": """
         SELECT (SELECT count(*) FROM insp.job WHERE status < 128) + (SELECT count(*) FROM insp.lease)
             + (SELECT count(*) FROM insp.ready) + (SELECT count(*) FROM insp.delayed)
@@ -32,9 +36,19 @@ def settle_down(postgres, seconds, sleep):
         sleep(0.5)
 
 
+def check(postgres):
+    counts = {name: postgres.rows(sql)[0][0] for name, sql in CHECKS.items()}
+    compared = postgres.rows(
+        "SELECT count(*) FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 4"
+        " WHERE (s.output ->> 'cpuMs')::numeric = (j.payload ->> 'customerInternalReference')::numeric")[0][0]
+    # A check that compared nothing has shown nothing.
+    counts["unread"] = 0 if compared else 1
+    return counts
+
+
 def examine(postgres, keys, receiver_log):
     """Counts of everything that must be 0, beside the number of jobs."""
-    counts = {name: postgres.rows(sql)[0][0] for name, sql in CHECKS.items()}
+    counts = check(postgres)
     states = dict(postgres.rows("SELECT public_id::text, status FROM insp.job"))
     counts["jobs"] = len(states)
     # Every id that a producer was given is a finished job, and every key stands for one job.

@@ -31,8 +31,6 @@ enum Fault: String {
     case raise
     /// Raises an error with a very long detail of unprintable bytes.
     case shout
-    /// Keeps 64 MiB more at every call.
-    case leak
     /// Answers with its pid.
     case pid
     /// Answers with the kinds and the sums of the bytes of the parts.
@@ -43,8 +41,10 @@ enum Fault: String {
     case descriptors
     /// Answers with what happened to each forbidden thing that it tried.
     case probe
-    /// Answers with how often this process was told that a job is over.
-    case jobs
+    /// Makes the system call that the request names.
+    case call
+    /// Keeps the request and the parts, as an engine keeps pictures.
+    case remember
 }
 
 struct FaultyEngine: AnalyzerEngine {
@@ -56,22 +56,29 @@ struct FaultyEngine: AnalyzerEngine {
     var marker = ""
     var replies: [String: String] = [:]
     var reply: String?
-    private var calls = 0
-    private var jobs = 0
+    /// Counts calls in all processes of one parent, since each has one job alone.
+    private let calls = sharedCounter()
     private var kept: [[UInt8]] = []
 
     mutating func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         if let fault = self.faults[stage], self.isMarked(request) {
-            self.calls += 1
-            if self.calls % self.every == 0 { return try self.commit(fault, request, parts) }
+            self.calls.pointee += 1
+            if self.calls.pointee % self.every == 0 { return try self.commit(fault, request, parts) }
         } else if let fault = Fault(rawValue: stage) {
             return try self.commit(fault, request, parts)
         }
         if self.delay > 0 { usleep(self.delay * 1000) }
-        return (self.replies[stage] ?? self.reply).map { Array($0.utf8) } ?? request
+        guard let reply = self.replies[stage] ?? self.reply else { return request }
+        return Array(
+            reply.contains("{sum}") ? reply.replacing("{sum}", with: "\(Self.sum(of: parts))").utf8 : reply.utf8)
     }
 
-    mutating func endJob() { self.jobs += 1 }
+    /// A number that hardly any other parts have (FNV-1a, 31 bits).
+    private static func sum(of parts: [PartView]) -> UInt32 {
+        var sum: UInt32 = 2_166_136_261
+        for part in parts { part.withBytes { for byte in $0 { sum = (sum ^ UInt32(byte)) &* 16_777_619 } } }
+        return sum >> 1
+    }
 
     private func isMarked(_ request: [UInt8]) -> Bool {
         self.marker.isEmpty || String(decoding: request, as: UTF8.self).contains(self.marker)
@@ -111,7 +118,6 @@ struct FaultyEngine: AnalyzerEngine {
         case .flood: return [UInt8](repeating: 1, count: 64 << 20)
         case .raise: throw InspectError(.corruptImage, "part FRONT: premature end of JPEG file")
         case .shout: throw InspectError(.corruptImage, String(repeating: "\u{1B}[2J\n", count: 10_000))
-        case .leak: self.keep(64 << 20)
         case .pid: return Array("\(getpid())".utf8)
         case .parts:
             let sums = parts.map { part in
@@ -121,7 +127,10 @@ struct FaultyEngine: AnalyzerEngine {
         case .environment: return Array(environment().joined(separator: "\n").utf8)
         case .descriptors: return Array(openDescriptors().map(String.init).joined(separator: " ").utf8)
         case .probe: return Array(probe().joined(separator: "\n").utf8)
-        case .jobs: return Array("\(self.jobs)".utf8)
+        case .call: return Array(call(String(decoding: request, as: UTF8.self)).utf8)
+        case .remember:
+            self.kept.append(request)
+            for part in parts { self.kept.append(part.withBytes { Array($0) }) }
         }
         return []
     }
@@ -133,6 +142,12 @@ struct FaultyEngine: AnalyzerEngine {
         }
         self.kept.append(block)
     }
+}
+
+/// A number that forks share. Only one process at a time touches it, where its value matters.
+private func sharedCounter() -> UnsafeMutablePointer<Int> {
+    let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)!
+    return page.bindMemory(to: Int.self, capacity: 1)
 }
 
 /// The only socket of an analyzer.

@@ -2,7 +2,7 @@ import Analyzer
 import Dispatch
 import Foundation
 
-/// Owns a pool until it is killed, and tells the processes' pids on stdout, the parent's first.
+/// Owns a pool, all of whose slots have a job, until it is killed, and tells the processes' pids on stdout, the parent's first.
 func ownPool(slots: Int) -> Never {
     Task {
         let pool = AnalyzerPool(configuration: ownConfiguration(slots: slots))
@@ -10,11 +10,8 @@ func ownPool(slots: Int) -> Never {
             // As the real worker does: a pool must also work from a process that is not dumpable.
             try CoreDumps.disable()
             try await pool.start()
-            var pids = [pool.parentPID.map { "\($0)" } ?? ""]
-            // Sessions within sessions, so that each gets another process.
-            try await collectPIDs(pool, slots, &pids)
-            FileHandle.standardOutput.write(Data((pids.joined(separator: " ") + "\n").utf8))
-            while true { try await pool.withAnalyzer(parts: []) { _ in try await Task.sleep(for: .seconds(3600)) } }
+            // Sessions within sessions, so that each has its process.
+            try await hold(pool, slots, [pool.parentPID.map { "\($0)" } ?? ""])
         } catch {
             usage("\(error)")
         }
@@ -22,16 +19,15 @@ func ownPool(slots: Int) -> Never {
     dispatchMain()
 }
 
-private func collectPIDs(_ pool: AnalyzerPool, _ slots: Int, _ pids: inout [String]) async throws {
-    guard slots > 0 else { return }
-    var found = pids
-    found = try await pool.withAnalyzer(parts: []) { [found] session in
-        let reply = try await session.perform(stage: "pid", request: Data(), deadline: .seconds(10))
-        var pids = found + [String(decoding: reply, as: UTF8.self)]
-        try await collectPIDs(pool, slots - 1, &pids)
-        return pids
+private func hold(_ pool: AnalyzerPool, _ slots: Int, _ pids: [String]) async throws {
+    guard slots > 0 else {
+        FileHandle.standardOutput.write(Data((pids.joined(separator: " ") + "\n").utf8))
+        while true { try await Task.sleep(for: .seconds(3600)) }
     }
-    pids = found
+    try await pool.withAnalyzer(parts: []) { session in
+        let reply = try await session.perform(stage: "pid", request: Data(), deadline: .seconds(10))
+        try await hold(pool, slots - 1, pids + [String(decoding: reply, as: UTF8.self)])
+    }
 }
 
 private func ownConfiguration(slots: Int) -> AnalyzerConfiguration {
@@ -47,7 +43,7 @@ func measure() -> Never {
             let loads = try await measureStarts()
             let forks = Samples()
             let pool = AnalyzerPool(configuration: ownConfiguration(slots: 1)) { event in
-                if case .processStarted(_, let time) = event { forks.add(time) }
+                if case .processStarted(let time) = event { forks.add(time) }
             }
             try await pool.start()
             for _ in 0..<100 {
@@ -98,7 +94,7 @@ private func time(_ pool: AnalyzerPool, parts: [(kind: String, bytes: Data)], ca
     return samples
 }
 
-/// Whole jobs: the parts written, one request that reads every byte of them, the end, the memory wiped.
+/// Whole jobs: the parts written, one request that reads every byte of them, the end.
 private func timeJobs(_ pool: AnalyzerPool, parts: [(kind: String, bytes: Data)], count: Int) async throws -> Samples {
     let samples = Samples()
     for _ in 0..<count {

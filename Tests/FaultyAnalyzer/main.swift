@@ -1,12 +1,12 @@
 // An analyzer that misbehaves on purpose, for the tests of the pool and of the whole worker.
 //
 // Started by a pool (socket as descriptor 3) it speaks the analyzer's real protocol. What a stage does:
-//   1. `--fault STAGE=FAULT` names a fault for a stage, `--every N` limits it to every Nth call of such a stage in the
-//      life of one process (default 1: every call), `--when TEXT` to requests that contain the text; `--fault` may be
+//   1. `--fault STAGE=FAULT` names a fault for a stage, `--every N` limits it to every Nth call of such a stage among
+//      the processes of one parent (default 1: every call), `--when TEXT` to requests that contain the text; `--fault` may be
 //      given several times;
 //   2. a stage whose name is that of a fault (see Fault) commits it;
 //   3. any other stage answers with `--reply STAGE=TEXT`, else with `--reply TEXT`, else with the request's bytes, after
-//      `--delay MILLISECONDS`.
+//      `--delay MILLISECONDS`; `{sum}` in a text stands for a number that follows from the bytes of the parts.
 // Arguments that are no options are ignored, so that it can stand in for `inspectd analyzer`:
 //   faulty-analyzer analyzer --fault document=segfault --every 3 --reply '{}'
 //

@@ -97,7 +97,8 @@ enum FuzzSeeds {
     }
 
     private static var messages: [[UInt8]] {
-        let limits = ChildLimits(addressSpace: 1 << 40, cpuSeconds: 60, sharedMemory: 1 << 26, largestFrame: 1 << 24)
+        let limits = ChildLimits(
+            addressSpace: 1 << 40, cpuSeconds: 60, cpuSecondsInAll: 300, sharedMemory: 1 << 26, largestFrame: 1 << 24)
         let end = ProcessEnd(
             pid: 7, exitStatus: -1, signal: 11, dumpedCore: false, maxResidentBytes: 1 << 20, cpuMicroseconds: 5)
         let controls: [ControlMessage] = [

@@ -1,5 +1,6 @@
 import Foundation
 import InspectCore
+import Synchronization
 import Testing
 
 @testable import Gateway
@@ -52,6 +53,61 @@ import Testing
         #expect(Self.code { _ = try Self.create(#"{"parts":{"FRONT":["YQ=="]}}"#) } == .partUnexpected)
         let frames = Array(repeating: #""YQ==""#, count: 257).joined(separator: ",")
         #expect(Self.code { _ = try Self.create(#"{"parts":{"FRAMES":[\#(frames)]}}"#) } == .partTooLarge)
+    }
+
+    @Test func `Long strings are taken as they are, with the escapes that encoders write`() throws {
+        let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
+        let plain = bytes.base64EncodedString()
+        let broken = bytes.base64EncodedString(options: [
+            .lineLength76Characters, .endLineWithCarriageReturn, .endLineWithLineFeed,
+        ])
+        .replacing("\r\n", with: #"\r\n"#)
+        for text in [plain, plain.replacing("/", with: #"\/"#), broken] {
+            let request = try Self.create(#"{"encodedFrontImage":"\#(text)","userReference":"a\"b"}"#)
+            #expect(request.parts[.front] == [bytes])
+            #expect(String(decoding: request.payload, as: UTF8.self).contains(#"a\"b"#))
+            let part = try Self.create(#"{"parts":{"FRAMES":["\#(text)",{"content":"YQ=="}]}}"#)
+            #expect(part.parts[.frames] == [bytes, Data("a".utf8)])
+        }
+        let long = String(repeating: "x", count: 20_000)
+        for wrong in ["?" + plain, plain + #"\u0041"#, plain + #"\\"#, long.dropLast() + "*"] {
+            #expect(Self.code { _ = try Self.create(#"{"encodedFrontImage":"\#(wrong)"}"#) } == .payloadInvalid)
+        }
+        // No image of the permitted size is so long, so it need not be decoded, nor be Base64.
+        let endless = String(repeating: "*", count: 32_000_000)
+        #expect(Self.code { _ = try Self.create(#"{"encodedFrontImage":"\#(endless)"}"#) } == .partTooLarge)
+        // Where no image belongs, a payload of that size is too large.
+        for text in [#"{"userReference":"\#(long)"}"#, #"{"\#(long)":1}"#, #"{"parts":{"FRONT":{"url":"\#(long)"}}}"#] {
+            #expect(Self.code { _ = try Self.create(text) } == .payloadTooLarge, "\(text.prefix(30))")
+        }
+        for text in [#"{"a":"\#(long)"#, #"{"a":"\#(long)\"}"#, #"{"a":"\#(long)" "b"}"#] {
+            #expect(Self.code { _ = try Self.create(text) } == .payloadInvalid)
+        }
+        let blob = try SessionRequest(Data(#"{"sessionRequestBlob":"\#(long)\u00e4\/"}"#.utf8))
+        #expect(blob.blob == Data((long + "ä/").utf8))
+    }
+
+    @Test func `Whoever waits is let in by turns of the names, and nobody is forgotten`() async {
+        let gate = FairGate(1)
+        final class Order: Sendable { let names = Mutex<[String]>([]) }
+        let order = Order()
+        await withTaskGroup(of: Void.self) { group in
+            await gate.run("first") {
+                for name in ["a", "a", "a", "a", "b"] {
+                    group.addTask { await gate.run(name) { order.names.withLock { $0.append(name) } } }
+                    // In this order, so that the crowd is there first.
+                    try? await Task.sleep(for: .milliseconds(20))
+                }
+            }
+        }
+        let seen = order.names.withLock { $0 }
+        #expect(seen.count == 5 && (seen.firstIndex(of: "b") ?? 9) <= 1, "\(seen)")
+    }
+
+    @Test func `What the database refuses for now is refused for now`() {
+        // Whatever quota comes: retryable, and none of the gateway's own.
+        #expect(ErrorCode.faceBusy.httpStatus == 429 && ErrorCode.payloadInvalid.httpStatus == 400)
+        #expect(HTTPResponse.problem(InspectError(.faceBusy)).headers.contains { $0.name == "Retry-After" })
     }
 
     @Test func `A session is a blob, and raw biometrics are refused`() throws {
@@ -133,6 +189,7 @@ import Testing
         #expect(
             TrustedProxies(["host"]) == nil && TrustedProxies(["10.0.0.0/33"]) == nil && TrustedProxies([""]) == nil)
         #expect(TrustedProxies.bucket("2001:db8::1") == TrustedProxies.bucket("2001:db8::ffff"))
+        #expect(TrustedProxies.bucket("::FFFF:192.0.2.1") == TrustedProxies.bucket("192.0.2.1"))
         #expect(TrustedProxies.bucket("192.0.2.1") != TrustedProxies.bucket("192.0.2.2"))
     }
 

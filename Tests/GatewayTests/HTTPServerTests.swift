@@ -129,11 +129,143 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `It speaks TLS with a certificate, and starts with none that is damaged`() async throws {
+    @Test func `Those who say nothing give way to others at once, and have five seconds at most`() async throws {
+        let server = try Self.server {
+            $0.connections = 20
+            $0.firstByteSeconds = 1
+            $0.headSeconds = 60
+        }
+        let silent = try (0..<30).map { _ in try HTTPClient(server.port) }
+        for client in silent[..<10] { await client.send("GET /x HTTP/1.1\r\n") }
+        defer { silent.forEach { $0.close() } }
+        let start = ContinuousClock.now
+        #expect(try await HTTPClient.exchange(server.port, "GET /x").hasPrefix("HTTP/1.1 200 "))
+        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(server.connections <= 20)
+        #expect(await silent[29].rest().isEmpty)
+        #expect(ContinuousClock.now - start < .seconds(10))
+        await server.stop(within: 1)
+        #expect(server.connections == 0)
+    }
+
+    @Test func `A full house turns nobody out before somebody else comes`() async throws {
+        let server = try Self.server { $0.connections = 3 }
+        let clients = try (0..<3).map { _ in try HTTPClient(server.port) }
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(server.connections == 3)
+        // All at once: the one that came last is not the one that goes.
+        let crowd = try (0..<12).map { _ in try HTTPClient(server.port) }
+        #expect(try await HTTPClient.exchange(server.port, "GET /x").hasPrefix("HTTP/1.1 200 "))
+        (clients + crowd).forEach { $0.close() }
+        await server.stop(within: 1)
+    }
+
+    @Test func `A share has no more places and no more memory than it leaves to others`() async throws {
+        var limits = HTTPLimits()
+        limits.connections = 20
+        limits.bodyBytes = 100_000
+        limits.heldBytes = 300_000
+        // Behind a proxy, so that it is the share that counts.
+        let proxies = try #require(TrustedProxies(["127.0.0.1"]))
+        let server = try HTTPServer(try #require(ListenAddress("0")), limits: limits, proxies: proxies) { request in
+            .accept(share: request.query["share"]) { _ in HTTPResponse(status: 200) }
+        }
+        func begin(_ bytes: Int, of count: Int) async throws -> HTTPClient {
+            let client = try HTTPClient(server.port)
+            await client.send("POST /x?share=a HTTP/1.1\r\nHost: x\r\nContent-Length: \(count)\r\n\r\n")
+            await client.send(String(repeating: "x", count: bytes))
+            return client
+        }
+        var held = [try await begin(90_000, of: 90_001), try await begin(50_000, of: 90_001)]
+        defer { held.forEach { $0.close() } }
+        while server.heldBytes < 140_000 { try await Task.sleep(for: .milliseconds(5)) }
+        let third = try await HTTPClient.exchange(
+            server.port, "POST /x?share=a", body: String(repeating: "x", count: 90_000))
+        #expect(third.hasPrefix("HTTP/1.1 503 "))
+        let other = try await HTTPClient.exchange(
+            server.port, "POST /x?share=b", body: String(repeating: "x", count: 100_000))
+        #expect(other.hasPrefix("HTTP/1.1 200 "))
+        for _ in 0..<8 { held.append(try await begin(1, of: 2)) }
+        while server.requestsInFlight < 10 { try await Task.sleep(for: .milliseconds(5)) }
+        let crowded = try await HTTPClient.exchange(server.port, "GET /x?share=a")
+        #expect(crowded.hasPrefix("HTTP/1.1 429 ") && crowded.contains("Retry-After: "))
+        #expect(try await HTTPClient.exchange(server.port, "GET /x?share=b").hasPrefix("HTTP/1.1 200 "))
+        held.forEach { $0.close() }
+        held = []
+        while server.requestsInFlight > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(server.heldBytes == 0)
+        await server.stop(within: 1)
+    }
+
+    @Test func `It speaks TLS with forward secrecy alone, and starts with no certificate that is damaged`() async throws
+    {
         let address = try #require(ListenAddress("0"))
         let damaged = HTTPServer.Identity(certificate: Data("-----".utf8), key: Data("x".utf8))
         #expect(throws: ServerFailure.self) {
             try HTTPServer(address, identity: damaged) { _ in .refuse(.problem(.pathUnknown)) }
+        }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (chain, key) = (folder.appendingPathComponent("chain.pem"), folder.appendingPathComponent("key.pem"))
+        _ = try await Self.openssl([
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout",
+            key.path,
+            "-out", chain.path,
+        ])
+        let identity = HTTPServer.Identity(certificate: try Data(contentsOf: chain), key: try Data(contentsOf: key))
+        let server = try HTTPServer(address, identity: identity) { _ in
+            .accept { HTTPResponse(status: 200, body: Data("\($0.count)".utf8)) }
+        }
+        func ask(_ options: [String], _ text: String = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            async throws -> String
+        {
+            try await Self.openssl(
+                ["s_client", "-connect", "127.0.0.1:\(server.port)", "-ign_eof"] + options, input: text)
+        }
+        for options in [
+            ["-tls1_2"], ["-tls1_3"], ["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"],
+            ["-tls1_3", "-alpn", "h2,http/1.1"],
+        ] {
+            let answer = try await ask(options)
+            #expect(answer.contains("HTTP/1.1 200 OK"), "\(options): \(answer)")
+            if options.contains("-alpn") { #expect(answer.contains("ALPN protocol: http/1.1")) }
+        }
+        for options in [
+            ["-tls1_2", "-cipher", "AES256-SHA"], ["-tls1_2", "-cipher", "AES128-GCM-SHA256"],
+            ["-tls1_2", "-cipher", "ECDHE-RSA-AES256-SHA"], ["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"],
+        ] {
+            let answer = try await ask(options)
+            #expect(!answer.contains("HTTP/1.1 200 OK") && answer.contains("Cipher is (NONE)"), "\(options): \(answer)")
+        }
+        // More than a record, more than a socket holds.
+        let body = String(repeating: "x", count: 3_000_000)
+        let large = try await ask(
+            [], "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: \(body.count)\r\n\r\n" + body)
+        #expect(large.contains("\r\n\r\n3000000"))
+        #expect(try await ask([], "GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n").contains("HTTP/1.1 400 "))
+        await server.stop(within: 1)
+    }
+
+    private static func openssl(_ arguments: [String], input: String = "") async throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        process.arguments = arguments
+        let (source, output) = (Pipe(), Pipe())
+        process.standardInput = source
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        return await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                try? source.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+                try? source.fileHandleForWriting.close()
+            }
+            Thread.detachNewThread {
+                let data = output.fileHandleForReading.readDataToEndOfFile()
+                process.waitUntilExit()
+                continuation.resume(returning: String(decoding: data, as: UTF8.self))
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import Gateway
@@ -87,6 +88,49 @@ import Testing
         let answer = try Self.exchange(server.port, Self.request("GET /good"), seconds: 20)
         #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(ContinuousClock.now - start < .seconds(15))
+    }
+
+    @Test func `Who sends many requests at once has one answer, and then it is another's turn`() throws {
+        let paths = Mutex<[String]>([])
+        let (began, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let address = try #require(ListenAddress("0"))
+        let server = try HealthServer(address) { path in
+            let isFirst = paths.withLock { paths in
+                paths.append(path)
+                return paths.count == 1
+            }
+            if isFirst {
+                began.signal()
+                _ = goesOn.wait(timeout: .now() + 20)
+            }
+            return HealthAnswer(contentType: "text/plain", body: "x")
+        }
+        defer { server.stop() }
+        let many = try Self.connect(server.port)
+        defer { close(many) }
+        let bytes = Array(String(repeating: "GET /many HTTP/1.1\r\nHost: x\r\n\r\n", count: 500).utf8)
+        #expect(send(many, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
+        #expect(began.wait(timeout: .now() + 20) == .success)
+        // It has asked before the first of the many is answered.
+        let other = try Self.connect(server.port)
+        defer { close(other) }
+        let question = Array(Self.request("GET /other").utf8)
+        #expect(send(other, question, question.count, CInt(MSG_NOSIGNAL)) == question.count)
+        goesOn.signal()
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        #expect(recv(other, &buffer, buffer.count, 0) > 0)
+        let place = paths.withLock { $0.firstIndex(of: "/other") }
+        #expect(try #require(place) < 10)
+        // All of them are answered in the end.
+        let last = Array(Self.request("GET /last").utf8)
+        #expect(send(many, last, last.count, CInt(MSG_NOSIGNAL)) == last.count)
+        var answers: [UInt8] = []
+        while true {
+            let count = recv(many, &buffer, buffer.count, 0)
+            if count <= 0 { break }
+            answers += buffer.prefix(count)
+        }
+        #expect(String(decoding: answers, as: UTF8.self).components(separatedBy: "HTTP/1.1 200 OK\r\n").count == 502)
     }
 
     @Test func `It answers while every thread of Swift's pool is busy`() async throws {

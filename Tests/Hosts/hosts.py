@@ -73,8 +73,10 @@ class World:
         self.script("start")
         self.url = f"postgresql://inspectd@{address}/postgres?keepalives_idle=5&tcp_user_timeout=15000"
         inspectd = os.path.join(self.bin, "inspectd")
-        subprocess.run([inspectd, "migrate", "--database-url", self.local, "--migrations", os.path.join(ROOT, "Migrations")],
-                       check=True, stdout=subprocess.DEVNULL)
+        for command in (["migrate", "--roles"], ["migrate"]):
+            subprocess.run(
+                [inspectd, *command, "--database-url", self.local, "--migrations", os.path.join(ROOT, "Migrations")],
+                check=True, stdout=subprocess.DEVNULL)
 
         secret = self.rows("SELECT insp.new_secret()")[0][0]
         self.received = os.path.join(self.folder, "received")

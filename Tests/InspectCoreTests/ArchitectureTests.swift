@@ -40,7 +40,7 @@ import Testing
             "Callbacks": ["CCurl", "COpenSSL", "InspectCore", "Postgres"],
             "Chip": ["COpenSSL", "InspectCore"],
             "Analyzer": ["CSystem", "Chip", "InspectCore", "Vision"],
-            "Gateway": ["CMicroHTTPD", "COpenSSL", "InspectCore"],
+            "Gateway": ["CEpoll", "COpenSSL", "InspectCore"],
             "inspectd": ["Analyzer", "Callbacks", "Gateway", "InspectCore", "JobQueue", "Postgres", "Vision"],
         ]
         for (target, above) in allowed {

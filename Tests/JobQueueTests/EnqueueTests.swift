@@ -157,7 +157,8 @@ import Testing
 
     @Test func `Good requests of every shape are accepted`() async throws {
         let fixture = try await QueueFixture()
-        try await fixture.admin.execute("SELECT insp.create_partner('lab', 'http://127.0.0.1:8080/x', true, true)")
+        let lab = try await fixture.admin.query(
+            "SELECT endpoint_id FROM insp.create_partner('lab', 'http://127.0.0.1:8080/x', true, true)")[0].int(0)
         let sha = "2f2e2e1f0a6cc1a5c0f4d1f0c3ef1b0c6c1c3b5a7d2f9e8b7a6c5d4e3f2a1b0c"
         let byURL = #"{"FRONT":{"url":"https://bucket.s3.eu-west-1.amazonaws.com/k?X-Sig=a%2Fb","sha256":"\#(sha)"}}"#
         let accepted: [(String, [PartKind: [Data]])] = [
@@ -173,14 +174,33 @@ import Testing
                     + #""parts":\#(byURL)}"#, [:]
             ),
             (
-                #"{"partner":"lab","workflow":"id","callbackUrl":"http://[::1]:9000/cb","#
-                    + #""parts":{"FRONT":{"url":"http://minio:9000/a","sha256":"\#(sha)"}}}"#, [:]
+                #"{"partner":"lab","workflow":"id","callbackUrl":"http://127.0.0.1:8080/cb","#
+                    + #""parts":{"FRONT":{"url":"http://127.0.0.1:8080/a","sha256":"\#(sha)"}}}"#, [:]
             ),
         ]
         for (payload, parts) in accepted {
             let id = try await fixture.client.enqueue(payload: Data(payload.utf8), parts: parts)
             #expect(try await fixture.result(of: id)["status"] as? Int == 1)
         }
+        // What the endpoint may call is not what a job may have called in its name.
+        let elsewhere = #"{"partner":"lab","workflow":"id","callbackUrl":"http://[::1]:9000/cb"}"#
+        let refused = await #expect(throws: InspectError.self) {
+            try await fixture.client.enqueue(payload: Data(elsewhere.utf8), parts: [.front: [Self.front]])
+        }
+        #expect(refused?.code == .callbackURLInvalid)
+        // Nor where it may fetch parts from, unless an operator listed the networks.
+        for url in ["http://minio:9000/a", "http://127.0.0.1:8081/a", "http://[::1]/a"] {
+            let elsewhere = #"{"partner":"lab","workflow":"id","parts":{"FRONT":{"url":"\#(url)","sha256":"\#(sha)"}}}"#
+            let refused = await #expect(throws: InspectError.self, "\(url)") {
+                try await fixture.client.enqueue(payload: Data(elsewhere.utf8))
+            }
+            #expect(refused?.code == .partURLInvalid)
+        }
+        _ = try await fixture.admin.query(
+            "SELECT insp.set_endpoint($1, '{\"allowedNetworks\":[\"10.0.0.0/8\"]}')", [.int(lab)])
+        let listed =
+            #"{"partner":"lab","workflow":"id","parts":{"FRONT":{"url":"http://minio:9000/a","sha256":"\#(sha)"}}}"#
+        _ = try await fixture.client.enqueue(payload: Data(listed.utf8))
         #expect(try await fixture.count("insp.delayed") == 1)
         #expect(try await fixture.count("insp.expiry") == 1)
         // The canonical key is stored whatever name was given, and the bytes exactly as they came.
@@ -271,7 +291,7 @@ import Testing
         _ = try await producer.query("SELECT insp.job_result($1), insp.cancel($1)", [.text(id)])
         for sql in [
             "SELECT * FROM insp.job", "SELECT secret FROM insp.endpoint", "DELETE FROM insp.ready",
-            "SELECT insp.finish('{1}', '{1}', '{\"{}\"}')", "SELECT insp.pause_lane('bulk')", "SELECT insp.rescue()",
+            "SELECT insp.finish('{1}', '{1}', '{\"{}\"}')", "SELECT insp.pause('bulk')", "SELECT insp.rescue()",
         ] {
             let error = await #expect(throws: PostgresError.self, "\(sql)") { try await producer.query(sql) }
             #expect(error?.sqlState == "42501", "\(sql)")

@@ -1,37 +1,20 @@
 import Foundation
 import InspectCore
-import JobQueue
 import Postgres
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import JobQueue
+
 @Suite(.serialized) struct FaultTests {
-    private struct Claimed { var worker: Int64, incarnation: String, rows: [(job: Int64, fence: Int64)] }
-
     /// Claims by hand, as a worker that then does nothing.
-    private func claim(_ fixture: QueueFixture, limit: Int) async throws -> Claimed {
-        let incarnation = UUID().uuidString
-        let worker = try await fixture.admin.query(
-            "SELECT worker_id FROM insp.worker_start($1, 'zombie', 1, '0', NULL, '{0,1,2}', 1)", [.text(incarnation)])[
-                0
-            ]
-            .int(0)
-        return Claimed(
-            worker: worker, incarnation: incarnation,
-            rows: try await self.claim(fixture.admin, worker, incarnation, limit: limit))
-    }
-
-    private func claim(
-        _ connection: PostgresConnection, _ worker: Int64, _ incarnation: String, limit: Int, floor: Int64 = 0
-    ) async throws -> [(job: Int64, fence: Int64)] {
-        try await connection.query(
-            """
-            SELECT job_id, fence FROM insp.claim($1, $2, '5 min', $3::int, '{0}', '{1}',
-                ARRAY(SELECT (id % 64)::smallint FROM insp.partner WHERE name = 'acme'), ARRAY[$4::bigint], ARRAY[$3::int])
-            WHERE job_id IS NOT NULL
-            """, [.int(worker), .text(incarnation), .int(Int64(limit)), .int(floor)]
-        ).map { (try $0.int(0), try $0.int(1)) }
+    private func claim(_ fixture: QueueFixture, limit: Int) async throws -> (
+        hand: Hand, rows: [(job: Int64, fence: Int64)]
+    ) {
+        var hand = try await Hand(fixture.admin)
+        let jobs = try await hand.claim(limit, on: fixture.admin).jobs.map(\.job)
+        return (hand, jobs.map { ($0.id, $0.fence) })
     }
 
     @Test func `No job is claimed twice by many claimers at once`() async throws {
@@ -41,16 +24,12 @@ import Testing
             for _ in 0..<8 {
                 group.addTask {
                     let connection = try await fixture.database.connect()
-                    let incarnation = UUID().uuidString
-                    let worker = try await connection.query(
-                        "SELECT worker_id FROM insp.worker_start($1, 'h', 1, '0', NULL, '{1}', 1)", [.text(incarnation)]
-                    )[0]
-                    .int(0)
+                    var hand = try await Hand(connection)
                     var jobs: [Int64] = []
                     while true {
-                        let rows = try await self.claim(connection, worker, incarnation, limit: 7)
-                        if rows.isEmpty { break }
-                        jobs += rows.map(\.job)
+                        let claimed = try await hand.claim(7, on: connection).jobs
+                        if claimed.isEmpty { break }
+                        jobs += claimed.map(\.job.id)
                     }
                     await connection.close()
                     return jobs
@@ -88,7 +67,7 @@ import Testing
         #expect(try await fixture.count("insp.job WHERE status = 2") == 1)
         #expect(try await fixture.count("insp.lease WHERE fence = \(fresh.rows[0].fence)") == 1)
         let error = await #expect(throws: PostgresError.self) {
-            try await fixture.admin.query("SELECT insp.parts($1, $2)", [.int(job), .int(stale)])
+            try await fixture.admin.query("SELECT insp.parts($1, $2, 1000000)", [.int(job), .int(stale)])
         }
         #expect(error?.sqlState == "IN100")
         // The same calls under the right fence do work, so it is the fence that was refused.
@@ -152,9 +131,9 @@ import Testing
         for _ in 0..<3 {
             _ = try await self.claim(fixture, limit: 1)
             try await fixture.admin.execute(
-                "UPDATE insp.worker SET heartbeat_at = '-infinity', suspect_at = '-infinity'")
-            // The database must have been up for a while, or silence proves nothing.
-            try await fixture.wait(for: "(SELECT r.requeued + r.given_up > 0 FROM insp.rescue('1 s') r)")
+                "UPDATE insp.worker SET beat = beat - 1000000")
+            let rescued = try await fixture.admin.query("SELECT requeued + given_up FROM insp.rescue('1 s')")
+            #expect(try rescued[0].int(0) == 1)
         }
         #expect(try await fixture.errorCode(of: id) == "WORKER_LOST")
         #expect(try await fixture.count("insp.dead WHERE crashes = 3") == 1)
@@ -163,15 +142,11 @@ import Testing
 
     @Test func `Silence that is seen for the first time kills nobody`() async throws {
         let fixture = try await QueueFixture()
-        let claimed = try await self.claim(fixture, limit: 1)
+        var claimed = try await self.claim(fixture, limit: 1)
         try await fixture.admin.execute("UPDATE insp.worker SET heartbeat_at = now() - interval '1 hour'")
         _ = try await fixture.admin.query("SELECT insp.rescue()")
         #expect(try await fixture.count("insp.worker") == 1)
-        let row = try await fixture.admin.query(
-            "SELECT alive FROM insp.heartbeat($1, $2, 0, '{}', '{}')",
-            [.int(claimed.worker), .text(claimed.incarnation)])
-        #expect(try row[0].bool(0))
-        #expect(try await fixture.count("insp.worker WHERE suspect_at IS NULL") == 1)
+        #expect(try await claimed.hand.beat(on: fixture.admin).bool("alive"))
     }
 
     @Test func `A worker that was declared dead drops its work and starts anew`() async throws {
@@ -205,12 +180,12 @@ import Testing
         let id = try await late.query("SELECT insp.enqueue_many(ARRAY[$1::jsonb])", [.text(QueueFixture.byURL)])[0]
             .string(0)
         // As if a great many jobs had been enqueued and claimed since.
-        try await fixture.admin.execute("SELECT setval('insp.ready_seq', 100000)")
+        try await fixture.admin.execute("SELECT setval('insp.ready_seq', 400000)")
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
             try await fixture.wait(
                 for: "(SELECT count(*) FROM insp.worker WHERE 0 < ALL (floor_seqs) AND floor_seqs <> '{}') = 1")
             try await late.execute("COMMIT")
-            #expect(try await fixture.count("insp.ready WHERE seq < 100000") == 1)
+            #expect(try await fixture.count("insp.ready WHERE seq < 400000") == 1)
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
         }
         #expect(try await fixture.result(of: id)["status"] as? Int == 128)

@@ -258,11 +258,11 @@ import Testing
     @Test func `A paused lane is left alone and goes on after it is resumed`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(3)
-        _ = try await fixture.admin.query("SELECT insp.pause_lane('normal', 'test')")
+        _ = try await fixture.admin.query("SELECT insp.pause('normal', reason => 'test')")
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
             try await Task.sleep(for: .milliseconds(600))
             #expect(try await fixture.count("insp.ready") == 3)
-            _ = try await fixture.admin.query("SELECT insp.resume_lane('normal')")
+            _ = try await fixture.admin.query("SELECT insp.resume('normal')")
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
     }

@@ -73,9 +73,10 @@ import Testing
             #expect(result["purgedAt"] as? String != nil)
             #expect(result["decision"] == nil)
         }
-        #expect(try await fixture.count("insp.part WHERE purged_at IS NOT NULL AND bytes IS NULL AND size = 9") == 3)
-        #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('picture 0', 'UTF8'))") == 4)
-        #expect(try await fixture.count("insp.part WHERE bytes IS NOT NULL") == 4)
+        // A digest would still tell whether an image was this one.
+        #expect(try await fixture.count("insp.part") == 4)
+        #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('picture 0', 'UTF8'))") == 3)
+        #expect(try await fixture.count("insp.job j WHERE j::text LIKE '%Jane%'") == 4)
         #expect(try await fixture.count("insp.step WHERE output::text LIKE '%Jane%'") == 0)
         #expect(try await fixture.count("insp.event WHERE kind = 'finished'") == 5)
         let refused = await #expect(throws: PostgresError.self) {
@@ -105,7 +106,11 @@ import Testing
         repeat { pieces.append(try await self.purge(fixture, limit: 4)) } while pieces.last?.more == true
         #expect(pieces.map(\.parts) == [4, 4, 2])
         #expect(pieces.map(\.results) == [4, 4, 2])
-        try await fixture.admin.execute("UPDATE insp.part SET purged_at = NULL, size = 40000000, bytes = 'x'")
+        try await fixture.admin.execute(
+            """
+            INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, bytes)
+            SELECT j.id, 'FRONT', 0, 40000000, sha256('x'), 'x' FROM insp.job j
+            """)
         try await fixture.admin.execute("DELETE FROM insp.retention_cursor")
         #expect(try await self.purge(fixture).parts == 2)
     }
@@ -133,7 +138,8 @@ import Testing
         try await fixture.admin.execute(
             """
             DELETE FROM insp.callback_waiting;
-            UPDATE insp.callback_attempt SET started_at = now() - interval '40 days', error = NULL
+            UPDATE insp.callback_attempt SET started_at = now() - interval '40 days', error = NULL;
+            UPDATE insp.purge_later SET look_at = look_at - interval '40 days'
             """)
         #expect(try await self.purge(fixture, limit: 1).callbacks == 1)
         #expect(try await self.purge(fixture, limit: 1).callbacks == 1)
@@ -219,7 +225,9 @@ import Testing
                         do {
                             _ = try await connection.query("SELECT insp.rerun($1)", [.text(id)])
                             made += 1
-                        } catch let error as PostgresError where error.sqlState == ErrorCode.partsPurged.sqlState {}
+                        } catch let error as PostgresError
+                            where [ErrorCode.partsPurged, .requestPurged].map(\.sqlState).contains(error.sqlState)
+                        {}
                     }
                     await connection.close()
                     return made
@@ -236,7 +244,10 @@ import Testing
             try await fixture.count(
                 "insp.job j JOIN insp.part p ON p.job_id = j.id WHERE j.status = 1 AND bytes IS NOT NULL")
                 == reruns)
-        #expect(try await fixture.count("insp.part WHERE purged_at IS NOT NULL") == 60)
+        // Those that a rerun held at the moment were left for later.
+        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = look_at - interval '1 minute'")
+        repeat {} while try await self.purge(fixture).more
+        #expect(try await fixture.count("insp.job j JOIN insp.part p ON p.job_id = j.id WHERE j.status = 128") == 0)
     }
 
     @Test func `A worker that maintains purges`() async throws {

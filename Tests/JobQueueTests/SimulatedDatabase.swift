@@ -41,7 +41,9 @@ final class SimulatedDatabase: Sendable {
             """)
         if let fault { try await fault.commit(on: setup) }
         try await setup.execute(Self.clock)
+        try await setup.execute(Self.server)
         try await setup.execute(Self.checks)
+        try await setup.execute(Self.history)
         for partner in Self.partners {
             _ = try await setup.query(
                 "SELECT insp.create_partner($1, 'https://hooks.example.com/x')", [.text(partner)])
@@ -70,9 +72,7 @@ final class SimulatedDatabase: Sendable {
     func reset() async throws { _ = try await self.control.query("SELECT fake.reset()") }
 
     func advance(seconds: Double) async throws {
-        _ = try await self.control.query(
-            "SELECT setval('fake.clock', (SELECT last_value FROM fake.clock) + $1::bigint)",
-            [.int(Int64(seconds * 1_000_000))])
+        _ = try await self.control.query("SELECT fake.advance($1::bigint)", [.int(Int64(seconds * 1_000_000))])
     }
 
     /// As after a restart of the server.
@@ -138,15 +138,26 @@ final class SimulatedDatabase: Sendable {
 
     /// A rule broken on purpose, to see that the simulation notices.
     struct Fault: Sendable, CustomStringConvertible {
+        /// A seed whose run comes upon it in a new world; where there is none, it is searched for.
+        var foundBy: UInt64?
         var function: String
         var rule: String
         var replacement: String
+        /// In place of a rule in a function's text: what to do to the schema.
+        var statement: String?
+        /// A rule of the worker, not of the database.
+        var keepsFloors = false
         var description: String { "\(self.function) without \(self.rule)" }
 
         func commit(on connection: PostgresConnection) async throws {
+            if let statement { return try await connection.execute(statement) }
+            if self.keepsFloors { return }
             let text = try await connection.query(
-                "SELECT pg_get_functiondef(max(oid)) FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND proname = $1",
-                [.text(self.function)])[0].string(0)
+                """
+                SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND proname = $1
+                ORDER BY strpos(prosrc, $2) > 0 DESC, oid DESC LIMIT 1
+                """,
+                [.text(self.function), .text(self.rule)])[0].string(0)
             let broken = text.replacing(self.rule, with: self.replacement)
             guard broken != text else { throw Missing(fault: self) }
             try await connection.execute(broken)
@@ -198,18 +209,18 @@ extension SimulatedDatabase {
 
     private static let checks = """
         CREATE TABLE fake.seen (job_id bigint PRIMARY KEY, status smallint, lease_fence bigint, fence bigint,
-            deadline timestamptz, run_at timestamptz, crashes smallint);
+            claimed bigint, run_at timestamptz, crashes smallint);
         CREATE TABLE fake.seen_step (job_id bigint, status smallint, fence bigint, output jsonb, PRIMARY KEY (job_id, status));
         CREATE TABLE fake.seen_event (job_id bigint, kind text, fence bigint, PRIMARY KEY (job_id, kind, fence));
 
-        CREATE FUNCTION fake.reset() RETURNS void LANGUAGE plpgsql AS $$
+        CREATE FUNCTION fake.reset() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS $$
         DECLARE
             name text;
         BEGIN
             FOREACH name IN ARRAY ARRAY['insp.job', 'insp.part', 'insp.step', 'insp.event', 'insp.ready', 'insp.lease',
                 'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.callback', 'insp.callback_waiting',
                 'insp.callback_lease', 'insp.review_wait', 'fake.seen',
-                'fake.seen_step', 'fake.seen_event']
+                'fake.seen_step', 'fake.seen_event', 'fake.copied']
             LOOP
                 EXECUTE 'DELETE FROM ' || name;
             END LOOP;
@@ -218,6 +229,7 @@ extension SimulatedDatabase {
             WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
             DELETE FROM insp.partner_tokens;
             DELETE FROM insp.queue;
+            PERFORM fake.restart_server();
             PERFORM setval('fake.clock', 1800000000000000), setval('fake.started', 1700000000000000),
                 setval('insp.queue_id_seq', 1, false), setval('insp.job_id', 1000), setval('insp.ready_seq', 1000), setval('insp.fence', 1000);
         END $$;
@@ -240,13 +252,24 @@ extension SimulatedDatabase {
                     (SELECT count(*) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128) AS results,
                     (SELECT count(*) FROM insp.callback c WHERE c.job_id = j.id) AS callbacks
                 FROM insp.job j
+            ), erased AS MATERIALIZED (
+                SELECT s.job_id FROM insp.step s WHERE s.status = 128 AND s.output ? 'erasedAt'
             )
             SELECT format('job %s: its status fell from %s to %s', j.id, s.status, j.status)
             FROM insp.job j JOIN fake.seen s ON s.job_id = j.id WHERE j.status < s.status
             UNION ALL
             SELECT format('job %s at %s has %s terminal events, %s results, %s callbacks', e.id, e.status, e.events,
                 e.results, e.callbacks)
-            FROM ends e WHERE (e.events, e.results, e.callbacks) <> (e.status / 128, e.status / 128, e.status / 128)
+            FROM ends e WHERE (e.events, e.results) <> (e.status / 128, e.status / 128)
+                OR e.callbacks <> e.status / 128 AND e.id NOT IN (SELECT x.job_id FROM erased x)
+            UNION ALL
+            SELECT format('job %s is erased and has stage %s or what its request named', j.id, s.status)
+            FROM erased x JOIN insp.job j ON j.id = x.job_id LEFT JOIN insp.step s ON s.job_id = j.id AND s.status < 128
+            WHERE s.job_id IS NOT NULL OR j.payload ? 'customerInternalReference'
+            UNION ALL
+            SELECT format('job %s has a result of job %s', j.public_id, s.output ->> 'of')
+            FROM insp.step s JOIN insp.job j ON j.id = s.job_id
+            WHERE s.output ? 'of' AND s.output ->> 'of' <> j.public_id::text
             UNION ALL
             SELECT format('job %s at %s is in %s places', j.id, j.status, coalesce(p.places, 0))
             FROM insp.job j LEFT JOIN place p ON p.job_id = j.id
@@ -277,6 +300,7 @@ extension SimulatedDatabase {
             SELECT format('job %s: stage %s changed after it was written', s.job_id, s.status)
             FROM fake.seen_step k LEFT JOIN insp.step s ON s.job_id = k.job_id AND s.status = k.status
             WHERE (s.fence, s.output) IS DISTINCT FROM (k.fence, k.output)
+                AND k.job_id NOT IN (SELECT x.job_id FROM erased x)
             UNION ALL
             SELECT format('job %s: stage %s was written under fence %s (said to be %s) while the lease had %s', n.job_id,
                 n.status, n.fence, n.output ->> 'by', s.lease_fence)
@@ -295,15 +319,18 @@ extension SimulatedDatabase {
             UNION ALL
             SELECT format('job %s was taken from worker %s, which lives', e.job_id, e.worker_id)
             FROM insp.event e JOIN insp.worker w ON w.id = e.worker_id LEFT JOIN fake.seen s ON s.job_id = e.job_id
-            WHERE e.kind = 'rescued' AND w.heartbeat_at > e.at - interval '15 s' AND s.deadline >= e.at
+            -- In the time that really passes, whatever the database's clock says: after ten seconds of silence it has
+            -- dropped its work, and its lease runs for 330.
+            WHERE e.kind = 'rescued' AND w.fake_beat > e.fake_real - 10000000 AND s.claimed + 330000000 > e.fake_real
+                AND s.lease_fence >= w.fence_floor
                 AND NOT EXISTS (SELECT FROM fake.seen_event k WHERE (k.job_id, k.kind, k.fence) = (e.job_id, e.kind, e.fence));
 
-            INSERT INTO fake.seen AS s (job_id, status, lease_fence, fence, deadline, run_at, crashes)
-            SELECT j.id, j.status, l.fence, coalesce(l.fence, 0), l.deadline, d.run_at,
+            INSERT INTO fake.seen AS s (job_id, status, lease_fence, fence, claimed, run_at, crashes)
+            SELECT j.id, j.status, l.fence, coalesce(l.fence, 0), l.fake_real, d.run_at,
                 coalesce(l.crashes, d.crashes, (SELECT max(r.crashes) FROM insp.ready r WHERE r.job_id = j.id), 0)
             FROM insp.job j LEFT JOIN insp.lease l ON l.job_id = j.id LEFT JOIN insp.delayed d ON d.job_id = j.id
             ON CONFLICT (job_id) DO UPDATE SET status = excluded.status, lease_fence = excluded.lease_fence,
-                fence = greatest(s.fence, excluded.fence), deadline = excluded.deadline, run_at = excluded.run_at,
+                fence = greatest(s.fence, excluded.fence), claimed = excluded.claimed, run_at = excluded.run_at,
                 crashes = excluded.crashes
             WHERE s IS DISTINCT FROM excluded;
             INSERT INTO fake.seen_step SELECT s.job_id, s.status, s.fence, s.output FROM insp.step s ON CONFLICT DO NOTHING;

@@ -89,6 +89,7 @@ struct SimulatedWorker {
     /// As in `WorkerState`.
     var fenceFloor: Int64 = 0
     var lastFence: Int64 = 0
+    var seen = WorkerState.Seen()
     /// What becomes true when the open transaction is committed.
     var pending: Pending?
 
@@ -111,6 +112,16 @@ struct SimulatedWorker {
         await self.disconnect(world)
     }
 
+    /// Takes an answer's epoch, as `WorkerState` does.
+    mutating func enter(_ epoch: Int64) {
+        guard epoch != self.seen.epoch else { return }
+        self.seen.epoch = epoch
+        self.floors.reset()
+        self.fenceFloor = 0
+        self.lastFence = 0
+        self.unknown = [:]
+    }
+
     /// Forgets a job that it believed to hold.
     mutating func forget(_ job: Int64, fence: Int64) {
         self.held.removeAll { $0.id == job && $0.fence == fence }
@@ -126,10 +137,12 @@ enum Duty: CaseIterable {
         case .promote: PostgresStatement("SELECT insp.promote()")
         case .rescue:
             PostgresStatement(
-                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => false)", [15.0, 8, 3])
+                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_elapsed => '0.5 s', p_thorough => false)",
+                [15.0, 8, 3])
         case .orphans:
             PostgresStatement(
-                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_thorough => true)", [15.0, 8, 3])
+                "SELECT * FROM insp.rescue(make_interval(secs => $1), $2, $3, p_elapsed => '0.5 s', p_thorough => true)",
+                [15.0, 8, 3])
         case .sweep: PostgresStatement("SELECT insp.sweep()")
         case .expire: PostgresStatement("SELECT insp.expire()")
         }

@@ -15,6 +15,7 @@ extension Simulation {
             "partner": SimulatedDatabase.partners[self.random.below(3)], "workflow": "id",
             "parts": ["FRONT": ["url": "https://img.example.com/a", "sha256": QueueFixture.digest]],
             "lane": ["urgent", "normal", "normal", "bulk"][self.random.below(4)],
+            "customerInternalReference": "who it is",
         ]
         if self.random.chance(20) { request["delaySeconds"] = [1, 20, 300][self.random.below(3)] }
         if self.random.chance(15) {
@@ -120,8 +121,8 @@ extension Simulation {
         guard !self.operators.isOpen else { return }
         let partner = SimulatedDatabase.partners[self.random.below(3)]
         let statement = [
-            "SELECT insp.pause_lane('normal')", "SELECT insp.pause_lane('bulk')", "SELECT insp.resume_lane('normal')",
-            "SELECT insp.resume_lane('bulk')", "UPDATE insp.partner SET paused = NOT paused WHERE name = '\(partner)'",
+            "SELECT insp.pause('normal')", "SELECT insp.pause('bulk')", "SELECT insp.resume('normal')",
+            "SELECT insp.resume('bulk')", "UPDATE insp.partner SET paused = NOT paused WHERE name = '\(partner)'",
             "UPDATE insp.partner SET max_running = 1 WHERE name = 'cat'",
             "UPDATE insp.partner SET rate_per_second = 0.5, rate_burst = 2 WHERE name = 'bee'",
         ][self.random.below(7)]
@@ -145,7 +146,8 @@ extension Simulation {
         var plan = plan
         _ = plan.restrict(to: answer.caps)
         self.workers[index].floors.learn(
-            plan, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+            plan, limit: limit, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
+            horizon: answer.horizon)
         _ = self.workers[index].floors.add(answer.queues)
     }
 }

@@ -15,14 +15,20 @@ extension Simulation {
         let leaveOpen = !plainly && self.random.chance(15)
         let onlyActive = !plainly && self.workers[index].floors.hasActive && self.random.chance(50)
         let plan = self.workers[index].floors.plan(limit: limit, onlyActive: onlyActive)
+        let seen = self.workers[index].seen
         let statement = QueueStatements.claim(
-            identity, leaseTime: 330, limit: limit, plan.looks, known: self.workers[index].floors.newest)
+            identity, leaseTime: 330, limit: limit, plan.looks, known: self.workers[index].floors.newest, seen: seen,
+            horizon: plan.isFull)
         let outcome = try await self.workers[index].queue.run(self.world, [statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("worker \(index): the claim waits for a lock") }
         guard let answer = try QueueStatements.claims(from: rows[0]) else {
             return self.note("worker \(index) is not known, or drains")
         }
         self.claimed += answer.jobs.map(\.job)
+        for claim in answer.jobs
+        where !self.given.insert(.init(job: claim.job.id, fence: claim.job.fence)).inserted {
+            self.violations.append("job \(claim.job.id) and fence \(claim.job.fence) were given out twice")
+        }
         let names = answer.jobs.map { "\($0.job.id)/\($0.job.fence)" }.joined(separator: " ")
         self.note("worker \(index) claims [\(names)]\(leaveOpen ? ", not committed yet" : "")")
         let paused = try await self.world.paused(among: answer.jobs.map(\.job.id))
@@ -31,7 +37,10 @@ extension Simulation {
             self.note("  and never hears the answer")
             return await self.workers[index].queue.drop(self.world)
         }
-        self.learn(index, from: answer, plan, limit: limit)
+        if !self.keepsFloors { self.workers[index].enter(answer.epoch) }
+        self.workers[index].seen.learn(
+            fence: answer.jobs.map(\.job.fence).max() ?? 0, seq: max(answer.high, answer.jobs.map(\.seq).max() ?? 0))
+        if self.workers[index].seen.epoch == seen.epoch { self.learn(index, from: answer, plan, limit: limit) }
         if leaveOpen {
             self.workers[index].pending = .claim(answer.jobs)
         } else {
@@ -72,6 +81,7 @@ extension Simulation {
             floors: Array(zip(try rows[0][0].intArray("floor_queues"), try rows[0][0].intArray("floor_seqs"))))
         self.workers[index].fenceFloor = 0
         self.workers[index].lastFence = 0
+        self.workers[index].seen.epoch = try rows[0][0].int("epoch")
         self.workers[index].unknown = [:]
         self.note("worker \(index) registers as \(identity.id)")
         return identity
@@ -111,7 +121,7 @@ extension Simulation {
     /// A result that says under which fence it was made.
     private func output(of job: ClaimedJob, passed: Bool = false) -> String {
         let decision = passed ? #","decision":{"type":"PASSED"}"# : ""
-        return #"{"by":"\#(job.fence)"\#(decision)}"#
+        return #"{"by":"\#(job.fence)","of":"\#(job.publicID)"\#(decision)}"#
     }
 
     /// The next write or two for a job.
@@ -250,7 +260,8 @@ extension Simulation {
         guard let identity = try await self.identity(of: index) else { return }
         let worker = self.workers[index]
         let statement = QueueStatements.heartbeat(
-            identity, busy: worker.held.count, fenceFloor: worker.fenceFloor, floors: worker.floors.reported)
+            identity, busy: worker.held.count, fenceFloor: worker.fenceFloor, floors: worker.floors.reported,
+            seen: worker.seen)
         guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, statement) else {
             return self.note("worker \(index): the heartbeat waits for a lock")
         }
@@ -267,9 +278,13 @@ extension Simulation {
         self.workers[index].floors.set(weights: try row.intArray("weights"))
         self.workers[index].floors.forgetNewest()
         let running = worker.held.map(\.fence).min() ?? .max
-        self.workers[index].fenceFloor = max(
-            worker.fenceFloor, min(leases.values.min() ?? .max, running, worker.lastFence))
+        if !self.keepsFloors { self.workers[index].enter(try row.int("epoch")) }
+        if self.workers[index].seen.epoch == worker.seen.epoch {
+            self.workers[index].fenceFloor = max(
+                worker.fenceFloor, min(leases.values.min() ?? .max, running, worker.lastFence))
+        }
         self.workers[index].lastFence = try row.int("fence")
+        self.workers[index].seen.learn(fence: try row.int("fence"))
         // A commit under way would only confuse: the product looks at what ran since before the question.
         if self.workers[index].queue.isOpen { return }
         self.workers[index].held.removeAll { leases[$0.id] != $0.fence }

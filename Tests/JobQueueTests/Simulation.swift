@@ -19,13 +19,18 @@ struct Simulation {
     var operators = SimulatedSession()
     /// Every claim that was ever made, for writes under fences of the past.
     var claimed: [ClaimedJob] = []
+    /// What was ever given out, also in histories that are lost: never again.
+    var given: Set<SimulatedDatabase.Lease> = []
+    /// A worker's rule that is broken on purpose: it forgets nothing when the database is another one.
+    let keepsFloors: Bool
     var jobs: [String] = []
     var keys: [Int: String] = [:]
     /// What was done, newest last.
     private(set) var trace: [String] = []
     var violations: [String] = []
 
-    init(_ world: SimulatedDatabase, seed: UInt64) {
+    init(_ world: SimulatedDatabase, seed: UInt64, keepsFloors: Bool = false) {
+        self.keepsFloors = keepsFloors
         self.world = world
         self.seed = seed
         self.random = SeededRandom(seed)
@@ -93,7 +98,7 @@ struct Simulation {
 
     private enum Action: CaseIterable {
         case enqueue, claim, work, stale, heartbeat, crash, resolve, maintain, cancel, review, pause, drain, wait, pass,
-            restart
+            restart, hold, erase, keep, goBack, setClock
 
         var weight: Int {
             switch self {
@@ -112,6 +117,11 @@ struct Simulation {
             case .wait: 11
             case .pass: 2
             case .restart: 1
+            case .hold: 2
+            case .erase: 2
+            case .keep: 3
+            case .goBack: 2
+            case .setClock: 1
             }
         }
     }
@@ -147,16 +157,23 @@ struct Simulation {
             self.note("thirty thousand jobs of others pass")
             try await self.world.pass(jobs: 30_000)
         case .restart: try await self.restart()
+        case .hold: try await self.hold()
+        case .erase: try await self.erase()
+        case .keep:
+            self.note("a copy is kept")
+            try await self.world.keep()
+        case .goBack: try await self.goBack()
+        case .setClock:
+            let seconds: Double = [20, 400, -600][self.random.below(3)]
+            self.note("the clock is set by \(seconds) s")
+            try await self.world.setClock(by: seconds)
         }
     }
 
     /// The server restarts: every connection breaks, and what was not committed is gone.
     private mutating func restart() async throws {
         self.note("the database restarts")
-        for index in self.workers.indices { await self.workers[index].disconnect(self.world) }
-        for index in self.producers.indices { await self.producers[index].drop(self.world) }
-        await self.maintenance.drop(self.world)
-        await self.operators.drop(self.world)
+        await self.disconnect()
         try await self.world.restart()
     }
 
@@ -179,7 +196,7 @@ struct Simulation {
         self.workers = [isNew ? SimulatedWorker() : self.workers[0]]
         // Until it is done: a commit with notifications may wait too long for those of other databases.
         while case .blocked = try await self.operators.run(
-            self.world, PostgresStatement("SELECT insp.resume_lane(l) FROM unnest('{urgent,normal,bulk}'::text[]) l"),
+            self.world, PostgresStatement("SELECT insp.resume(l) FROM unnest('{urgent,normal,bulk}'::text[]) l"),
             PostgresStatement("UPDATE insp.partner SET paused = false WHERE paused"))
         {}
         for _ in 0..<60 where try await self.world.left() > 0 {

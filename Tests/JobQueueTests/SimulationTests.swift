@@ -46,23 +46,40 @@ import Testing
 
     static let faults: [SimulatedDatabase.Fault] = [
         .init(
-            function: "settle", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
+            foundBy: 113, function: "settle", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            function: "hand_back", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
+            foundBy: 75, function: "hand_back", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            function: "hold_for_review", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
-        .init(function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
-        .init(function: "promote", rule: "d.run_at <= moment", replacement: "true"),
-        .init(function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),
+            foundBy: 196, function: "hold_for_review", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""
+        ),
+        .init(foundBy: 20, function: "store_steps", rule: "AND j.status < i.status", replacement: ""),
+        .init(foundBy: 7, function: "promote", rule: "d.run_at <= moment", replacement: "true"),
+        .init(foundBy: 3, function: "rescue", rule: "w.id = ANY (dead) OR", replacement: "true OR"),
         .init(function: "sweep", rule: "x.seq < f.seq", replacement: "false"),
+        .init(foundBy: 10, function: "claim", rule: "IF NOT is_same THEN", replacement: "IF false THEN"),
+        .init(foundBy: 9, function: "begin_epoch", rule: "PERFORM setval('insp.fence', fence);", replacement: ""),
+        .init(
+            foundBy: 82, function: "the worker", rule: "floors forgotten in a new epoch", replacement: "",
+            keepsFloors: true),
+        .init(
+            foundBy: 227, function: "watch", rule: "greatest(0, least(passed, measured, ",
+            replacement: "greatest(0, greatest(passed, "),
+        .init(foundBy: 70, function: "watch", rule: "IF step IS NULL THEN RETURN; END IF;", replacement: "RETURN;"),
+        .init(
+            foundBy: 5, function: "erase", rule: "the stages' removal", replacement: "",
+            statement: """
+                CREATE FUNCTION public.stay() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+                CREATE TRIGGER stay BEFORE DELETE ON insp.step FOR EACH ROW EXECUTE FUNCTION public.stay();
+                """),
     ]
 
     @Test(.timeLimit(.minutes(10)), arguments: faults)
     func `A rule that is broken on purpose is noticed`(_ fault: SimulatedDatabase.Fault) async throws {
         let world = try await SimulatedDatabase(breaking: fault)
         var found: Simulation.Failed?
-        for seed in UInt64(1)...300 where found == nil {
-            var simulation = Simulation(world, seed: seed)
+        // First the seed that is known to find it; the search for one took most of the time.
+        for seed in (fault.foundBy.map { [$0] } ?? []) + Array(1...600) where found == nil {
+            var simulation = Simulation(world, seed: seed, keepsFloors: fault.keepsFloors)
             do {
                 try await simulation.run(actions: Self.actions)
             } catch let failure as Simulation.Failed {
@@ -70,6 +87,7 @@ import Testing
             }
         }
         await world.close()
+        print("\(fault): seed \(found.map { "\($0.seed)" } ?? "none")")
         #expect(found != nil, "\(fault) went unnoticed")
     }
 }

@@ -83,9 +83,9 @@ import Testing
         let fixture = try await QueueFixture()
         let refused: [(String, String)] = [
             ("insp.pause('bulk', 'acme')", "22023"), ("insp.resume('bulk', 'acme')", "22023"),
-            ("insp.pause('slow')", "IN020"), ("insp.resume('slow')", "IN020"), ("insp.pause_lane(NULL)", "IN020"),
-            ("insp.resume_lane('x')", "IN020"), ("insp.pause(partner => 'nobody')", "IN003"),
-            ("insp.resume(partner => 'nobody')", "IN003"), ("insp.limit_partner('nobody', 1)", "IN003"),
+            ("insp.pause('slow')", "IN020"), ("insp.resume('slow')", "IN020"),
+            ("insp.pause(partner => 'nobody')", "IN003"), ("insp.resume(partner => 'nobody')", "IN003"),
+            ("insp.limit_partner('nobody', 1)", "IN003"),
             ("insp.limit_partner('acme', 0)", "22023"), ("insp.limit_partner('acme', NULL, 0)", "22023"),
             ("insp.limit_partner('acme', NULL, 'NaN')", "22023"), ("insp.limit_partner('acme', NULL, 1, 0)", "22023"),
             ("insp.limit_partner('acme', NULL, NULL, 5)", "22023"), ("insp.set_lane_weight('bulk', 0)", "22023"),
@@ -132,7 +132,7 @@ import Testing
         let id = try await fixture.enqueue(1)[0]
         try await fixture.admin.execute(
             """
-            SELECT insp.pause('bulk', reason => 'why'); SELECT insp.resume_lane('bulk');
+            SELECT insp.pause('bulk', reason => 'why'); SELECT insp.resume('bulk');
             SELECT insp.limit_partner('acme', 3); SELECT insp.set_lane_weight('urgent', 7); SELECT insp.cancel('\(id)');
             """)
         let rows = try await fixture.admin.query(

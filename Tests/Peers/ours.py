@@ -34,7 +34,8 @@ class Inspectd:
         return answer.stdout.split("\n")[0].strip().removeprefix("inspectd").strip()
 
     def migrate(self, url):
-        self.run(url, "migrate", "--migrations", str(MIGRATIONS))
+        for command in (["migrate", "--roles"], ["migrate"]):
+            self.run(url, *command, "--migrations", str(MIGRATIONS))
 
     def throughput(self, url, jobs):
         """The report of `bench queue`; it fails if a job is lost or finished twice."""
@@ -52,6 +53,7 @@ class Inspectd:
             sink.listen(64)
             connection = stack.enter_context(psycopg.connect(url, autocommit=True))
             connection.execute("SELECT insp.create_partner('bench', NULL, true, true)")
+            connection.execute("""SELECT insp.set_endpoint(id, '{"allowedNetworks": ["127.0.0.0/8"]}') FROM insp.endpoint""")
             first = stack.enter_context(self.worker(url))
             self.await_count(connection, "SELECT count(*) FROM insp.worker", 1, 60)
             request = json.dumps({"partner": "bench", "workflow": "id", "parts": {"FRONT": {

@@ -1,7 +1,27 @@
 import Foundation
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
+
+/// A folder of migrations of a test's own, which goes with it.
+final class MigrationFiles: Sendable {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("migrations-\(UUID().uuidString)").path
+    var migrator: Migrator { Migrator(directory: self.path) }
+
+    init(_ files: [String: String]) throws {
+        try FileManager.default.createDirectory(atPath: self.path + "/functions", withIntermediateDirectories: true)
+        for (name, sql) in files { try self.write(name, sql) }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: self.path) }
+
+    func write(_ name: String, _ sql: String) throws {
+        try Data(sql.utf8).write(to: URL(fileURLWithPath: "\(self.path)/\(name).sql"))
+    }
+
+    func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(self.path)/\(name).sql") }
+}
 
 @Suite struct MigratorTests {
     @Test func `Twenty migrators at once apply every script exactly once`() async throws {
@@ -18,8 +38,10 @@ import Testing
             }
             return try await group.reduce(into: []) { $0 += $1 }
         }
-        let scripts = try FileManager.default.contentsOfDirectory(atPath: ScratchDatabase.migrations)
-            .filter { $0.hasSuffix(".sql") }.map { String($0.dropLast(4)) }
+        let files = FileManager.default.enumerator(atPath: ScratchDatabase.migrations)?.compactMap { $0 as? String }
+        let scripts = try #require(files).filter { $0.hasSuffix(".sql") && $0 != "roles.sql" }.map {
+            String($0.dropLast(4))
+        }
         #expect(applied.sorted() == scripts.sorted())
         let connection = try await database.connect()
         #expect(try await migrator.pending(on: connection).isEmpty)
@@ -27,31 +49,259 @@ import Testing
     }
 
     @Test func `A script that changed after it was applied is refused`() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let script = folder.appendingPathComponent("0001_first.sql")
-        try Data("CREATE TABLE public.t (n int)".utf8).write(to: script)
+        let files = try MigrationFiles(["0001_first": "CREATE TABLE public.t (n int)"])
         let connection = try await ScratchDatabase.empty().connect()
-        let migrator = Migrator(directory: folder.path)
-        #expect(try await migrator.run(on: connection) == ["0001_first"])
-        try Data("CREATE TABLE public.t (n bigint)".utf8).write(to: script)
-        let error = await #expect(throws: PostgresError.self) { try await migrator.run(on: connection) }
+        #expect(try await files.migrator.run(on: connection) == ["0001_first"])
+        try files.write("0001_first", "CREATE TABLE public.t (n bigint)")
+        let error = await #expect(throws: PostgresError.self) { try await files.migrator.run(on: connection) }
         #expect(error?.code == .migration)
+        #expect(error?.message == "0001_first was changed after it was applied")
     }
 
     @Test func `A script that fails is rolled back whole, and named`() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try Data("CREATE TABLE public.half (n int); SELECT 1/0".utf8)
-            .write(to: folder.appendingPathComponent("0001_broken.sql"))
+        let files = try MigrationFiles([
+            "0001_half": "CREATE TABLE public.half (n int)", "functions/broken": "SELECT 1/0",
+        ])
         let connection = try await ScratchDatabase.empty().connect()
-        let error = await #expect(throws: PostgresError.self) {
-            try await Migrator(directory: folder.path).run(on: connection)
-        }
-        #expect(error?.message.hasPrefix("0001_broken: ") == true)
+        let error = await #expect(throws: PostgresError.self) { try await files.migrator.run(on: connection) }
+        #expect(error?.message == "functions/broken: division by zero")
         #expect(
             try await connection.query("SELECT to_regclass('public.half') IS NULL AS gone")[0].bool("gone"))
+    }
+
+    @Test func `Functions files come after the scripts and after those that they name, otherwise by name`() async throws
+    {
+        let files = try MigrationFiles([
+            "0001_log": "CREATE TABLE public.log (n int GENERATED ALWAYS AS IDENTITY, said text)",
+            "0002_log": "INSERT INTO public.log (said) VALUES ('0002')",
+            "functions/a": "-- What a does.\n-- After: c, d\nINSERT INTO public.log (said) VALUES ('a')",
+            "functions/b": "INSERT INTO public.log (said) VALUES ('b')",
+            "functions/c": "-- After: d\nINSERT INTO public.log (said) VALUES ('c')",
+            "functions/d": "INSERT INTO public.log (said) VALUES ('d')",
+        ])
+        let connection = try await ScratchDatabase.empty().connect()
+        let order = ["0001_log", "0002_log", "functions/b", "functions/d", "functions/c", "functions/a"]
+        #expect(try await files.migrator.pending(on: connection) == order)
+        #expect(try await files.migrator.run(on: connection) == order)
+        let said = try await connection.query("SELECT said FROM public.log ORDER BY n").map { try $0.string(0) }
+        #expect(said == ["0002", "b", "d", "c", "a"])
+    }
+
+    @Test(arguments: [
+        (["a": "nobody"], "functions/a comes after functions/nobody, which is no file of the folder"),
+        (["a": "a"], "each of these comes after another of them: functions/a"),
+        (["a": "b", "b": "c", "c": "b"], "each of these comes after another of them: functions/b, functions/c"),
+    ])
+    func `A header that cannot be followed is refused before anything is done`(after: [String: String], message: String)
+        async throws
+    {
+        let files = try MigrationFiles(["0001_first": "CREATE TABLE public.t (n int)"])
+        for (name, other) in after { try files.write("functions/\(name)", "-- After: \(other)\nSELECT 1") }
+        let connection = try await ScratchDatabase.empty().connect()
+        let error = await #expect(throws: PostgresError.self) { try await files.migrator.run(on: connection) }
+        #expect(error?.code == .migration && error?.message == message)
+        #expect(try await connection.query("SELECT to_regclass('public.t') IS NULL")[0].bool(0))
+    }
+
+    @Test func `A functions file that changed is applied again, with those that come after it and no others`()
+        async throws
+    {
+        let text = "CREATE OR REPLACE FUNCTION public.number() RETURNS int LANGUAGE sql AS 'SELECT 1'"
+        let files = try MigrationFiles([
+            "0001_first": "CREATE TABLE public.t (n int)", "functions/number": text,
+            "functions/other": "CREATE FUNCTION public.other() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "functions/view": "-- After: number\nCREATE OR REPLACE VIEW public.v AS SELECT public.number() AS n",
+        ])
+        let connection = try await ScratchDatabase.empty().connect()
+        try await files.migrator.run(on: connection)
+        // What a signature's change drops with CASCADE comes back.
+        try files.write(
+            "functions/number",
+            "DROP FUNCTION IF EXISTS public.number() CASCADE;\n"
+                + text.replacing("int LANGUAGE", with: "bigint LANGUAGE").replacing(
+                    "SELECT 1", with: "SELECT 2::bigint"))
+        #expect(try await files.migrator.pending(on: connection) == ["functions/number", "functions/view"])
+        #expect(try await files.migrator.run(on: connection) == ["functions/number", "functions/view"])
+        #expect(try await connection.query("SELECT n FROM public.v")[0].int(0) == 2)
+        #expect(try await files.migrator.pending(on: connection).isEmpty)
+        #expect(try await files.migrator.run(on: connection).isEmpty)
+    }
+
+    @Test func `A body may name what a later file makes`() async throws {
+        let files = try MigrationFiles([
+            "0001_first": "CREATE TABLE public.t (n int)",
+            "functions/early": "CREATE FUNCTION public.early() RETURNS int LANGUAGE sql AS 'SELECT public.late()'",
+            "functions/late": "CREATE FUNCTION public.late() RETURNS int LANGUAGE sql AS 'SELECT 5'",
+        ])
+        let connection = try await ScratchDatabase.empty().connect()
+        try await files.migrator.run(on: connection)
+        #expect(try await connection.query("SELECT public.early()")[0].int(0) == 5)
+        // Only while it migrates.
+        await #expect(throws: PostgresError.self) {
+            try await connection.execute("CREATE FUNCTION public.f() RETURNS int LANGUAGE sql AS 'SELECT public.g()'")
+        }
+    }
+
+    @Test func `A functions file that is no more is forgotten`() async throws {
+        let files = try MigrationFiles([
+            "0001_first": "CREATE TABLE public.t (n int)",
+            "functions/old": "CREATE FUNCTION public.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        ])
+        let connection = try await ScratchDatabase.empty().connect()
+        try await files.migrator.run(on: connection)
+        try files.remove("functions/old")
+        try files.write("functions/new", "DROP FUNCTION IF EXISTS public.f()")
+        #expect(try await files.migrator.pending(on: connection) == ["functions/new", "functions/old"])
+        #expect(try await files.migrator.run(on: connection) == ["functions/new", "functions/old"])
+        let known = try await connection.query("SELECT name FROM public.insp_migration ORDER BY name").map {
+            try $0.string(0)
+        }
+        #expect(known == ["0001_first", "functions/new"])
+    }
+
+    @Test func `A database that is ahead of the folder is refused, and one of the first version by its own name`()
+        async throws
+    {
+        let files = try MigrationFiles(["0001_first": "SELECT 1", "0002_more": "SELECT 1"])
+        let connection = try await ScratchDatabase.empty().connect()
+        try await files.migrator.run(on: connection)
+        try files.remove("0002_more")
+        let ahead = await #expect(throws: PostgresError.self) { try await files.migrator.run(on: connection) }
+        #expect(ahead?.code == .migration)
+        #expect(ahead?.message.contains("ahead of the folder, which has no 0002_more") == true)
+        // Also where its first script is named as one of today's.
+        try await connection.execute(
+            """
+            UPDATE public.insp_migration SET sha256 = 'other';
+            INSERT INTO public.insp_migration VALUES ('0011_callback_dispatch', ''), ('0013_claim', '')
+            """)
+        for isPending in [false, true] {
+            let first = await #expect(throws: PostgresError.self) {
+                isPending
+                    ? try await files.migrator.pending(on: connection) : try await files.migrator.run(on: connection)
+            }
+            #expect(first?.code == .firstVersion)
+            #expect(first?.message.contains("inspectd 0.1.0") == true)
+        }
+    }
+
+    @Test func `Nothing changes under a living worker of another version`() async throws {
+        let database = try await ScratchDatabase.migrated()
+        let connection = try await database.connect()
+        func beat(_ version: String, _ ago: Int) async throws {
+            try await connection.execute(
+                """
+                INSERT INTO insp.worker (incarnation, host, process, version, lanes, slots, heartbeat_at)
+                VALUES (gen_random_uuid(), 'host9', 1, '\(version)', '{0}', 1, now() - interval '\(ago) s')
+                """)
+        }
+        let migrator = Migrator(directory: ScratchDatabase.migrations, version: "2")
+        // Nothing to do: nothing to refuse. What is dead does not matter, nor who is of this version.
+        try await beat("1", 0)
+        #expect(try await migrator.run(on: connection).isEmpty)
+        try await connection.execute("DELETE FROM insp.worker")
+        try await beat("1", 20)
+        try await beat("2", 0)
+        let undo =
+            "UPDATE public.insp_migration SET sha256 = 'older' WHERE name = (SELECT max(name) FROM public.insp_migration WHERE name ~ '^functions')"
+        try await connection.execute(undo)
+        #expect(try await migrator.run(on: connection).count >= 1)
+        try await connection.execute(undo)
+        try await beat("1", 10)
+        try await beat("3", -3600)
+        let error = await #expect(throws: PostgresError.self) { try await migrator.run(on: connection) }
+        #expect(error?.code == .otherWorkers)
+        #expect(error?.message.contains("of version 1 on host9 and 1 more is alive, and this is version 2") == true)
+        #expect(try await migrator.pending(on: connection).count >= 1)
+    }
+
+    @Test func `Roles are made once for a cluster, by many at once, and a migration names those that are missing`()
+        async throws
+    {
+        let server = try ScratchDatabase.ownServer()
+        let superuser = try await server.connect()
+        try await superuser.execute("CREATE ROLE owner LOGIN")
+        try await superuser.execute("CREATE DATABASE owned OWNER owner")
+        try await superuser.execute("CREATE ROLE insp_worker")
+        let owner = try await server.database("owned", role: "owner").connect()
+        let migrator = Migrator(directory: ScratchDatabase.migrations)
+        let error = await #expect(throws: PostgresError.self) { try await migrator.run(on: owner) }
+        #expect(error?.code == .roleMissing)
+        #expect(
+            error?.message.hasPrefix(
+                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer; an administrator makes them"
+            ) == true)
+        #expect(error?.message.hasSuffix("inspectd migrate --roles") == true)
+        #expect(try await owner.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))
+        // The owner may not.
+        let refused = await #expect(throws: PostgresError.self) { try await migrator.createRoles(on: owner) }
+        #expect(refused?.sqlState == "42501")
+        let created = try await withThrowingTaskGroup(of: [String].self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    let connection = try await server.connect()
+                    let created = try await migrator.createRoles(on: connection)
+                    await connection.close()
+                    return created
+                }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.formUnion($1) }
+        }
+        #expect(created == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer"])
+        #expect(try await migrator.createRoles(on: superuser).isEmpty)
+        let roles = try await superuser.query(
+            "SELECT rolname FROM pg_roles WHERE rolname LIKE 'insp\\_%' AND NOT rolcanlogin AND NOT rolcreaterole ORDER BY 1"
+        ).map { try $0.string(0) }
+        #expect(roles == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_worker"])
+        #expect(try await migrator.run(on: owner).isEmpty == false)
+    }
+
+    @Test func `Small tables with rows are analyzed, and empty ones are left alone`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        func analyzed(_ table: String) async throws -> Bool {
+            try await connection.query("SELECT reltuples >= 0 FROM pg_class WHERE oid = 'insp.\(table)'::regclass")[0]
+                .bool(0)
+        }
+        for table in ["error_code", "country", "control"] { #expect(try await analyzed(table), "\(table)") }
+        for table in ["ready", "lease", "callback"] { #expect(try await !analyzed(table), "\(table)") }
+    }
+
+    @Test func `A table that somebody reads for long is waited for in turns, and everybody else gets it meanwhile`()
+        async throws
+    {
+        let files = try MigrationFiles(["0001_first": "CREATE SCHEMA insp; CREATE TABLE insp.t (n int)"])
+        let database = try await ScratchDatabase.empty()
+        let connection = try await database.connect()
+        let migrator = files.migrator
+        try await migrator.run(on: connection)
+        try files.write("0002_more", "ALTER TABLE insp.t ADD COLUMN m int")
+        let dump = try await database.connect(ConnectionOptions(name: "a long dump"))
+        try await dump.execute("BEGIN; SELECT FROM insp.t")
+        // Not for ever, and then it says whom it waited for.
+        let error = await #expect(throws: PostgresError.self) {
+            try await migrator.run(on: connection, waitingUpTo: .milliseconds(100))
+        }
+        #expect(error?.sqlState == "55P03")
+        let backend = await dump.backend
+        #expect(error?.message.hasPrefix("0002_more: ") == true)
+        #expect(error?.message.contains("held by process \(backend) (role ") == true)
+        #expect(error?.message.contains("a long dump") == true)
+        let reports = Mutex<[String]>([])
+        let running = Task {
+            try await migrator.run(on: connection) { message in reports.withLock { $0.append(message) } }
+        }
+        let other = try await database.connect()
+        var longest = Duration.zero
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .seconds(4) {
+            let sent = ContinuousClock.now
+            _ = try await other.query("SELECT count(*) FROM insp.t")
+            longest = max(longest, ContinuousClock.now - sent)
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(longest < .seconds(3.5))
+        #expect(reports.withLock { $0.count } >= 1)
+        try await dump.execute("COMMIT")
+        #expect(try await running.value == ["0002_more"])
     }
 }

@@ -129,6 +129,46 @@ import Testing
         #expect(await !connection.isOpen)
     }
 
+    @Test func `A statement that is given up ends on the server, too`() async throws {
+        let database = try await ScratchDatabase.empty()
+        let (holder, observer) = (try await database.connect(), try await database.connect())
+        try await holder.execute("CREATE TABLE t (n int)")
+        try await holder.execute("BEGIN; LOCK TABLE t")
+        for _ in 0..<3 {
+            let waiting = try await database.connect()
+            let error = await #expect(throws: PostgresError.self) {
+                try await waiting.pipeline(
+                    [PostgresStatement("SELECT 1"), PostgresStatement("SELECT count(*) FROM t")],
+                    timeout: .milliseconds(200))
+            }
+            #expect(error?.code == .timeout)
+        }
+        let deadline = ContinuousClock.now + .seconds(5)
+        var left: Int64 = 3
+        while left > 0, ContinuousClock.now < deadline {
+            left = try await observer.query(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")[
+                    0
+                ]
+                .int(0)
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        #expect(left == 0)
+        try await holder.execute("COMMIT")
+    }
+
+    @Test func `Limits that a transaction sets for itself hold for what follows in it, and no longer`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        let limits = PostgresStatement("SELECT set_config('statement_timeout', '100ms', true)")
+        let error = await #expect(throws: PostgresError.self) {
+            try await connection.pipeline([limits, PostgresStatement("SELECT pg_sleep(5)")], timeout: .seconds(4))
+        }
+        #expect(error?.sqlState == "57014")
+        #expect(
+            try await connection.query("SELECT pg_sleep(0.2), current_setting('statement_timeout')")[0].string(1) == "0"
+        )
+    }
+
     @Test func `A terminated backend is a lost connection`() async throws {
         let database = try await ScratchDatabase.empty()
         let victim = try await database.connect()

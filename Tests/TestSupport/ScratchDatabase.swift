@@ -24,6 +24,21 @@ public struct ScratchDatabase: Sendable {
         try await self.create(template: try await Template.shared.name())
     }
 
+    /// The administrator's database of a server of its own, without roles, with these lines in its `postgresql.conf`.
+    public static func ownServer(settings: String = "") throws -> ScratchDatabase {
+        ScratchDatabase(url: try TestServer.start(settings: settings))
+    }
+
+    /// The same server's database of this name, for this role.
+    public func database(_ name: String, role: String) -> ScratchDatabase {
+        var parts = URLComponents(string: self.url)!
+        parts.path = "/" + name
+        parts.queryItems = parts.queryItems?.map {
+            $0.name == "user" ? URLQueryItem(name: "user", value: role) : $0
+        }
+        return ScratchDatabase(url: parts.string!)
+    }
+
     public func connect(_ options: ConnectionOptions = ConnectionOptions(name: "test")) async throws
         -> PostgresConnection
     {
@@ -33,6 +48,7 @@ public struct ScratchDatabase: Sendable {
     fileprivate static func create(template: String?) async throws -> ScratchDatabase {
         let server = try TestServer.url()
         let administrator = try await PostgresConnection.connect(server)
+        try await Migrator(directory: self.migrations).createRoles(on: administrator)
         let name = "test_" + UUID().uuidString.lowercased().replacing("-", with: "_")
         // Cloning needs the template to itself for a moment; suites that start together take turns.
         _ = try await administrator.query("SELECT pg_advisory_lock(8734650)", timeout: .seconds(300))

@@ -26,8 +26,22 @@ enum TestServer {
 
     private static let path = "\(ScratchDatabase.root)/deploy/scratch-postgres.sh"
 
-    private static func script(_ action: String, _ folder: String) throws -> String {
+    /// A server of a test's own, with settings that the common one has not.
+    ///
+    /// - Parameter settings: Lines of `postgresql.conf`.
+    static func start(settings: String) throws -> String {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("inspectd-test-\(UUID().uuidString)").path
+        let url = try self.script("start", folder, settings)
+        try self.stopAtExit(folder)
+        return url
+    }
+
+    private static func script(_ action: String, _ folder: String, _ settings: String = "") throws -> String {
         let process = Process()
+        process.environment = ProcessInfo.processInfo.environment.merging(["SCRATCH_POSTGRES_SETTINGS": settings]) {
+            $1
+        }
         process.executableURL = URL(fileURLWithPath: self.path)
         process.arguments = [action, folder]
         let output = Pipe()

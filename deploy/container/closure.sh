@@ -13,6 +13,11 @@ mkdir -p "$root"/{usr/local/bin,usr/local/share/inspectd,etc/ssl/certs,tmp,proc,
 chmod 1777 "$root/tmp"
 install -m 755 "$program" "$root/usr/local/bin/inspectd"
 
+# Libraries come from the system's folders alone, not from where the program was built.
+if readelf -d "$program" | grep -qE 'R(UN)?PATH'; then
+    echo "closure: the program names folders of its own to take libraries from; --static-swift-stdlib --disable-local-rpath leave them out" >&2
+fi
+
 # Each library under the name that the loader looks for. A program of another build may bring libraries beside itself.
 missing=$(ldd "$program" | sed -n 's/^\s*\(\S*\) => not found.*/\1/p')
 [ -z "$missing" ] || { echo "closure: not found: $missing" >&2; exit 1; }

@@ -27,9 +27,8 @@ private struct JobLoop {
     let memory: UnsafeRawBufferPointer
     let cpuSeconds: UInt64
     let largestFrame: Int
-    let statm: CInt
-    let memoryAtFork: Int
     var parts: [PartView] = []
+    var hasBegun = false
 
     init(
         engine: any AnalyzerEngine, limits: ChildLimits, parent: pid_t, socket: CInt, memory: CInt, error: CInt
@@ -38,35 +37,35 @@ private struct JobLoop {
         self.socket = socket
         self.cpuSeconds = limits.cpuSeconds
         self.largestFrame = Int(limits.largestFrame)
-        self.statm = try SystemError.check("open statm", csys_open_statm())
-        var address: UnsafeMutableRawPointer?
+        var address: UnsafeRawPointer?
         let size = Int(limits.sharedMemory)
-        try SystemError.check("mmap", csys_map(memory, size, 0, &address))
+        try SystemError.check("mmap", csys_map(memory, size, &address))
         self.memory = UnsafeRawBufferPointer(start: address, count: size)
         close(memory)
-        try SystemError.check("limit", csys_prepare_child(parent, error, limits.addressSpace))
+        try SystemError.check(
+            "limit", csys_prepare_child(parent, error, limits.addressSpace, limits.cpuSecondsInAll))
         close(error)
-        self.memoryAtFork = csys_private_memory(self.statm)
+        try SystemError.check("landlock", csys_forbid_files())
         try SystemError.check("seccomp", csys_enter_sandbox())
     }
 
     mutating func serve() throws {
-        try Frame(kind: .hello, sequence: 0, payload: []).send(to: self.socket, deadline: 0)
+        try Frame(kind: .hello, sequence: UInt32(bitPattern: getpid()), payload: []).send(to: self.socket, deadline: 0)
         while true {
             let frame = try Frame.receive(from: self.socket, limit: self.largestFrame, deadline: 0)
             switch frame.kind {
-            case .begin:
-                csys_ready_heap()
+            // One attempt's parts, once: a second table would be another job's.
+            case .begin where !self.hasBegun:
                 self.parts = try PartTable.views(frame.payload, in: self.memory)
+                self.hasBegun = true
             case .perform: try self.perform(frame).send(to: self.socket, deadline: 0)
-            case .end: try self.end(frame).send(to: self.socket, deadline: 0)
             default: throw MalformedMessage()
             }
         }
     }
 
     private mutating func perform(_ frame: Frame) throws -> Frame {
-        // The limit counts a process's whole life; a process that lives for hundreds of jobs gets it anew for each stage.
+        // The soft limit counts a process's whole life, so that each stage gets it anew.
         try SystemError.check("setrlimit", csys_renew_cpu_limit(self.cpuSeconds))
         var reader = ByteReader(frame.payload)
         let stage = try reader.readString()
@@ -77,14 +76,5 @@ private struct JobLoop {
         } catch {
             return Frame(kind: .failure, sequence: frame.sequence, payload: error.encoded)
         }
-    }
-
-    private mutating func end(_ frame: Frame) -> Frame {
-        self.engine.endJob()
-        self.parts = []
-        csys_trim_heap()
-        var writer = ByteWriter()
-        writer.append(UInt64(max(0, csys_private_memory(self.statm) - self.memoryAtFork)))
-        return Frame(kind: .ended, sequence: frame.sequence, payload: writer.bytes)
     }
 }

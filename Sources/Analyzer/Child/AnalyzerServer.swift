@@ -2,7 +2,7 @@ internal import CSystem
 internal import Glibc
 internal import InspectCore
 
-/// The entry of the warm parent: makes the engine once, then forks one analyzer process per request of the worker.
+/// The entry of the warm parent: makes the engine once, then forks analyzer processes, one for each attempt at a job.
 ///
 /// Started by ``AnalyzerPool`` with the control socket as descriptor 3. It lives as long as that socket: when the worker
 /// closes it, or is killed, the parent ends, and its analyzers get SIGKILL from the kernel (PR_SET_PDEATHSIG).
@@ -28,6 +28,10 @@ public enum AnalyzerServer {
         do {
             try SystemError.check("prepare", csys_prepare_parent(control))
             let engine = try self.makeSingleThreaded(makeEngine)
+            // From here on nothing is opened and nobody's rights are needed; what forks would do alike is done once.
+            try SystemError.check("capset", csys_drop_capabilities())
+            try SystemError.check("sandbox", csys_prepare_sandbox())
+            try SystemError.check("heap", csys_prepare_forks())
             var parent = try WarmParentLoop(control: control, engine: engine)
             try ControlMessage.ready(microseconds: (csys_now() - begun) / 1000).send(to: control)
             try parent.serve()

@@ -2,17 +2,18 @@ public import Foundation
 internal import InspectCore
 internal import Synchronization
 
-/// Analyzer processes for the worker: hands each job one of them for as long as the job needs it.
+/// Analyzer processes for the worker: each attempt at a job gets one that was forked ahead, and that ends with it.
 ///
-/// A process that crashes, hangs or eats memory costs the request that it worked on, and nothing else: the next request
-/// gets a new process, a fork of the warm parent (about 5 ms).
+/// So no process sees two jobs, and what one leaves in memory no other finds. A process that crashes, hangs or eats memory costs
+/// the request that it worked on, and nothing else: the next request gets a new process.
 public final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
+    let reserve: AnalyzerReserve
     let slots: [AnalyzerSlot]
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
-    private struct State {
+    struct State {
         var free: [Int]
         var waiting: [(number: UInt64, continuation: CheckedContinuation<Int, any Error>)] = []
         var nextNumber: UInt64 = 1
@@ -27,20 +28,23 @@ public final class AnalyzerPool: Sendable {
     ) {
         self.configuration = configuration
         let supervisor = WarmParentSupervisor(configuration, onEvent: onEvent)
+        let reserve = AnalyzerReserve(configuration: configuration, supervisor: supervisor, onEvent: onEvent)
         let slots = (0..<configuration.slots).map {
-            AnalyzerSlot(index: $0, configuration: configuration, supervisor: supervisor, onEvent: onEvent)
+            AnalyzerSlot(
+                index: $0, configuration: configuration, supervisor: supervisor, reserve: reserve, onEvent: onEvent)
         }
         self.supervisor = supervisor
+        self.reserve = reserve
         self.slots = slots
         self.state = Mutex(State(free: Array(slots.indices.reversed())))
-        supervisor.onRestart { [weak self] in self?.slots.forEach { $0.refill() } }
+        supervisor.onRestart { [weak reserve] in reserve?.renew() }
     }
 
-    /// Starts the warm parent and every process.
+    /// Starts the warm parent and a process for every slot.
     ///
     /// - Throws: `ANALYZER_UNAVAILABLE` or `MODEL_UNAVAILABLE`. The pool keeps trying, so that a caller may go on.
     public func start() async throws {
-        for slot in self.slots { try await slot.run { try $0.prepare() } }
+        try await self.slots[0].run { _ in try self.reserve.start() }
     }
 
     /// Ends every process. Requests under way fail with `ANALYZER_UNAVAILABLE`.
@@ -53,27 +57,24 @@ public final class AnalyzerPool: Sendable {
         for waiter in waiting { waiter.continuation.resume(throwing: Self.stopped) }
         await withCheckedContinuation { continuation in
             DispatchQueue(label: "inspectd.analyzer.stop").async {
+                self.reserve.close()
                 self.supervisor.stop()
                 continuation.resume()
             }
         }
-        for slot in self.slots { try? await slot.run { $0.close() } }
+        for slot in self.slots { try? await slot.run { _ in } }
     }
 
     private static let stopped = InspectError(.analyzerUnavailable, "the pool was stopped")
 
-    /// How many jobs could begin now. A worker claims no more than these; 0 while no warm parent runs.
-    public var freeSlots: Int { self.supervisor.isReady ? self.state.withLock { $0.free.count } : 0 }
-
     /// The warm parent's process, while it runs.
     public var parentPID: Int32? { self.supervisor.pid }
 
-    /// Lends an analyzer for one job, waiting for one if all are busy.
+    /// Lends an analyzer of its own to one attempt at a job, waiting for a slot if all are busy.
     ///
     /// - Parameters:
     ///   - parts: What the stages see as ``PartView``. Written once, into memory that is shared with the process.
-    ///   - body: Runs the job's stages. The session ends with it; whatever the process kept of the job is then dropped
-    ///     and the shared memory is wiped.
+    ///   - body: Runs the job's stages. The session ends with it, and so do the process and the shared memory.
     /// - Throws: `PART_TOO_LARGE` when the parts are larger than ``AnalyzerConfiguration/sharedMemory``;
     ///   `CancellationError`; what `body` throws.
     public func withAnalyzer<Result: Sendable>(
@@ -95,18 +96,11 @@ public final class AnalyzerPool: Sendable {
         let slot = self.slots[index]
         let job = AnalyzerJob(
             number: number, parts: parts.map { AnalyzerPart(kind: $0.kind, bytes: $0.bytes) }, table: table)
-        // The process must drop the job also when the task is cancelled; `run` does not look at that.
-        do {
-            try await slot.run { $0.begin(job) }
-            let result = try await body(AnalyzerSession(slot: slot, job: job))
-            try await slot.run { $0.end(job) }
-            self.release(index)
-            return result
-        } catch {
-            try? await slot.run { $0.end(job) }
-            self.release(index)
-            throw error
-        }
+        // The process must end also when the task is cancelled; `run` does not look at that. Nobody waits for its end but the
+        // slot.
+        defer { slot.end(job) { self.release(index) } }
+        try await slot.run { $0.begin(job) }
+        return try await body(AnalyzerSession(slot: slot, job: job))
     }
 
     private func acquire(_ number: UInt64) async throws -> Int {

@@ -1,11 +1,13 @@
 internal import CSystem
+internal import Glibc
 internal import InspectCore
 
 /// The worker's hold on one analyzer process.
 final class ChildConnection: Sendable {
     let memory: SharedMemory
     let forkTime: Duration
-    private let parent: WarmParent
+    let parent: WarmParent
+    let pid: pid_t
     private let number: UInt64
     private let end: ChildEnd
     private let socket: FileDescriptor
@@ -38,6 +40,7 @@ final class ChildConnection: Sendable {
             let theirMemory = try self.memory.readOnlyDescriptor()
             let limits = ChildLimits(
                 addressSpace: configuration.memoryLimit, cpuSeconds: configuration.cpuSeconds,
+                cpuSecondsInAll: configuration.cpuSeconds * AnalyzerConfiguration.stagesOfAnAttempt,
                 sharedMemory: UInt64(configuration.sharedMemory), largestFrame: UInt64(configuration.largestFrame))
             (self.number, self.end) = try parent.fork(
                 limits, socket: theirSocket.raw, memory: theirMemory.raw, errors: theirErrors.raw)
@@ -49,8 +52,10 @@ final class ChildConnection: Sendable {
         do throws(Frame.Failure) {
             let hello = try Frame.receive(from: self.socket.raw, limit: 0, deadline: begun + Self.helloDeadline)
             guard hello.kind == .hello else { throw .garbage }
+            self.pid = pid_t(bitPattern: hello.sequence)
         } catch {
             self.forkTime = .zero
+            self.pid = 0
             guard case .ended(let end?) = self.kill(after: .milliseconds(100), patience: .seconds(1)) else {
                 throw .parentLost
             }
@@ -73,7 +78,7 @@ final class ChildConnection: Sendable {
         return frame
     }
 
-    /// Whether the process can take a request. Between jobs nothing can have come but the end of the stream.
+    /// Whether the process can take its job. Before that nothing can have come but the end of the stream.
     var isIdle: Bool { csys_has_input(self.socket.raw) == 0 }
 
     /// Has the process killed; the socket then ends. From any thread.
@@ -86,13 +91,10 @@ final class ChildConnection: Sendable {
         return self.end.wait(patience)
     }
 
-    /// Ends an idle process in order.
-    func retire() -> ChildEnd.Outcome {
-        csys_close_for_writing(self.socket.raw)
-        return self.kill(after: .seconds(1), patience: .seconds(5))
-    }
+    /// Ends a process in order: it sees the end of its socket. Does not wait.
+    func hangUp() { csys_close_for_writing(self.socket.raw) }
 
-    /// Empties the pipe of what libraries wrote to stderr, so that it has room for the last words of a crash.
+    /// Empties the pipe of what libraries wrote to stderr, so that the last words of a crash have room at the next stage.
     func discardComplaints() {
         var tail: [UInt8] = []
         WarmParent.collect(self.errors.raw, into: &tail)

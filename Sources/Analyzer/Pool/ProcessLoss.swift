@@ -18,13 +18,17 @@ struct ProcessLoss {
         case .tooLarge(let size):
             return InspectError(
                 .analyzerCrashed, "\(stage): an answer of \(size) bytes; the limit is \(configuration.largestFrame)")
+        // Its parts could not be written: memory is short.
+        case .system(let code) where [ENOSPC, ENOMEM].contains(code):
+            return self.outOfMemory(stage, configuration)
         case .closed, .system: break
         }
         guard let end = self.end else {
             return InspectError(.analyzerCrashed, "\(stage): the analyzers' parent ended")
         }
         switch end.signal {
-        case SIGXCPU:
+        case SIGXCPU,
+            SIGKILL where end.cpuMicroseconds >= configuration.cpuSeconds * 1_000_000:
             return InspectError(.analyzerTimeout, "\(stage): more than \(configuration.cpuSeconds) s of CPU time")
         case SIGABRT, SIGTRAP, SIGILL:
             // How an allocation that failed ends a process: C++'s terminate, Swift's runtime.

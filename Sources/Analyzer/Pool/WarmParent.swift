@@ -20,6 +20,8 @@ final class WarmParent: Sendable {
         var nextChild: UInt64 = 1
         var running: [UInt64: ChildEnd] = [:]
         var isAlive = true
+        var isRetired = false
+        var forks = 0
     }
 
     private init(pid: pid_t, loadTime: Duration, control: consuming FileDescriptor, errors: consuming FileDescriptor) {
@@ -151,6 +153,7 @@ final class WarmParent: Sendable {
         let child = self.state.withLock { state in
             defer { state.nextChild += 1 }
             if state.isAlive { state.running[state.nextChild] = end } else { end.resolve(nil) }
+            state.forks += 1
             return state.nextChild
         }
         do {
@@ -183,7 +186,17 @@ final class WarmParent: Sendable {
     /// Closes the control socket for writing, upon which the parent kills its analyzers and ends.
     func requestStop() { csys_close_for_writing(self.control.raw) }
 
+    /// Has the parent end as soon as its last analyzer has.
+    func retire() {
+        self.state.withLock { state in
+            state.isRetired = true
+            if state.running.isEmpty { self.requestStop() }
+        }
+    }
+
     var isAlive: Bool { self.state.withLock { $0.isAlive } }
+    /// How many analyzers it was asked for.
+    var forks: Int { self.state.withLock { $0.forks } }
 
     private func read(onEnd: @Sendable (WarmParent, ProcessEnd?) -> Void) {
         var tail: [UInt8] = []
@@ -195,7 +208,12 @@ final class WarmParent: Sendable {
             guard ready & 1 != 0 else { continue }
             switch try? ControlMessage.receive(from: self.control.raw)?.message {
             case .ended(let child, let end):
-                self.state.withLock { $0.running.removeValue(forKey: child) }?.resolve(end)
+                let known = self.state.withLock { state in
+                    let known = state.running.removeValue(forKey: child)
+                    if state.isRetired, state.running.isEmpty { self.requestStop() }
+                    return known
+                }
+                known?.resolve(end)
             default: break loop
             }
         }

@@ -4,7 +4,8 @@ internal import Glibc
 internal import InspectCore
 internal import Synchronization
 
-/// Keeps one warm parent running, and starts the next when it ends: at once the first time, then ever more slowly.
+/// Keeps one warm parent running, and starts the next when it ends: at once the first time, then ever more slowly. A parent that
+/// is to be made anew serves until the next one has loaded its models.
 final class WarmParentSupervisor: Sendable {
     private let configuration: AnalyzerConfiguration
     private let onEvent: @Sendable (AnalyzerEvent) -> Void
@@ -14,6 +15,12 @@ final class WarmParentSupervisor: Sendable {
 
     private struct State {
         var current: WarmParent?
+        /// Parents that end with their last analyzers.
+        var retired: [WarmParent] = []
+        /// A renewal waits for its time or is under way.
+        var isRenewing = false
+        /// When the current parent was started.
+        var lastStart: UInt64 = 0
         var isStopped = false
         /// Starts that failed, and parents that died young, in a row.
         var failures = 0
@@ -29,6 +36,8 @@ final class WarmParentSupervisor: Sendable {
     private static let youth: UInt64 = 5_000_000_000
     private static let firstDelay: UInt64 = 100_000_000
     private static let longestDelay: UInt64 = 30_000_000_000
+    /// A renewal that failed is tried again after this, then after twice as long.
+    private static let firstRetry: UInt64 = 1_000_000_000
     /// A caller waits so long for the next start to be due; if it takes longer, it gets the last error.
     private static let patience: UInt64 = 2_000_000_000
 
@@ -41,6 +50,7 @@ final class WarmParentSupervisor: Sendable {
     func onRestart(_ action: @escaping @Sendable () -> Void) { self.state.withLock { $0.onRestart = action } }
 
     var isReady: Bool { self.state.withLock { $0.current != nil } }
+    var current: WarmParent? { self.state.withLock { $0.current } }
     var isStopped: Bool { self.state.withLock { $0.isStopped } }
     var pid: Int32? { self.state.withLock { $0.current?.pid } }
 
@@ -63,17 +73,74 @@ final class WarmParentSupervisor: Sendable {
             usleep(UInt32((notBefore - now) / 1000))
         }
         do throws(InspectError) {
-            let parent = try WarmParent.start(
-                self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
-            self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
-            // It may have ended between its start and here, before it could be told from the current one.
-            self.state.withLock { $0.current = parent.isAlive ? parent : nil }
-            return parent
+            return try self.startNext()
         } catch {
             let delay = self.noteFailure(error)
             self.onEvent(.parentFailed(reason: "\(error)", retry: .nanoseconds(Int64(delay))))
             self.startLater()
             throw error
+        }
+    }
+
+    /// Starts a parent; the one before, if it lives, then serves no new analyzer.
+    private func startNext() throws(InspectError) -> WarmParent {
+        let parent = try WarmParent.start(
+            self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
+        self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
+        let isServing = self.state.withLock { state in
+            state.lastStart = parent.started
+            // It may have ended between its start and here, before it could be told from the current one.
+            guard parent.isAlive else { return false }
+            if let old = state.current { state.retired.append(old) }
+            state.current = parent
+            return true
+        }
+        guard isServing else { throw InspectError(.analyzerUnavailable, "the analyzers' parent ended as it began") }
+        return parent
+    }
+
+    // MARK: Making the parent anew
+
+    /// To be told of each analyzer that was forked.
+    func noteFork(of parent: WarmParent) {
+        if parent.forks >= self.configuration.forksPerParent {
+            self.renew(parent, because: .forks)
+        } else if csys_now() - parent.started > self.configuration.parentLifetime.nanoseconds {
+            self.renew(parent, because: .age)
+        }
+    }
+
+    /// To be told of an analyzer that crashed.
+    func noteCrash(of parent: WarmParent) { self.renew(parent, because: .crash) }
+
+    private func renew(_ parent: WarmParent, because reason: ParentRenewal) {
+        let delay: UInt64? = self.state.withLock { state in
+            guard state.current === parent, !state.isRenewing, !state.isStopped else { return nil }
+            state.isRenewing = true
+            let (now, due) = (csys_now(), state.lastStart + self.configuration.restBetweenParents.nanoseconds)
+            return due > now ? due - now : 0
+        }
+        if let delay { self.renew(parent, because: reason, after: delay) }
+    }
+
+    private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: UInt64) {
+        self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
+            guard let self else { return }
+            // If it has ended meanwhile, its successor is there or about to be.
+            guard self.state.withLock({ $0.current === parent && !$0.isStopped }) else {
+                return self.state.withLock { $0.isRenewing = false }
+            }
+            do {
+                let next = try self.startNext()
+                self.state.withLock { $0.isRenewing = false }
+                self.onEvent(.parentReplaced(pid: parent.pid, by: next.pid, reason: reason))
+                self.state.withLock { $0.onRestart }?()
+                parent.retire()
+            } catch {
+                let retry = min(Self.longestDelay, max(delay * 2, Self.firstRetry))
+                self.onEvent(.parentKept(reason: "\(error)", retry: .nanoseconds(Int64(retry))))
+                self.renew(parent, because: reason, after: retry)
+            }
         }
     }
 
@@ -108,11 +175,13 @@ final class WarmParentSupervisor: Sendable {
     }
 
     private func parentEnded(_ parent: WarmParent, _ end: ProcessEnd?) {
-        let (isStopped, wasYoung) = self.state.withLock { state in
+        let (isExpected, wasYoung) = self.state.withLock { state in
             if state.current === parent { state.current = nil }
-            return (state.isStopped, csys_now() - parent.started < Self.youth)
+            let count = state.retired.count
+            state.retired.removeAll { $0 === parent }
+            return (state.isStopped || state.retired.count < count, csys_now() - parent.started < Self.youth)
         }
-        guard !isStopped else { return }
+        guard !isExpected else { return }
         self.onEvent(.parentEnded(pid: parent.pid, cause: end?.cause))
         if wasYoung {
             let cause = end?.cause ?? "unknown cause"
@@ -137,9 +206,11 @@ final class WarmParentSupervisor: Sendable {
     func stop() {
         self.state.withLock { $0.isStopped = true }
         // A start that is under way gives up or finishes first.
-        guard let current = self.queue.sync(execute: { self.state.withLock { $0.current } }) else { return }
-        current.requestStop()
-        self.awaitEnd(of: current)
-        if current.isAlive { self.discard(current) }
+        let parents = self.queue.sync { self.state.withLock { ($0.current.map { [$0] } ?? []) + $0.retired } }
+        for parent in parents { parent.requestStop() }
+        for parent in parents {
+            self.awaitEnd(of: parent)
+            if parent.isAlive { self.discard(parent) }
+        }
     }
 }

@@ -1,4 +1,5 @@
 internal import CSystem
+internal import Glibc
 internal import InspectCore
 
 /// One message between the worker and the warm parent, over a socket that keeps message boundaries.
@@ -27,6 +28,7 @@ enum ControlMessage {
             writer.append(child)
             writer.append(limits.addressSpace)
             writer.append(limits.cpuSeconds)
+            writer.append(limits.cpuSecondsInAll)
             writer.append(limits.sharedMemory)
             writer.append(limits.largestFrame)
         case .kill(let child):
@@ -59,7 +61,8 @@ enum ControlMessage {
                 child: try reader.readUInt64(),
                 limits: ChildLimits(
                     addressSpace: try reader.readUInt64(), cpuSeconds: try reader.readUInt64(),
-                    sharedMemory: try reader.readUInt64(), largestFrame: try reader.readUInt64()))
+                    cpuSecondsInAll: try reader.readUInt64(), sharedMemory: try reader.readUInt64(),
+                    largestFrame: try reader.readUInt64()))
         case 2: self = .kill(child: try reader.readUInt64())
         case 3: self = .ready(microseconds: try reader.readUInt64())
         case 4: self = .failed(try InspectError(encoded: Array(try reader.readBytes())))
@@ -104,6 +107,8 @@ struct ChildLimits {
     var addressSpace: UInt64
     /// CPU seconds per stage.
     var cpuSeconds: UInt64
+    /// CPU seconds of the process's whole life: the hard limit.
+    var cpuSecondsInAll: UInt64
     /// Size of the shared memory in bytes.
     var sharedMemory: UInt64
     /// The largest request and the largest reply, in bytes.
@@ -124,6 +129,9 @@ public struct ProcessEnd: Sendable, Equatable {
     public var maxResidentBytes: UInt64
     /// CPU time in microseconds, user and system.
     public var cpuMicroseconds: UInt64
+
+    /// Whether the process did something that it must not, rather than being ended for taking too much.
+    var isCrash: Bool { ![0, SIGKILL, SIGXCPU].contains(self.signal) }
 
     /// "SIGSEGV", "exit status 3".
     public var cause: String {

@@ -8,19 +8,15 @@ internal import InspectCore
 /// the payload. An answer repeats the sequence number of what it answers.
 struct Frame {
     enum Kind: UInt8 {
-        /// Analyzer → worker, once: it is ready.
+        /// Analyzer → worker, once: it is ready. The sequence number is its pid, for logs and tests alone.
         case hello = 1
-        /// Worker → analyzer: the table of a job's parts (``PartTable``). Not answered.
+        /// Worker → analyzer, once: the table of a job's parts (``PartTable``). Not answered.
         case begin = 2
         /// Worker → analyzer: stage and request. Answered by ``reply`` or ``failure``.
         case perform = 3
         case reply = 4
         /// Analyzer → worker: code and detail of an ``InspectError``.
         case failure = 5
-        /// Worker → analyzer: the job is over. Answered by ``ended`` when nothing of it is left.
-        case end = 6
-        /// Analyzer → worker: its growth since the fork in bytes (UInt64).
-        case ended = 7
     }
 
     var kind: Kind

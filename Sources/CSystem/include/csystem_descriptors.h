@@ -10,11 +10,10 @@
 int csys_memfd_create(const char *_Nonnull name, uint64_t size);
 /// Opens the same file again, for reading only.
 int csys_reopen_read_only(int descriptor);
-/// Maps `size` bytes of a memory file; stores the address. Writable mappings are for the end that fills it.
-int csys_map(int descriptor, size_t size, int writable, void *_Nullable *_Nonnull address);
-void csys_unmap(void *_Nonnull address, size_t size);
-/// Gives the file's pages back to the kernel; they read as zeros afterwards.
-int csys_discard_pages(int descriptor, uint64_t size);
+/// Maps `size` bytes of a memory file for reading; stores the address.
+int csys_map(int descriptor, size_t size, const void *_Nullable *_Nonnull address);
+/// Writes all of `bytes` at an offset. Where memory is short it fails; writing to a mapping would end the process.
+int csys_write_at(int descriptor, const void *_Nonnull bytes, size_t count, uint64_t offset);
 
 /// A connected pair of unix sockets. `packets`: message boundaries are kept (SOCK_SEQPACKET), else a byte stream.
 int csys_socket_pair(int packets, int *_Nonnull first, int *_Nonnull second);

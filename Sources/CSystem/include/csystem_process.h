@@ -55,19 +55,16 @@ int csys_child_signal_descriptor(void);
 int csys_prepare_parent(int last_open);
 /// No core file of this process, neither written nor piped to a collector. What it executes starts without the second.
 int csys_disable_core_dumps(void);
-/// Limits a freshly forked analyzer. It dies with `parent`, dumps no core, writes no file.
+/// Readies the parent's memory for its forks, once all that they share is there: the heap has no holes, and comes with its next
+/// 30 MB in pages of 2 MB where the kernel can, so that a fork shares what is there and gets what is new by one entry or one fault
+/// in place of 512.
+int csys_prepare_forks(void);
+/// Limits a freshly forked analyzer, after `csys_prepare_forks`. It dies with `parent`, dumps no core, writes no file.
 ///
-/// `address_space` bytes may be added to what it has mapped now.
-int csys_prepare_child(pid_t parent, int error, uint64_t address_space);
-/// Allows this process `seconds` of CPU time from now; SIGXCPU ends it when they are used.
+/// `address_space` bytes may be added to what the parent has mapped; `cpu_seconds` are the most that it may ever use.
+int csys_prepare_child(pid_t parent, int error, uint64_t address_space, uint64_t cpu_seconds);
+/// Allows this process `seconds` of CPU time from now, within the hard limit; SIGXCPU ends it when they are used.
 int csys_renew_cpu_limit(uint64_t seconds);
-/// Private resident memory in bytes, read through a descriptor of /proc/self/statm.
-int csys_open_statm(void);
-long csys_private_memory(int statm);
-/// Has the heap and its next 30 MB come in pages of 2 MB where the kernel can: one fault for each in place of 512.
-void csys_ready_heap(void);
-/// Gives free heap pages back to the kernel, so that nothing freed lies about in them.
-void csys_trim_heap(void);
 void csys_exit_now(int status) __attribute__((noreturn));
 /// "SIGSEGV" and so on.
 const char *_Nullable csys_signal_name(int signal);

@@ -153,11 +153,8 @@ actor Authorizer {
             method: AuthorizationRequest.Method(rawValue: authorization.method) ?? .basic,
             post: { form, headers async throws(AuthorizationError) in
                 guard let url = authorization.tokenURL else { throw AuthorizationError(.callbackURLMissing) }
-                // The pins are those of the endpoint's own server.
                 var transport = options.transport
-                if HTTPRequest.authority(of: url)?.host != HTTPRequest.authority(of: callback.url)?.host {
-                    transport.pins = []
-                }
+                if !options.arePins(of: url) { transport.pins = [] }
                 let request = HTTPRequest(
                     method: .post(body: Array(FormEncoding.encode(form).utf8)), url: url,
                     headers: [.init(name: "Content-Type", value: "application/x-www-form-urlencoded")]

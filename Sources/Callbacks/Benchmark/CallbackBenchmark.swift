@@ -70,7 +70,7 @@ public struct CallbackBenchmark: Sendable {
         let connection = try await PostgresConnection.connect(self.databaseURL)
         let urls = (0..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
         var ids: [Int64] = []
-        for _ in urls { ids.append(try await Self.addEndpoint(connection)) }
+        for url in urls { ids.append(try await Self.addEndpoint(connection, url)) }
         // Half of each before and half after.
         let bare = BareLoop(
             urls: urls, bodyBytes: self.bodyBytes, certificateAuthorities: sink.certificateFile,
@@ -114,8 +114,8 @@ public struct CallbackBenchmark: Sendable {
         let connection = try await PostgresConnection.connect(self.databaseURL)
         let urls = (1..<self.endpoints).map { "https://partner-\($0).bench.example:\(sink.port)/ok" }
         var ids: [Int64] = []
-        for _ in urls { ids.append(try await Self.addEndpoint(connection)) }
-        let hung = try await Self.addEndpoint(connection)
+        for url in urls { ids.append(try await Self.addEndpoint(connection, url)) }
+        let hung = try await Self.addEndpoint(connection, partner.url)
         try await self.add(1_000, endpoint: hung, url: partner.url, connection)
         var alone: [Round] = []
         var beside: [Round] = []
@@ -261,10 +261,10 @@ public struct CallbackBenchmark: Sendable {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    private static func addEndpoint(_ connection: PostgresConnection) async throws -> Int64 {
+    private static func addEndpoint(_ connection: PostgresConnection, _ url: String) async throws -> Int64 {
         try await connection.query(
-            "SELECT endpoint_id FROM insp.create_partner($1, 'https://partner.example/', false, true)",
-            [.text("bench-\(UUID().uuidString.lowercased())")])[0].int(0)
+            "SELECT endpoint_id FROM insp.create_partner($1, $2, false, true)",
+            [.text("bench-\(UUID().uuidString.lowercased())"), .text(url)])[0].int(0)
     }
 
     private func add(_ count: Int, endpoint: Int64, url: String, _ connection: PostgresConnection) async throws {

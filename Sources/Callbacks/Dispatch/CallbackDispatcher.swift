@@ -138,6 +138,9 @@ public final class CallbackDispatcher: Sendable {
                     hasMore = claim.callbacks.count == limit
                     // Nothing was due with all places free.
                     isOver = isDraining && underWay == 0 && unsettled == 0 && claim.callbacks.isEmpty
+                } catch let error as PostgresError where error.isHeldRow {
+                    // Somebody changes a table or holds a row: the next poll looks again.
+                    nextSweep = .now
                 } catch {
                     nextSweep = .now
                     await self.failed(error, &link, then: self.claims)
@@ -209,6 +212,7 @@ public final class CallbackDispatcher: Sendable {
     private func record() async {
         var link = Link()
         var unsettled: [CallbackSettlement] = []
+        var held = HeldSettlements()
         var last = ContinuousClock.now
         var patience = Patience(self.records)
         for await _ in self.records.stream {
@@ -229,15 +233,15 @@ public final class CallbackDispatcher: Sendable {
             }
             unsettled += finished
             if let graceEnd, now >= graceEnd { self.breakOff() }
-            if !unsettled.isEmpty {
-                let settlements = unsettled.count
+            if !unsettled.isEmpty || !held.waiting.isEmpty {
+                let settlements = unsettled.count + held.waiting.count
                 do {
                     if let store = try await self.store(&link) {
-                        let record = try await store.record(unsettled)
+                        let (settled, record) = try await held.record(unsettled, by: store)
                         last = .now
                         self.restored(&link)
-                        self.report(unsettled, record)
-                        self.resume(after: unsettled, record.changes)
+                        self.report(settled, record)
+                        self.resume(after: settled, record.changes)
                         unsettled = []
                     }
                 } catch {
@@ -246,8 +250,9 @@ public final class CallbackDispatcher: Sendable {
                     self.resume(after: unsettled.filter { $0.deadline < now }, [])
                     unsettled.removeAll { $0.deadline < now }
                 }
+                self.resume(after: held.dropLapsed(at: .now), [])
                 // Places are free again, or the last one is settled.
-                let count = unsettled.count
+                let count = unsettled.count + held.waiting.count
                 let recorded = settlements - count
                 self.shared.withLock { shared in
                     shared.unsettled = count
@@ -258,6 +263,7 @@ public final class CallbackDispatcher: Sendable {
             let isDone = self.shared.withLock { shared in
                 if !shared.finished.isEmpty { self.records.wake() }
                 return shared.hasClaimed && shared.underWay.isEmpty && shared.finished.isEmpty && unsettled.isEmpty
+                    && held.waiting.isEmpty
             }
             // Past the grace and a little more, the claims are left to lapse.
             if isDone || graceEnd.map({ ContinuousClock.now > $0 + .seconds(3) }) ?? false { break }

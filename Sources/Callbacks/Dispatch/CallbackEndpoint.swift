@@ -42,9 +42,13 @@ final class CallbackEndpoint: Sendable {
 
     fileprivate func isMade(of given: Given) -> Bool { self.given == given }
 
-    /// The route of a request of this endpoint, whose requests differ in their URLs at most.
+    /// The route of a request of this endpoint. Whether a URL is at one of its origins can change while all else stays.
     func route(of request: HTTPRequest, by client: HTTPClient, _ policy: EgressPolicy) throws(HTTPError) -> CurlRoute {
-        if let known = self.route.withLock({ $0 }), known.profile.url == request.url { return known }
+        if let known = self.route.withLock({ $0 }), known.profile.url == request.url,
+            known.profile.policy == policy, known.profile.transport == request.transport
+        {
+            return known
+        }
         let route = try client.route(for: request, policy: policy)
         self.route.withLock { $0 = route }
         return route

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// Which of the claimed callbacks are being sent, and which are the next.
 ///
-/// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_take`): when
+/// A dispatcher claims ``held`` times as many of an endpoint's callbacks as it may send at once (`insp.callback_claim`): when
 /// one has ended the next is at hand, and its place does not stay empty for the round trips that record the one and claim the
 /// other.
 struct CallbackLanes {
@@ -42,7 +42,7 @@ struct CallbackLanes {
         }
     }
 
-    /// How many are held for each that is sent at once; `insp.callback_take` says the same.
+    /// How many are held for each that is sent at once; `insp.callback_claim` says the same.
     static let held = 3
 
     private let limit: Int

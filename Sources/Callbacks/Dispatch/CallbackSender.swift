@@ -35,10 +35,9 @@ struct CallbackSender: Sendable {
         let begun = Begun(callback, claimed: claimed, deadline: deadline)
         do throws(HTTPError) {
             let endpoint = callback.endpoint
-            if let options = endpoint.options, options.authorization == nil {
+            if let options = endpoint.options, options.authorization == nil || callback.isElsewhere {
                 let request = try self.request(callback, options, at: begun.started, begun.trace)
-                let route = try endpoint.route(
-                    of: request, by: self.client, options.policy(allowsPrivate: endpoint.allowsPrivate))
+                let route = try endpoint.route(of: request, by: self.client, Self.policy(for: callback, options))
                 let transfer = try self.client.transfer(request, by: route) { result in
                     onEnd(self.settlement(begun, result))
                 }
@@ -124,8 +123,8 @@ struct CallbackSender: Sendable {
             throw HTTPError(.localFault, "the endpoint's options cannot be read")
         }
         let request = try self.request(callback, options, at: date, trace)
-        let policy = options.policy(allowsPrivate: callback.endpoint.allowsPrivate)
-        guard let authorization = options.authorization else {
+        let policy = Self.policy(for: callback, options)
+        guard let authorization = options.authorization, !callback.isElsewhere else {
             return try await self.client.send(request, policy: policy)
         }
         guard let authorizer else { throw HTTPError(.authorizationFailed, "no authorizer") }
@@ -138,6 +137,10 @@ struct CallbackSender: Sendable {
                 for: callback, authorization, options: options, refused: token.generation)
         else { return response }
         return try await self.client.send(Self.authorized(request, next), policy: policy)
+    }
+
+    private static func policy(for callback: ClaimedCallback, _ options: EndpointOptions) -> EgressPolicy {
+        options.policy(allowsPrivate: callback.endpoint.allowsPrivate, isElsewhere: callback.isElsewhere)
     }
 
     private static func authorized(_ request: HTTPRequest, _ token: Authorizer.Token) -> HTTPRequest {
@@ -163,11 +166,14 @@ struct CallbackSender: Sendable {
         headers.append(.init(name: "User-Agent", value: self.agent))
         headers += signature.headers
         if let trace { headers.append(.init(name: "traceparent", value: trace.traceparent)) }
-        if options.apiKey != nil { headers += try options.apiKeyHeaders() }
+        // Whoever may create a job may specify any URL: the endpoint's credentials are for the endpoint's own servers. The
+        // signature goes everywhere, since it tells nothing of the key and lets the receiver verify what it got.
+        if options.apiKey != nil, !callback.isElsewhere { headers += try options.apiKeyHeaders() }
         return HTTPRequest(
             method: .post(body: callback.body), url: callback.url, headers: headers,
             limits: .init(totalMilliseconds: self.timeoutMilliseconds, bodyBytes: 64 * 1024),
-            allowsHTTP: callback.endpoint.allowsHTTP, transport: options.transport)
+            allowsHTTP: callback.endpoint.allowsHTTP,
+            transport: callback.isElsewhere ? HTTPRequest.Transport() : options.transport)
     }
 
     private static func code(of result: Result<HTTPResponse, HTTPError>) -> ErrorCode? {

@@ -21,8 +21,11 @@ final class ClaimedCallback: Sendable {
     let job: String?
     /// The trace that the job's caller began.
     let trace: TraceContext?
+    /// Whether a job brought the URL, and neither it nor an operator made its origin one of the endpoint's: nothing that the
+    /// endpoint trusts its own server with goes there, and none of our own networks can be reached by it.
+    let isElsewhere: Bool
 
-    /// - Parameter row: One of `insp.callback_take`.
+    /// - Parameter row: One of `insp.callback_claim`.
     init(_ row: PostgresRow, _ endpoint: CallbackEndpoint) throws(PostgresError) {
         self.id = try row.int(0)
         self.claim = try row.int(1)
@@ -35,6 +38,7 @@ final class ClaimedCallback: Sendable {
         self.waitedMilliseconds = try row.double(8)
         self.job = try row.optionalString(9)
         self.trace = try row.optionalString(10).flatMap { TraceContext(traceparent: $0) }
+        self.isElsewhere = try row.bool(18)
     }
 
     /// The claim of the callback: after a lapse, the same callback may be under way twice.
@@ -94,6 +98,11 @@ struct CallbackRecord: Sendable {
     var lost: Set<Int64> = []
     /// What became of endpoints: `failing`, `recovered`, `disabled`.
     var changes: [(endpoint: Int64, kind: String)] = []
+
+    mutating func add(_ other: CallbackRecord) {
+        self.lost.formUnion(other.lost)
+        self.changes += other.changes
+    }
 }
 
 /// The outbox's SQL: a claim or a record, each in one round trip and one transaction.
@@ -124,7 +133,7 @@ struct CallbackStore: Sendable {
     ) async throws -> CallbackClaim {
         let endpoints = Array(Set(floors.endpoints.keys).union(floors.claims.keys))
         let statement = PostgresStatement(
-            "SELECT * FROM insp.callback_take($1, $2 * interval '1 second', $3, $4, $5, $6, $7, p_holder => $8)",
+            "SELECT * FROM insp.callback_claim($1, $2 * interval '1 second', $3, $4, $5, $6, $7, p_holder => $8)",
             [
                 .int(Int64(limit)), .double(self.lease / .seconds(1)), .int(Int64(retries ?? limit)),
                 .optional(floors.base), .bigints(endpoints),
@@ -161,7 +170,9 @@ struct CallbackStore: Sendable {
         return claim
     }
 
-    /// Records attempts.
+    /// Records attempts, all of them or none.
+    ///
+    /// - Throws: ``PostgresError`` that ``PostgresError/isHeldRow`` where somebody's open transaction holds one of the rows.
     func record(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
         var record = CallbackRecord()
         for row in try await self.connection.pipeline([self.settle(settlements)])[0] {
@@ -178,7 +189,7 @@ struct CallbackStore: Sendable {
         // Mostly all are delivered, and nothing else is to be said of any.
         let isPlain = settlements.allSatisfy { $0.outcome == .delivered && $0.code == nil && $0.error == nil }
         return PostgresStatement(
-            "SELECT * FROM insp.callback_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            "SELECT * FROM insp.callback_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             [
                 .bigints(settlements.map(\.callback.endpoint.id)),
                 .bigints(settlements.map(\.callback.id)),

@@ -8,6 +8,8 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
     var apiKeyHeader: String?
     var apiKey: String?
     var authorization: Authorization?
+    /// The endpoint's own origins, where it has pins.
+    var origins: [String]?
 
     /// Where the endpoint's access tokens come from.
     struct Authorization: Decodable, Sendable, Hashable {
@@ -25,11 +27,17 @@ struct EndpointOptions: Decodable, Sendable, Hashable {
             offersHTTP2: self.http2 ?? false)
     }
 
-    /// - Parameter allowsPrivate: The endpoint's switch, which the list narrows.
-    func policy(allowsPrivate: Bool) -> EgressPolicy {
-        guard let networks else { return EgressPolicy(allowsPrivate: allowsPrivate) }
-        // What cannot be read allows nothing.
-        return EgressPolicy(.networks(networks.compactMap { IPPrefix($0) }))
+    /// - Parameters:
+    ///   - allowsPrivate: The endpoint's switch, which the list narrows.
+    ///   - isElsewhere: Whether a job brought the URL: then the list alone counts.
+    func policy(allowsPrivate: Bool, isElsewhere: Bool = false) -> EgressPolicy {
+        EgressPolicy(allowsPrivate: allowsPrivate && !isElsewhere, networks: self.networks)
+    }
+
+    /// Whether the endpoint's pins are also those of a URL's server.
+    func arePins(of url: String) -> Bool {
+        guard let host = HTTPRequest.authority(of: url)?.host else { return true }
+        return self.origins?.contains { HTTPRequest.authority(of: $0)?.host == host } ?? false
     }
 
     /// The headers of an API key. Reserved names are refused by the column's check, and here again.

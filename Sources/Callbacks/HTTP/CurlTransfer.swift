@@ -22,6 +22,8 @@ final class CurlTransfer: @unchecked Sendable {
     private var head: [UInt8] = []
     private var announced: Int?
     private var body: [UInt8] = []
+    /// Bytes that the request's owner has admitted.
+    private var admitted = 0
     /// What a callback objected to; libcurl itself only knows that a callback did.
     private var objection: HTTPError?
     private var resolution: UnsafeMutablePointer<curl_slist>?
@@ -222,14 +224,32 @@ final class CurlTransfer: @unchecked Sendable {
         } else if self.status >= 200 {
             // An interim 1xx block ends with an empty line too, and the final status follows.
             self.areHeadersComplete = true
-            if let announced, announced > self.request.limits.bodyBytes { return self.objectToBody() }
+            if let announced {
+                guard announced <= self.request.limits.bodyBytes else { return self.objectToBody() }
+                guard self.admit(announced) else { return false }
+                // Else the array would grow by doubling, with both halves in memory. What is not written takes none.
+                if self.request.admits != nil { self.body.reserveCapacity(announced) }
+            }
         }
         return true
     }
 
     fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Bool {
-        guard self.body.count + bytes.count <= self.request.limits.bodyBytes else { return self.objectToBody() }
+        let count = self.body.count + bytes.count
+        guard count <= self.request.limits.bodyBytes else { return self.objectToBody() }
+        guard self.admit(count) else { return false }
         self.body.append(contentsOf: bytes)
+        return true
+    }
+
+    /// Has a body of so many bytes admitted by the request's owner.
+    private func admit(_ count: Int) -> Bool {
+        guard let admits = self.request.admits, count > self.admitted else { return true }
+        guard admits(count - self.admitted) else {
+            self.objection = HTTPError(.responseTooLarge, "no room for the body")
+            return false
+        }
+        self.admitted = count
         return true
     }
 

@@ -19,6 +19,13 @@ struct EgressPolicy: Hashable, Sendable {
 
     init(allowsPrivate: Bool) { self.init(allowsPrivate ? .all : .none) }
 
+    /// - Parameters:
+    ///   - allowsPrivate: An endpoint's switch, which the list narrows.
+    ///   - networks: The endpoint's list in CIDR notation. What cannot be read allows nothing.
+    init(allowsPrivate: Bool, networks: [String]?) {
+        self.init(networks.map { .networks($0.compactMap { IPPrefix($0) }) } ?? (allowsPrivate ? .all : .none))
+    }
+
     static let publicOnly = EgressPolicy(.none)
     static let privateAllowed = EgressPolicy(.all)
 

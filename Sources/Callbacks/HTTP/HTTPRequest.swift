@@ -53,6 +53,9 @@ struct HTTPRequest: Sendable {
     /// Whether `http:` is allowed beside `https:`.
     var allowsHTTP: Bool = false
     var transport = Transport()
+    /// Asked before bytes of the body are kept, with their number: those that `Content-Length` announces, and all that come
+    /// beyond it. The request ends at `false`. Called on the thread of ``CurlMulti``: must return at once.
+    var admits: (@Sendable (Int) -> Bool)?
 
     /// What is asked of the connection beside the rules that hold for all.
     struct Transport: Sendable, Hashable {

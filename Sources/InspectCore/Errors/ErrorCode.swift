@@ -32,10 +32,13 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case challengeExpired = "CHALLENGE_EXPIRED"
     case challengeUsed = "CHALLENGE_USED"
     case sessionShapeRefused = "SESSION_SHAPE_REFUSED"
+    case waitingQuotaReached = "WAITING_QUOTA_REACHED"
+    case storageQuotaReached = "STORAGE_QUOTA_REACHED"
 
     // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`.
     case jobNotFinished = "JOB_NOT_FINISHED"
     case partsPurged = "PARTS_PURGED"
+    case requestPurged = "REQUEST_PURGED"
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 
@@ -61,6 +64,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     // What ends or delays a job that was accepted.
     case partUnreachable = "PART_UNREACHABLE"
     case partNotFound = "PART_NOT_FOUND"
+    case partsTooLarge = "PARTS_TOO_LARGE"
     case unsupportedFormat = "UNSUPPORTED_FORMAT"
     case corruptImage = "CORRUPT_IMAGE"
     case tooManyPixels = "TOO_MANY_PIXELS"
@@ -187,9 +191,16 @@ extension ErrorCode {
         case .sessionShapeRefused:
             refusal(
                 "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
+        case .waitingQuotaReached:
+            failure(
+                "IN125", "the partner has as many waiting jobs as it may have", retryable: true, jumio: "A10000")
+        case .storageQuotaReached:
+            failure(
+                "IN126", "the partner's parts take as many bytes as they may", retryable: true, jumio: "A10000")
 
         case .jobNotFinished: refusal("IN030", "the job is not finished", jumio: "J00000")
         case .partsPurged: refusal("IN031", "the job's parts were removed", jumio: "J00000")
+        case .requestPurged: refusal("IN135", "the job's request was removed", jumio: "J00000")
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", jumio: "J00000")
         case .reviewInvalid:
             refusal("IN033", "the review's decision or label is none that a review can have")
@@ -229,6 +240,10 @@ extension ErrorCode {
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
         case .partNotFound:
             failure("IN041", "a part's URL answers that nothing is there", retryable: false, jumio: "N00000")
+        case .partsTooLarge:
+            failure(
+                "IN145", "all parts of the job together are larger than the limit", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
             failure("IN042", "a part is none of JPEG, PNG, WebP, JPEG 2000", retryable: false, jumio: "N00000")
         case .corruptImage: failure("IN043", "a part's image data is damaged", retryable: false, jumio: "N00000")

@@ -39,14 +39,16 @@ actor ClaimProbe {
         // A look at everything, as a worker without work takes it.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
         let statement = QueueStatements.claim(
-            self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest)
+            self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest, horizon: true)
         let start = ContinuousClock.now
         let rows = try await self.connection.query(statement.sql, statement.parameters)
         let seconds = (ContinuousClock.now - start).seconds
         guard let answer = try QueueStatements.claims(from: rows) else {
             throw InspectError(.internalError, "the benchmark's probe was declared dead")
         }
-        self.floors.learn(plan, limit: 1, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high)
+        self.floors.learn(
+            plan, limit: 1, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
+            horizon: answer.horizon)
         _ = self.floors.add(answer.queues)
         if let job = answer.jobs.first?.job { self.fenceFloor = job.fence }
         return (answer.jobs.first?.job, seconds)

@@ -98,15 +98,15 @@ extension QueueBenchmark.Fairness {
             throw InspectError(.internalError, "the large partner's backlog was too short")
         }
         // The large partner's jobs are in the lane between the two.
-        _ = try await database.admin.query("SELECT insp.pause_lane('normal', 'benchmark')")
+        _ = try await database.admin.query("SELECT insp.pause('normal', reason => 'benchmark')")
         let lanes: (share: Double, jobs: Int, gap: Double)
         do {
             lanes = try await self.lanes(database, workers, starts, progress)
         } catch {
-            _ = try? await database.admin.query("SELECT insp.resume_lane('normal')")
+            _ = try? await database.admin.query("SELECT insp.resume('normal')")
             throw error
         }
-        _ = try await database.admin.query("SELECT insp.resume_lane('normal')")
+        _ = try await database.admin.query("SELECT insp.resume('normal')")
         let aloneP95 = QueueBenchmark.milliseconds(alone, 0.95)
         let besideP95 = QueueBenchmark.milliseconds(beside, 0.95)
         return Report(

@@ -1,0 +1,129 @@
+-- Who may enqueue, how much, and the lists that requests are checked against.
+
+CREATE TABLE insp.region (
+    id smallint PRIMARY KEY CONSTRAINT region_not_any CHECK (id > 0),
+    name text NOT NULL UNIQUE CHECK (name ~ '^[A-Z][A-Z0-9-]{1,15}$')
+);
+COMMENT ON TABLE insp.region IS 'Data centres. A job with a region is processed only by workers of that region';
+COMMENT ON COLUMN insp.region.id IS 'Number in the queue''s keys; 0 is kept for jobs that any worker may process';
+COMMENT ON COLUMN insp.region.name IS 'The name that payloads and workers give';
+GRANT SELECT ON insp.region TO insp_operator, insp_auditor;
+INSERT INTO insp.region (id, name) VALUES (1, 'US'), (2, 'EU'), (3, 'SG');
+
+CREATE TABLE insp.country (
+    code text PRIMARY KEY CHECK (code ~ '^[A-Z]{3}$')
+);
+COMMENT ON TABLE insp.country IS 'Countries that a request may preselect (ISO 3166-1 alpha-3); add rows for other issuers';
+COMMENT ON COLUMN insp.country.code IS 'Alpha-3 code';
+GRANT SELECT ON insp.country TO insp_operator, insp_auditor;
+INSERT INTO insp.country (code)
+SELECT unnest(string_to_array(
+    'ABW AFG AGO AIA ALA ALB AND ARE ARG ARM ASM ATA ATF ATG AUS AUT AZE BDI BEL BEN BES BFA BGD BGR BHR BHS BIH BLM '
+    'BLR BLZ BMU BOL BRA BRB BRN BTN BVT BWA CAF CAN CCK CHE CHL CHN CIV CMR COD COG COK COL COM CPV CRI CUB CUW CXR '
+    'CYM CYP CZE DEU DJI DMA DNK DOM DZA ECU EGY ERI ESH ESP EST ETH FIN FJI FLK FRA FRO FSM GAB GBR GEO GGY GHA GIB '
+    'GIN GLP GMB GNB GNQ GRC GRD GRL GTM GUF GUM GUY HKG HMD HND HRV HTI HUN IDN IMN IND IOT IRL IRN IRQ ISL ISR ITA '
+    'JAM JEY JOR JPN KAZ KEN KGZ KHM KIR KNA KOR KWT LAO LBN LBR LBY LCA LIE LKA LSO LTU LUX LVA MAC MAF MAR MCO MDA '
+    'MDG MDV MEX MHL MKD MLI MLT MMR MNE MNG MNP MOZ MRT MSR MTQ MUS MWI MYS MYT NAM NCL NER NFK NGA NIC NIU NLD NOR '
+    'NPL NRU NZL OMN PAK PAN PCN PER PHL PLW PNG POL PRI PRK PRT PRY PSE PYF QAT REU ROU RUS RWA SAU SDN SEN SGP SGS '
+    'SHN SJM SLB SLE SLV SMR SOM SPM SRB SSD STP SUR SVK SVN SWE SWZ SXM SYC SYR TCA TCD TGO THA TJK TKL TKM TLS TON '
+    'TTO TUN TUR TUV TWN TZA UGA UKR UMI URY USA UZB VAT VCT VEN VGB VIR VNM VUT WLF WSM YEM ZAF ZMB ZWE', ' '));
+
+CREATE TABLE insp.partner (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE CHECK (name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'),
+    enabled boolean NOT NULL DEFAULT true,
+    lane smallint NOT NULL DEFAULT 1 CHECK (lane BETWEEN 0 AND 2),
+    region smallint REFERENCES insp.region,
+    consent_required boolean NOT NULL DEFAULT false,
+    callback_required boolean NOT NULL DEFAULT false,
+    job_lifetime interval NOT NULL DEFAULT '7 days' CHECK (job_lifetime > '0'),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    paused boolean NOT NULL DEFAULT false,
+    pause_reason text,
+    max_running integer CHECK (max_running > 0),
+    rate_per_second double precision CHECK (rate_per_second > 0),
+    rate_burst integer CHECK (rate_burst > 0),
+    review text NOT NULL DEFAULT 'never' CHECK (review IN ('never', 'rejected', 'warning', 'always')),
+    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts >= '1 hour'),
+    keep_results interval NOT NULL DEFAULT '30 days' CHECK (keep_results >= '1 hour'),
+    face_templates smallint NOT NULL DEFAULT 5 CHECK (face_templates BETWEEN 1 AND 20),
+    face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
+    face_window interval NOT NULL DEFAULT '10 minutes' CHECK (face_window > '0' AND face_window <= '1 day'),
+    keep_faces interval CHECK (keep_faces >= '1 hour'),
+    liveness_evidence_suffices boolean NOT NULL DEFAULT false,
+    max_waiting bigint CHECK (max_waiting > 0),
+    max_bytes bigint CHECK (max_bytes > 0),
+    keep_references interval CHECK (keep_references >= '1 hour')
+);
+CREATE INDEX partner_restricted ON insp.partner (id)
+    WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
+COMMENT ON TABLE insp.partner IS 'Tenants: who owns jobs, callback endpoints and limits';
+COMMENT ON COLUMN insp.partner.id IS 'Internal number';
+COMMENT ON COLUMN insp.partner.name IS 'The name that payloads give';
+COMMENT ON COLUMN insp.partner.enabled IS 'A disabled partner''s new jobs are refused; accepted ones still finish';
+COMMENT ON COLUMN insp.partner.lane IS 'Lane of jobs that name none: 0 urgent, 1 normal, 2 bulk';
+COMMENT ON COLUMN insp.partner.region IS 'Region of jobs that name none; null: any worker may process them';
+COMMENT ON COLUMN insp.partner.consent_required IS 'Whether each job must record the end user''s consent';
+COMMENT ON COLUMN insp.partner.callback_required IS 'Whether a job without any callback URL is refused';
+COMMENT ON COLUMN insp.partner.job_lifetime IS 'A job that names no expiresAt and is not finished after this time ends as EXPIRED';
+COMMENT ON COLUMN insp.partner.created_at IS 'When the partner was added';
+COMMENT ON COLUMN insp.partner.paused IS 'Whether nothing of the partner''s is claimed; running jobs finish';
+COMMENT ON COLUMN insp.partner.pause_reason IS 'Why it is paused';
+COMMENT ON COLUMN insp.partner.max_running IS 'Most jobs running at once, over all workers; null: no limit';
+COMMENT ON COLUMN insp.partner.rate_per_second IS 'Most jobs started in a second, over all workers; null: no limit';
+COMMENT ON COLUMN insp.partner.rate_burst IS 'Jobs that may start at once after a quiet time; null: the rate of one second';
+COMMENT ON COLUMN insp.partner.review IS
+    'Which decisions wait for a review: never; rejected: REJECTED; warning: WARNING and REJECTED; always: these and PASSED. A job may name a stricter one. NOT_EXECUTED never waits: nothing was decided';
+COMMENT ON COLUMN insp.partner.keep_parts IS 'How long after its end a job''s parts are kept; an hour at least';
+COMMENT ON COLUMN insp.partner.keep_results IS 'How long after its end a job''s results are kept; an hour at least';
+COMMENT ON COLUMN insp.partner.face_templates IS 'Templates kept under one face id; a further one takes the place of the oldest';
+COMMENT ON COLUMN insp.partner.face_attempts IS 'Enrolments and authentications of one face id that are accepted within face_window';
+COMMENT ON COLUMN insp.partner.face_window IS 'See face_attempts; a day at most';
+COMMENT ON COLUMN insp.partner.keep_faces IS 'How long after its enrolment a template is kept; null: until it is deleted';
+COMMENT ON COLUMN insp.partner.liveness_evidence_suffices IS
+    'Whether jobs that are accepted from now on pass liveness by passive evidence without any finding; otherwise such evidence ends as WARNING, and only a challenge or a vendor passes';
+COMMENT ON COLUMN insp.partner.max_waiting IS 'Jobs that may wait (accepted or delayed, and not claimed); null: any number';
+COMMENT ON COLUMN insp.partner.max_bytes IS 'Bytes that its parts may take in the database; null: any number';
+COMMENT ON COLUMN insp.partner.keep_references IS
+    'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever stay longer';
+GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.producer_partner (
+    login name NOT NULL,
+    partner_id integer NOT NULL REFERENCES insp.partner,
+    role oid NOT NULL,
+    PRIMARY KEY (login, partner_id)
+);
+CREATE INDEX producer_partner_role ON insp.producer_partner (role);
+COMMENT ON TABLE insp.producer_partner IS
+    'Logins that act for some partners alone: to all others they are as if those partners did not exist. A login acts by a row of its name and number. One that has only either (it was renamed, or has the name of one that is gone) acts for nobody by it; a login that has neither acts for every partner';
+COMMENT ON COLUMN insp.producer_partner.login IS 'The login''s name (session_user) when it was bound';
+COMMENT ON COLUMN insp.producer_partner.partner_id IS 'A partner that it acts for';
+COMMENT ON COLUMN insp.producer_partner.role IS
+    'Its number in this cluster; in another one, which the next epoch notices, that of the login of the same name. 0: there was none';
+GRANT SELECT ON insp.producer_partner TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.quota (
+    partner_id integer PRIMARY KEY REFERENCES insp.partner,
+    waiting bigint NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0,
+    measured_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.quota IS 'What partners with a quota had taken when insp.measure_quotas looked';
+COMMENT ON COLUMN insp.quota.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.quota.waiting IS 'Waiting jobs at that time, counted up to one more than the quota';
+COMMENT ON COLUMN insp.quota.bytes IS 'Bytes of parts at that time';
+COMMENT ON COLUMN insp.quota.measured_at IS 'When';
+GRANT SELECT ON insp.quota TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.quota_use (
+    partner_id integer NOT NULL,
+    waiting bigint NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+CREATE INDEX quota_use_partner ON insp.quota_use (partner_id);
+COMMENT ON TABLE insp.quota_use IS
+    'What partners with a quota took since insp.measure_quotas looked: as many rows for each as transactions wrote at once';
+COMMENT ON COLUMN insp.quota_use.partner_id IS 'The partner';
+COMMENT ON COLUMN insp.quota_use.waiting IS 'Jobs that were accepted';
+COMMENT ON COLUMN insp.quota_use.bytes IS 'Bytes of parts that came, less those that went';

@@ -1,0 +1,197 @@
+-- Where callbacks go: what an endpoint may ask for beside its URL, which events it gets, how its requests are signed and
+-- authorized, and what is known of its health.
+
+CREATE TABLE insp.endpoint (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partner_id integer NOT NULL REFERENCES insp.partner,
+    url text,
+    secret text NOT NULL CHECK (secret LIKE 'whsec\_%'),
+    allow_http boolean NOT NULL DEFAULT false,
+    allow_private boolean NOT NULL DEFAULT false,
+    enabled boolean NOT NULL DEFAULT true,
+    max_inflight integer NOT NULL DEFAULT 8 CHECK (max_inflight BETWEEN 1 AND 1000),
+    is_default boolean NOT NULL DEFAULT true,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    gone_at timestamptz,
+    paused boolean NOT NULL DEFAULT false,
+    disabled_reason text,
+    events text[] NOT NULL DEFAULT '{job.finished}'
+        CHECK (events <@ ARRAY['job.status', 'job.review_needed', 'job.finished']),
+    inline_result boolean NOT NULL DEFAULT false,
+    ordering text CHECK (ordering IN ('job', 'user')),
+    alert_endpoint_id bigint REFERENCES insp.endpoint CHECK (alert_endpoint_id <> id),
+    http2 boolean NOT NULL DEFAULT false,
+    pins text[] CHECK (array_to_string(pins, ' ', '-')
+        ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'),
+    allowed_networks cidr[] CHECK (cardinality(allowed_networks) BETWEEN 1 AND 32),
+    signing_key text CHECK (signing_key LIKE 'whsk\_%'),
+    client_certificate text,
+    client_key text,
+    api_key_header text CHECK (api_key_header ~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]{1,64}$'
+        AND lower(api_key_header) !~ '^(webhook-.*|host|connection|content-.*|transfer-encoding|te|upgrade|expect|traceparent|keep-alive|proxy-.*|trailer|authorization|user-agent|cookie)$'),
+    api_key text CHECK (api_key ~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' AND length(api_key) <= 4096),
+    origins text[] NOT NULL DEFAULT '{}' CHECK (cardinality(origins) <= 32),
+    CONSTRAINT endpoint_client_pair CHECK ((client_certificate IS NULL) = (client_key IS NULL)),
+    CONSTRAINT endpoint_api_key_pair CHECK ((api_key_header IS NULL) = (api_key IS NULL))
+);
+CREATE UNIQUE INDEX endpoint_default ON insp.endpoint (partner_id) WHERE is_default;
+-- Looked at by every statement that stores results: empty for as long as nobody asks for more than job.finished.
+CREATE INDEX endpoint_progress ON insp.endpoint (id) WHERE events && ARRAY['job.status', 'job.review_needed'];
+CREATE INDEX endpoint_special ON insp.endpoint (id) WHERE ordering IS NOT NULL OR NOT events @> ARRAY['job.finished'];
+CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;
+COMMENT ON TABLE insp.endpoint IS 'Where a partner''s callbacks go, and what is allowed there';
+COMMENT ON COLUMN insp.endpoint.id IS 'Number of the endpoint';
+COMMENT ON COLUMN insp.endpoint.partner_id IS 'Whose endpoint it is';
+COMMENT ON COLUMN insp.endpoint.url IS 'Default URL; null: only jobs that bring a callbackUrl are called back';
+COMMENT ON COLUMN insp.endpoint.secret IS 'Signing secret (Standard Webhooks); readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint.allow_http IS 'Whether plain http is allowed, for callbacks and for parts by URL';
+COMMENT ON COLUMN insp.endpoint.allow_private IS
+    'Whether address literals and ports are allowed in URLs, and private and loopback addresses: all, or those of allowed_networks. At origins that are not the endpoint''s, also of parts, those of allowed_networks alone';
+COMMENT ON COLUMN insp.endpoint.enabled IS 'Callbacks of a disabled endpoint are held, not dropped';
+COMMENT ON COLUMN insp.endpoint.max_inflight IS 'Callbacks under way at once, over all workers';
+COMMENT ON COLUMN insp.endpoint.is_default IS 'The endpoint that the partner''s jobs use; one for each partner';
+COMMENT ON COLUMN insp.endpoint.created_at IS 'When the endpoint was added';
+COMMENT ON COLUMN insp.endpoint.gone_at IS 'When the endpoint last answered 410 Gone: its partner wants no more callbacks there';
+COMMENT ON COLUMN insp.endpoint.paused IS 'Whether its callbacks wait, with their times, until insp.callback_resume';
+COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';
+COMMENT ON COLUMN insp.endpoint.events IS
+    'What it is told: job.status (stages done, 4 to 32), job.review_needed (64), job.finished (128)';
+COMMENT ON COLUMN insp.endpoint.inline_result IS
+    'Whether job.finished carries the whole result, personal data included; it is put in when sent, and never stored in the outbox';
+COMMENT ON COLUMN insp.endpoint.ordering IS
+    'Which of its callbacks are sent one after the other: those of one job, or of one userReference; null: in any order';
+COMMENT ON COLUMN insp.endpoint.alert_endpoint_id IS 'The endpoint that is told when this one fails, is disabled or has recovered';
+COMMENT ON COLUMN insp.endpoint.http2 IS 'Whether HTTP/2 is offered; else HTTP/1.1 is spoken';
+COMMENT ON COLUMN insp.endpoint.pins IS
+    'One or two public keys, one of which the certificate of a server at the endpoint''s own origins must have: sha256// and the base64 of the digest of the SubjectPublicKeyInfo. The second is for the next key';
+COMMENT ON COLUMN insp.endpoint.allowed_networks IS
+    'Networks inside private ranges that may be connected to, no matter who specifies the URL. Null: none, or with allow_private all of them at the endpoint''s own origins';
+COMMENT ON COLUMN insp.endpoint.signing_key IS
+    'Ed25519 key (whsk_ and the base64 of the seed) that signs as v1a beside the secret; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint.client_certificate IS 'Certificate chain in PEM for mutual TLS';
+COMMENT ON COLUMN insp.endpoint.client_key IS 'Its private key in PEM; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint.api_key_header IS 'Deprecated: the header of a static API key; OAuth 2.0 takes its place';
+COMMENT ON COLUMN insp.endpoint.api_key IS 'Deprecated: a static API key; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint.origins IS
+    'Origins (scheme, host, port) beside that of its URL to which its credentials and inline results are sent as well; any other URL that a job specifies gets the signed, thin body alone';
+GRANT SELECT (id, partner_id, url, allow_http, allow_private, enabled, max_inflight, is_default, created_at, gone_at,
+    paused, disabled_reason, events, inline_result, ordering, alert_endpoint_id, http2, pins, allowed_networks,
+    client_certificate, api_key_header, origins) ON insp.endpoint TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.endpoint_secret (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    endpoint_id bigint NOT NULL REFERENCES insp.endpoint,
+    secret text NOT NULL CHECK (secret LIKE 'whsec\_%' OR secret LIKE 'whsk\_%'),
+    valid_until timestamptz NOT NULL
+);
+CREATE INDEX endpoint_secret_of ON insp.endpoint_secret (endpoint_id, valid_until);
+COMMENT ON TABLE insp.endpoint_secret IS 'Keys that were rotated away and sign until their overlap ends; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint_secret.id IS 'Internal number';
+COMMENT ON COLUMN insp.endpoint_secret.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.endpoint_secret.secret IS 'whsec_ (v1) or whsk_ (v1a)';
+COMMENT ON COLUMN insp.endpoint_secret.valid_until IS 'End of the overlap';
+
+CREATE TABLE insp.endpoint_health (
+    endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
+    window_start timestamptz NOT NULL DEFAULT clock_timestamp(),
+    succeeded integer NOT NULL DEFAULT 0,
+    failed integer NOT NULL DEFAULT 0,
+    failing_since timestamptz,
+    open_until timestamptz,
+    trips integer NOT NULL DEFAULT 0,
+    last_code text
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE insp.endpoint_health IS
+    'The circuit breaker of each endpoint that has failed: open while open_until lies ahead, half open (one attempt at a time) once it has passed, closed if null';
+COMMENT ON COLUMN insp.endpoint_health.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.endpoint_health.window_start IS 'Since when attempts are counted; five minutes at most';
+COMMENT ON COLUMN insp.endpoint_health.succeeded IS 'Attempts since then that were answered with 2xx';
+COMMENT ON COLUMN insp.endpoint_health.failed IS 'Attempts since then that failed';
+COMMENT ON COLUMN insp.endpoint_health.failing_since IS 'When the first of the failures happened after which none succeeded';
+COMMENT ON COLUMN insp.endpoint_health.open_until IS 'Nothing is sent before; then one attempt decides';
+COMMENT ON COLUMN insp.endpoint_health.trips IS 'How often in a row the breaker opened';
+COMMENT ON COLUMN insp.endpoint_health.last_code IS 'Code of the last failure';
+GRANT SELECT ON insp.endpoint_health TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.endpoint_tally (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    endpoint_id bigint NOT NULL,
+    succeeded integer NOT NULL,
+    failed integer NOT NULL,
+    gone boolean NOT NULL,
+    code text,
+    PRIMARY KEY (endpoint_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE insp.endpoint_tally IS
+    'Outcomes that could not be counted in insp.endpoint_health because somebody held a row: the next dispatcher that gets it counts them';
+COMMENT ON COLUMN insp.endpoint_tally.id IS 'Internal number';
+COMMENT ON COLUMN insp.endpoint_tally.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.endpoint_tally.succeeded IS 'Attempts that were answered with 2xx';
+COMMENT ON COLUMN insp.endpoint_tally.failed IS 'Attempts that failed';
+COMMENT ON COLUMN insp.endpoint_tally.gone IS 'Whether one of them was answered with 410 at the endpoint''s own URL';
+COMMENT ON COLUMN insp.endpoint_tally.code IS 'Code of the last failure';
+GRANT SELECT ON insp.endpoint_tally TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.endpoint_event (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    endpoint_id bigint NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('failing', 'recovered', 'disabled', 'enabled')),
+    detail jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX endpoint_event_of ON insp.endpoint_event (endpoint_id, at);
+COMMENT ON TABLE insp.endpoint_event IS 'What became of endpoints within the last 90 days: failing (the breaker opened), recovered, disabled, enabled';
+COMMENT ON COLUMN insp.endpoint_event.id IS 'Internal number';
+COMMENT ON COLUMN insp.endpoint_event.at IS 'When';
+COMMENT ON COLUMN insp.endpoint_event.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.endpoint_event.kind IS 'What happened';
+COMMENT ON COLUMN insp.endpoint_event.detail IS 'Since when, the last failure''s code, the reason';
+GRANT SELECT ON insp.endpoint_event TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.endpoint_authorization (
+    endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
+    provider text NOT NULL DEFAULT 'client_credentials' CHECK (provider ~ '^[a-z][a-z0-9_-]{0,63}$'),
+    token_url text,
+    client_id text,
+    client_secret text,
+    scope text,
+    method text NOT NULL DEFAULT 'basic' CHECK (method IN ('basic', 'post', 'tls'))
+);
+COMMENT ON TABLE insp.endpoint_authorization IS 'Endpoints whose requests carry an access token (OAuth 2.0)';
+COMMENT ON COLUMN insp.endpoint_authorization.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.endpoint_authorization.provider IS
+    'Who gets the tokens: client_credentials (RFC 6749 section 4.4), or a provider that the worker was built with';
+COMMENT ON COLUMN insp.endpoint_authorization.token_url IS 'Token endpoint of the authorization server';
+COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there';
+COMMENT ON COLUMN insp.endpoint_authorization.client_secret IS 'Our secret there; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint_authorization.scope IS 'Scopes to ask for, separated by spaces';
+COMMENT ON COLUMN insp.endpoint_authorization.method IS
+    'How we prove who we are: basic (HTTP Basic, RFC 6749 section 2.3.1), post (in the body), tls (the endpoint''s client certificate, RFC 8705)';
+GRANT SELECT (endpoint_id, provider, token_url, client_id, scope, method)
+    ON insp.endpoint_authorization TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.access_token (
+    endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
+    token text,
+    generation bigint NOT NULL DEFAULT 0,
+    refresh_at timestamptz,
+    expires_at timestamptz,
+    lease bigint,
+    lease_until timestamptz,
+    failed_until timestamptz,
+    last_code text
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE insp.access_token IS 'The access token of each endpoint, shared by all dispatchers; readable by insp_worker alone';
+COMMENT ON COLUMN insp.access_token.endpoint_id IS 'The endpoint';
+COMMENT ON COLUMN insp.access_token.token IS 'The token; null: none, or refused';
+COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that a refusal of an old one ends no newer one';
+COMMENT ON COLUMN insp.access_token.refresh_at IS 'From when on a dispatcher gets the next one, while the others go on with this';
+COMMENT ON COLUMN insp.access_token.expires_at IS 'When it ends';
+COMMENT ON COLUMN insp.access_token.lease IS 'Number of the right to refresh it that is out';
+COMMENT ON COLUMN insp.access_token.lease_until IS 'When that right lapses: its holder may have died';
+COMMENT ON COLUMN insp.access_token.failed_until IS 'After a failure, nobody asks before';
+COMMENT ON COLUMN insp.access_token.last_code IS 'Code of the last failure (insp.error_code)';
+GRANT SELECT (endpoint_id, generation, refresh_at, expires_at, lease_until, failed_until, last_code)
+    ON insp.access_token TO insp_operator, insp_auditor;
+CREATE SEQUENCE insp.access_token_lease AS bigint;
+COMMENT ON SEQUENCE insp.access_token_lease IS 'Numbers of the rights to refresh a token: each is given out once';

@@ -1,0 +1,175 @@
+-- Jobs and what belongs to them. Everything that grows with history is partitioned by job id, so that history is dropped
+-- a partition at a time and never deleted row by row. There are no foreign keys between these tables: they would cost a
+-- locked row for each insert, and every row is written by functions. insp.ensure_partitions makes the partitions.
+
+CREATE SEQUENCE insp.job_id AS bigint;
+COMMENT ON SEQUENCE insp.job_id IS 'Internal job numbers';
+
+CREATE TYPE insp.request AS (
+    partner_id integer,
+    endpoint_id bigint,
+    payload jsonb,
+    lane smallint,
+    region smallint,
+    run_at timestamptz,
+    expires_at timestamptz,
+    expires_named boolean,
+    callback_url text,
+    idempotency_key text,
+    traceparent text,
+    digests jsonb,
+    part_urls jsonb
+);
+COMMENT ON TYPE insp.request IS 'A payload that was checked, taken apart';
+
+CREATE TABLE insp.job (
+    id bigint NOT NULL DEFAULT nextval('insp.job_id'),
+    public_id uuid NOT NULL DEFAULT gen_random_uuid(),
+    partner_id integer NOT NULL,
+    endpoint_id bigint,
+    lane smallint NOT NULL,
+    region smallint NOT NULL DEFAULT 0,
+    status smallint NOT NULL DEFAULT 1 CHECK (status IN (1, 2, 4, 8, 16, 32, 64, 128)),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
+    completed_at timestamptz,
+    expires_at timestamptz NOT NULL,
+    callback_url text,
+    traceparent text,
+    payload jsonb NOT NULL,
+    PRIMARY KEY (id)
+) PARTITION BY RANGE (id);
+-- No index on a column that changes, so that every status update is HOT. The public id is random; an index that must hold
+-- the partition key to be unique would say no more than this one.
+CREATE INDEX job_public_id ON insp.job (public_id);
+COMMENT ON TABLE insp.job IS 'One inspection each, from enqueue to 128';
+COMMENT ON COLUMN insp.job.id IS 'Internal number; never leaves the system';
+COMMENT ON COLUMN insp.job.public_id IS 'The id that callers know';
+COMMENT ON COLUMN insp.job.partner_id IS 'Whose job it is';
+COMMENT ON COLUMN insp.job.endpoint_id IS 'The callback endpoint at the time of enqueue; null: no callback';
+COMMENT ON COLUMN insp.job.lane IS '0 urgent, 1 normal, 2 bulk';
+COMMENT ON COLUMN insp.job.region IS 'Region whose workers may process the job; 0: any';
+COMMENT ON COLUMN insp.job.status IS
+    'Furthest stored stage: 1 QUEUED, 2 STARTED, 4 ACQUIRED, 8 DOCUMENT, 16 FACE, 32 LIVENESS, 64 DECIDED, 128 FINISHED; only rises. While a job has a lease, 1 means STARTED: the claim does not write here';
+COMMENT ON COLUMN insp.job.created_at IS 'When the job was accepted';
+COMMENT ON COLUMN insp.job.started_at IS 'When the job was first claimed; written with its first result';
+COMMENT ON COLUMN insp.job.completed_at IS 'When the job reached 128';
+COMMENT ON COLUMN insp.job.expires_at IS 'A job that is not finished by then ends as EXPIRED';
+COMMENT ON COLUMN insp.job.callback_url IS 'The job''s own callback URL, in place of the endpoint''s';
+COMMENT ON COLUMN insp.job.traceparent IS 'W3C trace context of the caller';
+COMMENT ON COLUMN insp.job.payload IS 'The request, normalised; without parts';
+GRANT SELECT ON insp.job TO insp_operator;
+
+CREATE TABLE insp.part (
+    job_id bigint NOT NULL,
+    kind text NOT NULL,
+    ordinal smallint NOT NULL DEFAULT 0,
+    size integer,
+    sha256 bytea NOT NULL,
+    url text,
+    bytes bytea,
+    PRIMARY KEY (job_id, kind, ordinal)
+) PARTITION BY RANGE (job_id);
+COMMENT ON TABLE insp.part IS 'Inputs of jobs: bytes as received, or the URL to fetch them from';
+COMMENT ON COLUMN insp.part.job_id IS 'The job';
+COMMENT ON COLUMN insp.part.kind IS 'FRONT, BACK, FACE, FRAMES, DG1, DG2, SOD or SESSION_BLOB';
+COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kinds';
+COMMENT ON COLUMN insp.part.size IS 'Bytes; null for a part by URL';
+COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes; a part by URL is refused if what is fetched has another';
+COMMENT ON COLUMN insp.part.url IS 'Where the bytes are, if they are not here';
+COMMENT ON COLUMN insp.part.bytes IS 'The bytes as received; null for a part by URL';
+
+CREATE TABLE insp.step (
+    job_id bigint NOT NULL,
+    status smallint NOT NULL,
+    fence bigint NOT NULL,
+    stored_at timestamptz NOT NULL DEFAULT now(),
+    output jsonb NOT NULL,
+    PRIMARY KEY (job_id, status)
+) PARTITION BY RANGE (job_id);
+COMMENT ON TABLE insp.step IS 'Results of stages, written once each; 128 is the job''s result';
+COMMENT ON COLUMN insp.step.job_id IS 'The job';
+COMMENT ON COLUMN insp.step.status IS 'The status that the result brought the job to';
+COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';
+COMMENT ON COLUMN insp.step.stored_at IS 'When it was stored';
+COMMENT ON COLUMN insp.step.output IS 'The result';
+GRANT SELECT ON insp.step TO insp_operator;
+
+CREATE TABLE insp.event (
+    job_id bigint NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('finished', 'retry', 'rescued', 'handed_back', 'review_needed')),
+    fence bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
+    worker_id bigint,
+    detail jsonb,
+    PRIMARY KEY (job_id, kind, fence)
+) PARTITION BY RANGE (job_id);
+COMMENT ON TABLE insp.event IS 'What happened to jobs; append-only';
+COMMENT ON COLUMN insp.event.job_id IS 'The job';
+COMMENT ON COLUMN insp.event.kind IS
+    'finished (the terminal event, once for each finished job), review_needed, retry, rescued or handed_back';
+COMMENT ON COLUMN insp.event.fence IS 'Fence of the lease it happened under; 0 for finished, which makes it unique';
+COMMENT ON COLUMN insp.event.at IS 'When it happened';
+COMMENT ON COLUMN insp.event.worker_id IS 'The worker that held the job';
+COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt and the like; no personal data';
+GRANT SELECT ON insp.event TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.job_key (
+    partner_id integer NOT NULL,
+    key text NOT NULL,
+    job_id bigint NOT NULL,
+    public_id uuid NOT NULL,
+    request_sha256 bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (partner_id, key)
+);
+-- The keys never change. By the job, which is nearly the order of time: it finds what has come of age as well.
+CREATE INDEX job_key_job ON insp.job_key (job_id);
+COMMENT ON TABLE insp.job_key IS 'Idempotency keys: the same request under the same key is one job';
+COMMENT ON COLUMN insp.job_key.partner_id IS 'Whose key it is';
+COMMENT ON COLUMN insp.job_key.key IS 'The key';
+COMMENT ON COLUMN insp.job_key.job_id IS 'The job it stands for';
+COMMENT ON COLUMN insp.job_key.public_id IS 'The id that the first call returned';
+COMMENT ON COLUMN insp.job_key.request_sha256 IS 'Digest of the request; another request under the key is refused';
+COMMENT ON COLUMN insp.job_key.created_at IS 'When the key was first used';
+
+CREATE TABLE insp.rerun (
+    job_id bigint PRIMARY KEY,
+    first_id bigint NOT NULL
+);
+CREATE INDEX rerun_first ON insp.rerun (first_id);
+COMMENT ON TABLE insp.rerun IS 'Reruns: each carries what the job before it had of its person, so that they are erased together';
+COMMENT ON COLUMN insp.rerun.job_id IS 'The rerun';
+COMMENT ON COLUMN insp.rerun.first_id IS 'The job that the chain of reruns began with';
+GRANT SELECT ON insp.rerun TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.dead (
+    job_id bigint PRIMARY KEY,
+    code text NOT NULL,
+    detail text,
+    attempts smallint NOT NULL,
+    crashes smallint NOT NULL,
+    died_at timestamptz NOT NULL DEFAULT now(),
+    resolved_at timestamptz,
+    resolved_by text
+);
+CREATE INDEX dead_died ON insp.dead (died_at);
+COMMENT ON TABLE insp.dead IS 'Jobs that were given up, until an operator resolves them; each is finished as NOT_EXECUTED';
+COMMENT ON COLUMN insp.dead.job_id IS 'The job';
+COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
+COMMENT ON COLUMN insp.dead.detail IS 'What exactly was wrong, without personal data';
+COMMENT ON COLUMN insp.dead.attempts IS 'Attempts made';
+COMMENT ON COLUMN insp.dead.crashes IS 'Attempts that ended in the death of a process or worker';
+COMMENT ON COLUMN insp.dead.died_at IS 'When it was given up';
+COMMENT ON COLUMN insp.dead.resolved_at IS 'When an operator dealt with it';
+COMMENT ON COLUMN insp.dead.resolved_by IS 'Who';
+GRANT SELECT ON insp.dead TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.review_wait (
+    job_id bigint PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT now()
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
+COMMENT ON TABLE insp.review_wait IS 'Jobs at status 64: decided, and waiting for a person';
+COMMENT ON COLUMN insp.review_wait.job_id IS 'The job';
+COMMENT ON COLUMN insp.review_wait.since IS 'Since when it waits';
+GRANT SELECT ON insp.review_wait TO insp_operator, insp_auditor;

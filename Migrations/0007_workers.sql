@@ -1,0 +1,113 @@
+-- Workers, the duties of maintenance that they share, and what they know of the server and its clock.
+
+CREATE SEQUENCE insp.steady AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE insp.looked AS bigint MINVALUE 0 START 0;
+COMMENT ON SEQUENCE insp.steady IS
+    'Microseconds that maintenance watched the fleet: goes on with its looks, never by leaps, whatever is done to the clock';
+COMMENT ON SEQUENCE insp.looked IS 'When maintenance last looked, in microseconds since 1970 by the database''s clock';
+
+CREATE TABLE insp.worker (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    incarnation uuid NOT NULL UNIQUE,
+    host text NOT NULL,
+    process integer NOT NULL,
+    version text NOT NULL,
+    region smallint NOT NULL DEFAULT 0,
+    lanes smallint[] NOT NULL,
+    slots integer NOT NULL,
+    busy integer NOT NULL DEFAULT 0,
+    draining boolean NOT NULL DEFAULT false,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    heartbeat_at timestamptz NOT NULL DEFAULT now(),
+    floor_queues integer[] NOT NULL DEFAULT '{}',
+    floor_seqs bigint[] NOT NULL DEFAULT '{}',
+    fence_floor bigint NOT NULL DEFAULT 0,
+    beat bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+COMMENT ON TABLE insp.worker IS 'Live workers; a row goes when its worker stops or is found dead';
+COMMENT ON COLUMN insp.worker.id IS 'Number of this run of a worker; never used again';
+COMMENT ON COLUMN insp.worker.incarnation IS 'Random name of this run: a worker that was declared dead cannot come back under it';
+COMMENT ON COLUMN insp.worker.host IS 'Host or pod name';
+COMMENT ON COLUMN insp.worker.process IS 'Process id on that host';
+COMMENT ON COLUMN insp.worker.version IS 'Version of the program';
+COMMENT ON COLUMN insp.worker.region IS 'Region it serves, besides jobs that any worker may process; 0: none';
+COMMENT ON COLUMN insp.worker.lanes IS 'Lanes it serves';
+COMMENT ON COLUMN insp.worker.slots IS 'Jobs it works on at once';
+COMMENT ON COLUMN insp.worker.busy IS 'Jobs that had a slot at its last heartbeat';
+COMMENT ON COLUMN insp.worker.draining IS 'Set to make it claim no more, finish and stop';
+COMMENT ON COLUMN insp.worker.started_at IS 'When it registered';
+COMMENT ON COLUMN insp.worker.heartbeat_at IS 'Last sign of life, by the database''s clock';
+COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
+COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: it does not look at waiting jobs before them';
+COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
+COMMENT ON COLUMN insp.worker.beat IS 'Last sign of life, in the time that is watched (insp.steady)';
+GRANT SELECT ON insp.worker TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.worker_drain (
+    worker_id bigint PRIMARY KEY
+);
+COMMENT ON TABLE insp.worker_drain IS 'Workers that are to be drained by a transaction that is not committed yet';
+COMMENT ON COLUMN insp.worker_drain.worker_id IS 'The worker';
+
+CREATE TABLE insp.duty (
+    name text PRIMARY KEY,
+    every interval NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    took interval,
+    run_by text,
+    outcome jsonb,
+    failed_at timestamptz,
+    error text,
+    failures integer NOT NULL DEFAULT 0
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+COMMENT ON TABLE insp.duty IS
+    'Duties of maintenance. A worker locks the row for the time of a round, so that one of the fleet does it at a time';
+COMMENT ON COLUMN insp.duty.name IS 'The duty';
+COMMENT ON COLUMN insp.duty.every IS 'How often it is meant to be done';
+COMMENT ON COLUMN insp.duty.since IS 'When it was introduced';
+COMMENT ON COLUMN insp.duty.finished_at IS 'When a round last ended well; noted every four seconds at most';
+COMMENT ON COLUMN insp.duty.took IS 'How long that round took';
+COMMENT ON COLUMN insp.duty.run_by IS 'Host and process that did it';
+COMMENT ON COLUMN insp.duty.outcome IS 'What its function returned';
+COMMENT ON COLUMN insp.duty.failed_at IS 'When a round last failed';
+COMMENT ON COLUMN insp.duty.error IS 'Why; null once a round ended well again';
+COMMENT ON COLUMN insp.duty.failures IS 'Rounds that failed since then, one after the other';
+INSERT INTO insp.duty (name, every) VALUES
+    ('promote', '0.5 s'), ('rescue', '0.5 s'), ('orphans', '10 s'), ('expire', '5 s'), ('sweep', '5 s'), ('quotas', '2 s'),
+    ('partitions', '60 s'), ('faces', '60 s'), ('purge', '60 s');
+
+CREATE TABLE insp.epoch (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    id bigint NOT NULL,
+    system bigint NOT NULL,
+    timeline text NOT NULL,
+    started_at timestamptz NOT NULL,
+    recovered_at timestamptz,
+    began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    reason text NOT NULL
+);
+COMMENT ON TABLE insp.epoch IS
+    'The server as it was when numbers were last moved ahead. Whoever claims, beats or looks after the others compares it first';
+COMMENT ON COLUMN insp.epoch.single IS 'There is one row';
+COMMENT ON COLUMN insp.epoch.id IS
+    'Where fences began; drawn at random, so that two histories of one database never have the same';
+COMMENT ON COLUMN insp.epoch.system IS 'The cluster''s system identifier';
+COMMENT ON COLUMN insp.epoch.timeline IS 'The timeline: another one after each promotion';
+COMMENT ON COLUMN insp.epoch.started_at IS 'When the server was started: another time on each server and after each restart';
+COMMENT ON COLUMN insp.epoch.recovered_at IS
+    'When its statistics were last reset, which a crash does that the server recovers from without a restart';
+COMMENT ON COLUMN insp.epoch.began_at IS 'When the epoch began';
+COMMENT ON COLUMN insp.epoch.reason IS 'What was noticed';
+GRANT SELECT ON insp.epoch TO insp_operator, insp_auditor;
+INSERT INTO insp.epoch (id, system, timeline, started_at, recovered_at, reason)
+SELECT 0, c.system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8), pg_postmaster_start_time(),
+    pg_stat_get_bgwriter_stat_reset_time(), 'migrated'
+FROM pg_control_system() c;
+
+CREATE TABLE insp.observer (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single)
+);
+COMMENT ON TABLE insp.observer IS 'Whoever holds its row counts the time that is watched; others go on without';
+COMMENT ON COLUMN insp.observer.single IS 'There is one row';
+INSERT INTO insp.observer DEFAULT VALUES;

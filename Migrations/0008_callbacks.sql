@@ -1,0 +1,127 @@
+-- The outbox of callbacks.
+
+CREATE SEQUENCE insp.callback_claim AS bigint;
+CREATE SEQUENCE insp.wake_callback AS bigint MINVALUE 0 START 0;
+COMMENT ON SEQUENCE insp.callback_claim IS 'Numbers of claims on callbacks: each claim gets a higher one';
+COMMENT ON SEQUENCE insp.wake_callback IS 'The 50 ms tick in which callbacks were last announced';
+
+CREATE TABLE insp.callback (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Named by the job's public id, which is random already and leads back to the callback: an index of the names would cost
+    -- as much with each finished job as its result.
+    webhook_id text NOT NULL DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+    job_id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    event text NOT NULL DEFAULT 'job.finished'
+        -- A regular expression costs as much as all else that is checked of the row, and nearly every event is this one.
+        CHECK (event = 'job.finished' OR event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'),
+    url text NOT NULL,
+    body bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    public_id uuid,
+    traceparent text,
+    UNIQUE (job_id, event, endpoint_id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000);
+CREATE INDEX callback_named ON insp.callback (webhook_id) WHERE job_id < 0;
+COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint';
+COMMENT ON COLUMN insp.callback.id IS 'Internal number';
+COMMENT ON COLUMN insp.callback.webhook_id IS 'The webhook-id header: the same in every attempt, so that receivers can drop repeats';
+COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the number of an insp.endpoint_event';
+COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
+COMMENT ON COLUMN insp.callback.event IS
+    'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the number of the insp.endpoint_event)';
+COMMENT ON COLUMN insp.callback.url IS 'Where to';
+COMMENT ON COLUMN insp.callback.body IS 'The exact bytes that are signed and sent: JSON without personal data';
+COMMENT ON COLUMN insp.callback.created_at IS 'When the job was finished';
+COMMENT ON COLUMN insp.callback.public_id IS 'The job''s id that callers know; null: not about a job';
+COMMENT ON COLUMN insp.callback.traceparent IS 'W3C trace context of the job''s caller';
+GRANT SELECT ON insp.callback TO insp_operator, insp_auditor;
+
+-- What changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for jobs: the wide row of
+-- insp.callback is written once. A callback that is in neither of the two is delivered, and its attempts say when; written
+-- again with each attempt, the row cost as much as all else that is recorded of it, and left a dead copy to be cleared away.
+CREATE TABLE insp.callback_waiting (
+    callback_id bigint PRIMARY KEY,
+    endpoint_id bigint NOT NULL,
+    due_at timestamptz NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    state text NOT NULL CHECK (state IN ('pending', 'held', 'dead')),
+    ordering_key text,
+    recorded integer DEFAULT 0,
+    reason text
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000, autovacuum_analyze_scale_factor = 0,
+    autovacuum_analyze_threshold = 100000);
+-- First attempts and retries apart, so that neither has to be searched for among the other. An expression that the
+-- planner leaves alone: it would turn (attempts > 0) = false into a comparison that is not indexed.
+CREATE INDEX callback_waiting_due ON insp.callback_waiting (endpoint_id, least(attempts, 1), due_at, callback_id)
+    WHERE state = 'pending';
+CREATE INDEX callback_waiting_order ON insp.callback_waiting (endpoint_id, ordering_key, callback_id)
+    WHERE ordering_key IS NOT NULL AND state IN ('pending', 'held');
+CREATE INDEX callback_waiting_retry ON insp.callback_waiting (due_at) WHERE attempts > 0 AND state = 'pending';
+-- By time of the last change, so that the newest dead ones are found first.
+CREATE INDEX callback_waiting_idle ON insp.callback_waiting (state, endpoint_id, due_at) WHERE state <> 'pending';
+COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
+COMMENT ON COLUMN insp.callback_waiting.callback_id IS 'The callback';
+COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
+COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before; of a dead one, when it was given up';
+COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
+COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
+COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (given up)';
+COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
+COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null: to be looked up, after a replay';
+COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator gave it up';
+GRANT SELECT ON insp.callback_waiting TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.callback_lease (
+    endpoint_id bigint NOT NULL,
+    claim_id bigint NOT NULL,
+    callback_id bigint NOT NULL,
+    lease_until timestamptz NOT NULL,
+    due_at timestamptz NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    ordering_key text,
+    recorded integer DEFAULT 0,
+    holder bigint,
+    PRIMARY KEY (endpoint_id, claim_id, callback_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_analyze_scale_factor = 0,
+    autovacuum_analyze_threshold = 100000);
+CREATE INDEX callback_lease_order ON insp.callback_lease (endpoint_id, ordering_key, callback_id)
+    WHERE ordering_key IS NOT NULL;
+COMMENT ON TABLE insp.callback_lease IS 'Each callback that is being sent or is the dispatcher''s next: one row, which its settlement takes away';
+COMMENT ON COLUMN insp.callback_lease.endpoint_id IS 'Whose limits apply';
+COMMENT ON COLUMN insp.callback_lease.claim_id IS 'Number of the claim under which it is being sent; settling must match it';
+COMMENT ON COLUMN insp.callback_lease.callback_id IS 'The callback';
+COMMENT ON COLUMN insp.callback_lease.lease_until IS 'When the claim lapses: then the callback waits again';
+COMMENT ON COLUMN insp.callback_lease.due_at IS 'When it was due';
+COMMENT ON COLUMN insp.callback_lease.attempts IS 'Counted attempts before this one';
+COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before this one';
+COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As it waited';
+COMMENT ON COLUMN insp.callback_lease.recorded IS 'As it waited';
+COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: one that sends all that it gets at once';
+GRANT SELECT ON insp.callback_lease TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.callback_attempt (
+    callback_id bigint NOT NULL,
+    attempt integer NOT NULL,
+    started_at timestamptz NOT NULL,
+    duration_ms integer NOT NULL,
+    http_status integer,
+    error text,
+    worker text,
+    code text,
+    PRIMARY KEY (callback_id, attempt)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
+-- Attempts are written in the order of time, so a few bytes for each 32 pages tell which of them are new.
+CREATE INDEX callback_attempt_time ON insp.callback_attempt USING brin (started_at) WITH (pages_per_range = 32, autosummarize = on);
+COMMENT ON TABLE insp.callback_attempt IS 'Every attempt to deliver a callback';
+COMMENT ON COLUMN insp.callback_attempt.callback_id IS 'The callback';
+COMMENT ON COLUMN insp.callback_attempt.attempt IS 'Number of the attempt, from 1';
+COMMENT ON COLUMN insp.callback_attempt.started_at IS 'When it began';
+COMMENT ON COLUMN insp.callback_attempt.duration_ms IS 'How long it took, in milliseconds';
+COMMENT ON COLUMN insp.callback_attempt.http_status IS 'Status of the answer; null: none came';
+COMMENT ON COLUMN insp.callback_attempt.error IS 'What was wrong; null: delivered';
+COMMENT ON COLUMN insp.callback_attempt.worker IS 'Who made the attempt';
+COMMENT ON COLUMN insp.callback_attempt.code IS 'Error code (insp.error_code); null: delivered';
+GRANT SELECT ON insp.callback_attempt TO insp_operator, insp_auditor;

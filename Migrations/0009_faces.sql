@@ -1,0 +1,112 @@
+-- Faces that partners enrolled, to be recognised again.
+
+CREATE TABLE insp.face (
+    partner_id integer NOT NULL,
+    face_id text NOT NULL CHECK (length(face_id) BETWEEN 1 AND 100),
+    generation bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (partner_id, face_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+COMMENT ON TABLE insp.face IS 'Enrolled faces';
+COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
+COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
+COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result names the one it was decided by';
+COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
+COMMENT ON COLUMN insp.face.changed_at IS 'Last change';
+
+CREATE TABLE insp.face_template (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    engine text NOT NULL CHECK (engine ~ '^[[:print:]]{1,100}$'),
+    model_sha256 text NOT NULL CHECK (model_sha256 ~ '^[0-9a-f]{64}$'),
+    feature text NOT NULL CHECK (length(feature) = 1024 AND feature ~ '^[0-9a-f]+$'),
+    job uuid,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    FOREIGN KEY (partner_id, face_id) REFERENCES insp.face
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+CREATE INDEX face_template_face ON insp.face_template (partner_id, face_id);
+CREATE INDEX face_template_job ON insp.face_template (job) WHERE job IS NOT NULL;
+CREATE INDEX face_template_age ON insp.face_template (partner_id, created_at);
+COMMENT ON TABLE insp.face_template IS 'Features of enrolled faces. Readable by no role: functions hand them to workers and to the partner''s side';
+COMMENT ON COLUMN insp.face_template.id IS 'Number of the template';
+COMMENT ON COLUMN insp.face_template.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_template.face_id IS 'The face';
+COMMENT ON COLUMN insp.face_template.engine IS 'The engine that made the feature; features of different engines never compare';
+COMMENT ON COLUMN insp.face_template.model_sha256 IS 'SHA-256 of the engine''s model, lower-case hex';
+COMMENT ON COLUMN insp.face_template.feature IS '128 float32, little-endian, lower-case hex: exactly 1,024 characters';
+COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled it; null: it was imported';
+COMMENT ON COLUMN insp.face_template.created_at IS 'When it was enrolled';
+
+CREATE TABLE insp.face_pending (
+    job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    engine text NOT NULL,
+    model_sha256 text NOT NULL,
+    feature text NOT NULL,
+    UNIQUE (partner_id, face_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+COMMENT ON TABLE insp.face_pending IS 'Features of enrolments that are decided but not finished; gone with the end of the job, whatever it is. Readable by no role';
+COMMENT ON COLUMN insp.face_pending.job_id IS 'The job';
+COMMENT ON COLUMN insp.face_pending.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_pending.face_id IS 'The face: one enrolment at a time, since the next is held against what this one leaves';
+COMMENT ON COLUMN insp.face_pending.engine IS 'As in face_template';
+COMMENT ON COLUMN insp.face_pending.model_sha256 IS 'As in face_template';
+COMMENT ON COLUMN insp.face_pending.feature IS 'As in face_template';
+
+CREATE TABLE insp.face_job (
+    job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX face_job_face ON insp.face_job (partner_id, face_id);
+COMMENT ON TABLE insp.face_job IS 'Jobs that name a face id and are not finished: what insp.face_delete has to end';
+COMMENT ON COLUMN insp.face_job.job_id IS 'The job';
+COMMENT ON COLUMN insp.face_job.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_job.face_id IS 'The face';
+
+CREATE TABLE insp.face_named (
+    job_id bigint PRIMARY KEY,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX face_named_face ON insp.face_named (partner_id, face_id);
+COMMENT ON TABLE insp.face_named IS
+    'Finished jobs that named a face id, until their references go: insp.face_delete takes it from their requests. Readable by no role';
+COMMENT ON COLUMN insp.face_named.job_id IS 'The job';
+COMMENT ON COLUMN insp.face_named.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_named.face_id IS 'The face';
+
+CREATE TABLE insp.face_rate (
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    since timestamptz NOT NULL,
+    attempts integer NOT NULL,
+    PRIMARY KEY (partner_id, face_id)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX face_rate_since ON insp.face_rate (since);
+COMMENT ON TABLE insp.face_rate IS 'Attempts on face ids, enrolled or not, in the window that runs';
+COMMENT ON COLUMN insp.face_rate.partner_id IS 'Whose';
+COMMENT ON COLUMN insp.face_rate.face_id IS 'The face';
+COMMENT ON COLUMN insp.face_rate.since IS 'When the window began';
+COMMENT ON COLUMN insp.face_rate.attempts IS 'Jobs accepted since';
+
+CREATE TABLE insp.face_outcome (
+    outcome text PRIMARY KEY CHECK (outcome ~ '^[a-z_]+$'),
+    status text NOT NULL CHECK (status IN ('success', 'error', 'cancelled')),
+    code integer,
+    error text
+);
+COMMENT ON TABLE insp.face_outcome IS 'How an enrolment, verification or liveness check ended, in the words of the face SDK''s contract';
+COMMENT ON COLUMN insp.face_outcome.outcome IS 'Our word; a result document has it under faceSdk.outcome';
+COMMENT ON COLUMN insp.face_outcome.status IS 'Status of the SDK''s event';
+COMMENT ON COLUMN insp.face_outcome.code IS 'The SDK''s result code; null: it has none for this';
+COMMENT ON COLUMN insp.face_outcome.error IS 'The SDK''s error code; null: no error';
+GRANT SELECT ON insp.face_outcome TO insp_producer, insp_operator, insp_auditor;
+INSERT INTO insp.face_outcome (outcome, status, code, error) VALUES
+    ('success', 'success', 1, NULL), ('no_match', 'success', 6, NULL),
+    ('cancelled', 'cancelled', 0, 'ENROLL_CANCELLED'), ('too_bright', 'error', 53, 'LIVENESS_FAILED'),
+    ('timeout', 'error', 60, 'LIVENESS_FAILED'), ('liveness_failed', 'error', NULL, 'LIVENESS_FAILED'),
+    ('unusable', 'error', NULL, 'INVALID_ARGS'), ('unknown', 'error', NULL, 'UNKNOWN_ERROR');

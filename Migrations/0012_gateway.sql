@@ -1,0 +1,49 @@
+-- The HTTP gateway: with what partners call it, and what went through it.
+
+CREATE TABLE insp.credential (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partner_id integer NOT NULL REFERENCES insp.partner,
+    key_id text NOT NULL UNIQUE CHECK (key_id ~ '^ik_[0-9a-f]{16}$'),
+    secret_sha256 bytea NOT NULL CHECK (length(secret_sha256) = 32),
+    note text CHECK (length(note) <= 200),
+    scopes text[] NOT NULL CHECK (scopes <@ ARRAY['create', 'read', 'session'] AND cardinality(scopes) > 0),
+    rate_per_second double precision CHECK (rate_per_second > 0),
+    rate_burst integer CHECK (rate_burst > 0),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL DEFAULT session_user,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    used_at timestamptz
+);
+CREATE INDEX credential_partner ON insp.credential (partner_id);
+COMMENT ON TABLE insp.credential IS
+    'What partners call the gateway with, several for each partner. A secret is 256 random bits, so SHA-256 keeps it: nobody can guess it, and a slow hash would only let strangers spend the gateway''s time';
+COMMENT ON COLUMN insp.credential.id IS 'Internal number';
+COMMENT ON COLUMN insp.credential.partner_id IS 'Whom it speaks for';
+COMMENT ON COLUMN insp.credential.key_id IS 'Its public name: the user name of HTTP Basic, the part before the point of a bearer token';
+COMMENT ON COLUMN insp.credential.secret_sha256 IS 'SHA-256 of the secret';
+COMMENT ON COLUMN insp.credential.note IS 'What it is for';
+COMMENT ON COLUMN insp.credential.scopes IS 'create: accept jobs; read: see their status and results; session: run liveness sessions';
+COMMENT ON COLUMN insp.credential.rate_per_second IS 'Requests a second at one gateway process; null: the gateway''s default';
+COMMENT ON COLUMN insp.credential.rate_burst IS 'Requests at once after a quiet time; null: the gateway''s default';
+COMMENT ON COLUMN insp.credential.created_at IS 'When it was made';
+COMMENT ON COLUMN insp.credential.created_by IS 'Who made it';
+COMMENT ON COLUMN insp.credential.expires_at IS 'Refused from then on; null: never';
+COMMENT ON COLUMN insp.credential.revoked_at IS 'When it was revoked';
+COMMENT ON COLUMN insp.credential.used_at IS 'Last use, to the hour';
+
+CREATE TABLE insp.access_event (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    credential_id bigint NOT NULL,
+    action text NOT NULL CHECK (action IN ('create', 'read', 'session')),
+    job_id bigint NOT NULL
+);
+CREATE INDEX access_event_job ON insp.access_event (job_id);
+CREATE INDEX access_event_at ON insp.access_event (at);
+COMMENT ON TABLE insp.access_event IS 'Every job that came in and every result that went out through the gateway; append-only';
+COMMENT ON COLUMN insp.access_event.id IS 'Internal number';
+COMMENT ON COLUMN insp.access_event.at IS 'When';
+COMMENT ON COLUMN insp.access_event.credential_id IS 'By which credential';
+COMMENT ON COLUMN insp.access_event.action IS 'create: the job was accepted; read: its result was given out; session: a liveness session''s answer was given out';
+COMMENT ON COLUMN insp.access_event.job_id IS 'The job';

@@ -1,0 +1,74 @@
+-- What is kept for how long, and how far retention has come.
+
+CREATE TABLE insp.retention (
+    what text PRIMARY KEY CHECK (what IN
+        ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events')),
+    keep interval NOT NULL CHECK (keep >= '1 hour')
+);
+COMMENT ON TABLE insp.retention IS 'How long things are kept that are kept alike for all partners';
+COMMENT ON COLUMN insp.retention.what IS
+    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; operator_events and access_events (never below a year)';
+COMMENT ON COLUMN insp.retention.keep IS 'For how long';
+GRANT SELECT ON insp.retention TO insp_operator, insp_auditor;
+INSERT INTO insp.retention (what, keep) VALUES
+    ('events', '90 days'), ('callbacks', '30 days'), ('dead_callbacks', '30 days'), ('idempotency_keys', '30 days'),
+    ('operator_events', '2 years'), ('access_events', '2 years');
+
+CREATE TABLE insp.retention_cursor (
+    what text NOT NULL CHECK (what IN
+        ('parts', 'results', 'references', 'callbacks', 'partitions', 'late', 'rows')),
+    keep interval NOT NULL DEFAULT '0',
+    next_id bigint NOT NULL DEFAULT 0,
+    ran_at timestamptz,
+    PRIMARY KEY (what, keep)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE insp.retention_cursor IS 'How far insp.purge has come';
+COMMENT ON COLUMN insp.retention_cursor.what IS
+    'What is being removed; late: jobs of purge_later; rows: keys, accesses, operators'' events, sessions and challenges';
+COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners that keep it so long; 0 where that is not the partner''s choice';
+COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Everything before was looked at';
+COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it: what has waited longest comes first';
+GRANT SELECT ON insp.retention_cursor TO insp_operator, insp_auditor;
+INSERT INTO insp.retention_cursor (what) VALUES ('callbacks'), ('partitions'), ('late'), ('rows');
+
+-- A number may be drawn by a transaction that stays open for longer than things are kept. Whoever draws one holds the
+-- sequence's lock until the transaction ends, so those that drew one before a moment are known, and once they are over,
+-- every number drawn before that moment can be seen, or never will be.
+CREATE TABLE insp.retention_horizon (
+    what text PRIMARY KEY CHECK (what IN ('job', 'callback')),
+    safe_id bigint NOT NULL DEFAULT 0,
+    next_id bigint NOT NULL DEFAULT 0,
+    waits_for text[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 50);
+COMMENT ON TABLE insp.retention_horizon IS
+    'Up to which number cursors may walk: no open transaction can still bring a job or callback before it. The lock of its rows is held by the one insp.purge that works';
+COMMENT ON COLUMN insp.retention_horizon.what IS 'job or callback';
+COMMENT ON COLUMN insp.retention_horizon.safe_id IS 'Cursors may walk up to here';
+COMMENT ON COLUMN insp.retention_horizon.next_id IS 'Becomes safe_id once waits_for is over';
+COMMENT ON COLUMN insp.retention_horizon.waits_for IS 'Transactions that had drawn a number when next_id was read';
+GRANT SELECT ON insp.retention_horizon TO insp_operator, insp_auditor;
+INSERT INTO insp.retention_horizon (what) VALUES ('job'), ('callback');
+
+CREATE TABLE insp.purge_later (
+    look_at timestamptz NOT NULL,
+    what text NOT NULL,
+    job_id bigint NOT NULL,
+    PRIMARY KEY (look_at, what, job_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
+COMMENT ON TABLE insp.purge_later IS 'Jobs and callbacks that were not of age, or were locked, when the cursor passed them';
+COMMENT ON COLUMN insp.purge_later.look_at IS 'When to look again';
+COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks';
+COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; of callbacks: the callback';
+
+CREATE TABLE insp.consent_key (
+    id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Two random UUIDs carry 244 bits of the server's strong random source.
+    key bytea NOT NULL DEFAULT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')
+        CHECK (length(key) = 32),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE insp.consent_key IS 'Keys of the digests that stay of consents; the newest is used. No role may read it';
+COMMENT ON COLUMN insp.consent_key.id IS 'Number of the key; a proof names it';
+COMMENT ON COLUMN insp.consent_key.key IS 'The key, 32 bytes';
+COMMENT ON COLUMN insp.consent_key.created_at IS 'When it was made';
+INSERT INTO insp.consent_key DEFAULT VALUES;

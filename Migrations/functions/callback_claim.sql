@@ -1,0 +1,392 @@
+-- How dispatchers get callbacks. Counting what is under way must read neither the backlog nor, while an old transaction keeps
+-- the dead rows, the past.
+
+CREATE OR REPLACE FUNCTION insp.callback_heads(
+    p_endpoint bigint, p_start timestamptz, p_moment timestamptz, p_fresh integer, p_late integer
+) RETURNS TABLE (place tid, callback_id bigint, due_at timestamptz, is_late boolean)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    wanted integer[] := ARRAY[p_fresh, p_late];
+    found bigint[] := '{}'::bigint[];
+    -- How many are looked at in the order in which they are due. Mostly nearly all of them are heads.
+    breadth integer;
+    looked integer;
+    is_short boolean := false;
+    oldest timestamptz;
+    point timestamptz;
+    first_key text;
+    key text;
+    has_wrapped boolean := false;
+    late integer;
+    r record;
+BEGIN
+    FOR lates IN 0..1 LOOP
+        CONTINUE WHEN wanted[1 + lates] <= 0;
+        breadth := 16 + 4 * wanted[1 + lates];
+        looked := 0;
+        FOR r IN
+            SELECT x.place, x.callback_id, x.due_at, x.ordering_key IS NOT NULL AND (
+                EXISTS (SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = p_endpoint AND w.ordering_key = x.ordering_key
+                    AND w.callback_id < x.callback_id AND w.state IN ('pending', 'held'))
+                OR EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = p_endpoint AND l.ordering_key = x.ordering_key
+                    AND l.callback_id < x.callback_id)) AS follows
+            FROM (SELECT w.ctid AS place, w.callback_id, w.due_at, w.ordering_key FROM insp.callback_waiting w
+                WHERE w.endpoint_id = p_endpoint AND least(w.attempts, 1) = lates AND w.state = 'pending' AND w.due_at >= p_start
+                    AND w.due_at <= p_moment
+                ORDER BY w.due_at, w.callback_id LIMIT breadth) AS x
+        LOOP
+            looked := looked + 1;
+            oldest := least(oldest, r.due_at);
+            IF NOT r.follows THEN
+                RETURN QUERY SELECT r.place, r.callback_id, r.due_at, lates = 1;
+                found := found || r.callback_id;
+                wanted[1 + lates] := wanted[1 + lates] - 1;
+                EXIT WHEN wanted[1 + lates] = 0;
+            END IF;
+        END LOOP;
+        is_short := is_short OR wanted[1 + lates] > 0 AND looked = breadth;
+    END LOOP;
+    IF NOT is_short THEN
+        RETURN;
+    END IF;
+
+    -- Many wait behind few: from key to key then, each time to its first. Beginning anywhere, so that of many keys each has
+    -- its turn; with what stands there and has no key.
+    point := oldest + random() * (p_moment - oldest);
+    FOR r IN
+        SELECT w.ctid AS place, w.callback_id, w.due_at, w.ordering_key FROM insp.callback_waiting w
+        WHERE w.endpoint_id = p_endpoint AND least(w.attempts, 1) = 0 AND w.state = 'pending'
+            AND w.due_at >= point AND w.due_at <= p_moment
+        ORDER BY w.due_at, w.callback_id LIMIT 64
+    LOOP
+        first_key := coalesce(first_key, r.ordering_key);
+        IF r.ordering_key IS NULL AND wanted[1] > 0 AND r.callback_id <> ALL (found) THEN
+            RETURN QUERY SELECT r.place, r.callback_id, r.due_at, false;
+            found := found || r.callback_id;
+            wanted[1] := wanted[1] - 1;
+        END IF;
+    END LOOP;
+    first_key := coalesce(first_key, '');
+    FOR turn IN 1..128 LOOP
+        EXIT WHEN wanted[1] <= 0 AND wanted[2] <= 0;
+        IF key IS NULL THEN
+            SELECT w.ctid AS place, w.callback_id, w.due_at, w.ordering_key, w.attempts, w.state INTO r FROM insp.callback_waiting w
+            WHERE w.endpoint_id = p_endpoint AND w.ordering_key >= first_key AND w.state IN ('pending', 'held')
+            ORDER BY w.ordering_key, w.callback_id LIMIT 1;
+        ELSE
+            SELECT w.ctid AS place, w.callback_id, w.due_at, w.ordering_key, w.attempts, w.state INTO r FROM insp.callback_waiting w
+            WHERE w.endpoint_id = p_endpoint AND w.ordering_key > key AND w.state IN ('pending', 'held')
+            ORDER BY w.ordering_key, w.callback_id LIMIT 1;
+        END IF;
+        IF r.ordering_key IS NULL THEN
+            EXIT WHEN has_wrapped OR first_key = '';
+            has_wrapped := true;
+            key := '';
+            CONTINUE;
+        END IF;
+        EXIT WHEN has_wrapped AND r.ordering_key >= first_key;
+        key := r.ordering_key;
+        late := least(r.attempts, 1);
+        IF r.state = 'pending' AND r.due_at <= p_moment AND wanted[1 + late] > 0 AND r.callback_id <> ALL (found)
+            AND NOT EXISTS (SELECT FROM insp.callback_lease l WHERE l.endpoint_id = p_endpoint AND l.ordering_key = key
+                AND l.callback_id < r.callback_id)
+        THEN
+            RETURN QUERY SELECT r.place, r.callback_id, r.due_at, late = 1;
+            wanted[1 + late] := wanted[1 + late] - 1;
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_heads(bigint, timestamptz, timestamptz, integer, integer) IS
+    'Due callbacks of an endpoint with ordering keys before which none of the same key stands: at most so many first attempts and so many retries. Looks at a few in the order in which they are due, and then at the first of each of up to 128 keys, however many wait behind them';
+
+-- The parts of a claim, each called once by it and with its settings. They are volatile, so that each statement sees what was
+-- committed before it.
+
+CREATE OR REPLACE FUNCTION insp.callback_free(p_moment timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    -- Claims that lapsed: their holder is dead or frozen. Their callbacks wait again, with their times.
+    WITH lapsed AS MATERIALIZED (
+        SELECT l.ctid AS place FROM insp.callback_lease l WHERE l.lease_until <= p_moment FOR UPDATE SKIP LOCKED
+    ), freed AS (
+        DELETE FROM insp.callback_lease l WHERE l.ctid = ANY (ARRAY(SELECT k.place FROM lapsed k)) RETURNING l.*
+    )
+    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+    SELECT f.callback_id, f.endpoint_id, f.due_at, f.attempts, f.released, 'pending', f.ordering_key, f.recorded FROM freed f
+    -- A replay may have put it there already.
+    ON CONFLICT DO NOTHING;
+    -- Who finished a job while the endpoint was being enabled still saw it disabled, and callback_enable did not see the
+    -- callback. Due now, as that function has it.
+    UPDATE insp.callback_waiting w SET state = 'pending', due_at = p_moment
+    WHERE w.ctid = ANY (ARRAY(
+        SELECT h.place FROM insp.endpoint e CROSS JOIN LATERAL (
+            SELECT x.ctid AS place FROM insp.callback_waiting x
+            WHERE x.state = 'held' AND x.state <> 'pending' AND x.endpoint_id = e.id LIMIT 1000 FOR UPDATE SKIP LOCKED) AS h
+        WHERE e.enabled));
+END
+$$;
+COMMENT ON FUNCTION insp.callback_free(timestamptz) IS
+    'Lets callbacks wait again whose claim lapsed, and those that are held though their endpoint is enabled';
+
+CREATE OR REPLACE FUNCTION insp.callback_due(
+    p_limit integer, p_moment timestamptz, p_floor bigint, p_endpoints bigint[], p_floors bigint[],
+    OUT endpoints bigint[], OUT starts timestamptz[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    has_retries boolean;
+BEGIN
+    -- Mostly there are none, and no endpoint has to be asked.
+    has_retries := EXISTS (SELECT FROM insp.callback_waiting w
+        WHERE w.attempts > 0 AND w.state = 'pending' AND w.due_at <= p_moment);
+    -- Endpoints with something due. Claimed rows leave dead entries in the index in front of the live ones, and while any old
+    -- transaction runs nothing can remove them; the floors skip them. Two seconds of slack cover rows that were committed
+    -- late; a call without floors finds whatever else is older (lapsed claims above all).
+    WITH place AS MATERIALIZED (
+        SELECT e.id, NOT e.paused AND (h.open_until IS NULL OR h.open_until <= p_moment) AS is_open,
+            coalesce(to_timestamp(coalesce(p_floors[array_position(p_endpoints, e.id)], p_floor) / 1e6)
+            - interval '2 seconds', '-infinity') AS start
+        FROM insp.endpoint e LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) WHERE e.enabled
+    ), due AS MATERIALIZED (
+        SELECT p.id, p.start, p.is_open, least(fresh.due_at, retry.due_at) AS due_at, retry.due_at IS NOT NULL AS is_retried
+        FROM place p LEFT JOIN LATERAL (
+            SELECT w.due_at FROM insp.callback_waiting w
+            WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 0 AND w.state = 'pending' AND w.due_at >= p.start
+                AND w.due_at <= p_moment
+            ORDER BY w.due_at, w.callback_id LIMIT 1) AS fresh ON true
+            LEFT JOIN LATERAL (
+            SELECT w.due_at FROM insp.callback_waiting w
+            WHERE w.endpoint_id = p.id AND least(w.attempts, 1) = 1 AND w.state = 'pending' AND w.due_at >= p.start
+                AND w.due_at <= p_moment AND has_retries
+            ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
+        WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
+        -- By lot: those whose places are all taken must not stand before the others for ever.
+        ORDER BY random()
+    ), taken AS MATERIALIZED (
+        -- Two dispatchers must not both take an endpoint's last free place. Whoever holds its row counts alone; the other
+        -- turns to the next endpoint. Nobody else can take this lock but by a function that changes the endpoint.
+        SELECT d.id, d.start, d.is_retried FROM due d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.id])
+        WHERE d.is_open
+        LIMIT greatest(p_limit, 256) FOR NO KEY UPDATE OF e SKIP LOCKED
+    )
+    SELECT (SELECT array_agg(t.id) FROM taken t), (SELECT array_agg(t.start) FROM taken t),
+        (SELECT array_agg(t.is_retried) FROM taken t), array_agg(d.id),
+        array_agg((extract(epoch FROM d.due_at) * 1000000)::bigint)
+    INTO endpoints, starts, retried, waiting, heads FROM due d;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[]) IS
+    'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of those, at most p_limit that may be sent to and that nobody else holds: locked, with from where on to look and whether retries are due';
+
+CREATE OR REPLACE FUNCTION insp.callback_places(
+    p_taken bigint[], p_starts timestamptz[], p_retried boolean[], p_moment timestamptz, p_claim bigint, p_holder bigint,
+    p_endpoints bigint[], p_claims bigint[],
+    OUT endpoints bigint[], OUT starts timestamptz[], OUT limits integer[], OUT places integer[], OUT lates integer[],
+    OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    -- A new statement, so that its snapshot shows what the last holder of the lock committed.
+    SELECT array_agg(r.id), array_agg(r.start), array_agg(r.at_once), array_agg(r.ahead * r.at_once - r.own),
+        array_agg(r.late), array_agg(r.lowest), array_agg(r.url), coalesce(array_agg(r.id) FILTER (WHERE r.inline_result), '{}'),
+        array_agg(r.id) FILTER (WHERE r.is_guarded), array_agg(r.id) FILTER (WHERE r.is_ordered)
+    INTO endpoints, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
+    FROM (
+        SELECT e.id, e.url, e.inline_result, t.start, live.own,
+            -- What it has and other servers must not get, among it the way into our own networks.
+            e.inline_result OR e.allow_private OR e.http2 OR e.pins IS NOT NULL OR e.client_certificate IS NOT NULL
+                OR e.api_key IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+                AS is_guarded,
+            -- Keys stay when the setting is taken away.
+            e.ordering IS NOT NULL OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = e.id
+                AND w.ordering_key IS NOT NULL AND w.state IN ('pending', 'held')) AS is_ordered,
+            -- What others hold they may send at any time; it becomes more only by a claim of theirs, which counts what is
+            -- held here. Half open: one attempt at a time.
+            CASE WHEN h.open_until IS NOT NULL THEN 1 ELSE e.max_inflight END - live.others AS at_once,
+            -- Twice as many are the next, so that no place waits for a round trip and claims can be large: most of what
+            -- one costs, it costs by endpoints.
+            CASE WHEN h.open_until IS NOT NULL OR p_holder IS NULL THEN 1 ELSE 3 END AS ahead,
+            -- A quarter is kept for first attempts, so that late retries that hang hold up nothing new.
+            CASE WHEN NOT t.is_retried THEN 0 WHEN h.open_until IS NOT NULL THEN 1
+                ELSE greatest(1, e.max_inflight * 3 / 4) END - live.retries AS late,
+            coalesce(live.lowest, p_claim) AS lowest
+        FROM unnest(p_taken, p_starts, p_retried) AS t (endpoint, start, is_retried)
+            JOIN insp.endpoint e ON e.id = ANY (ARRAY[t.endpoint])
+            LEFT JOIN insp.endpoint_health h ON h.endpoint_id = ANY (ARRAY[e.id]) CROSS JOIN LATERAL (
+                SELECT (count(*) FILTER (WHERE l.lease_until > p_moment AND l.holder IS NOT DISTINCT FROM p_holder))::integer AS own,
+                    (count(*) FILTER (WHERE l.lease_until > p_moment AND l.holder IS DISTINCT FROM p_holder))::integer AS others,
+                    (count(*) FILTER (WHERE l.lease_until > p_moment AND l.attempts > 0))::integer AS retries,
+                    min(l.claim_id) AS lowest
+                FROM insp.callback_lease l
+                WHERE l.endpoint_id = e.id AND l.claim_id >= coalesce(p_claims[array_position(p_endpoints, e.id)], 0)
+            ) AS live
+        WHERE e.enabled AND NOT e.paused AND (h.open_until IS NULL OR h.open_until <= p_moment)) r;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_places(bigint[], timestamptz[], boolean[], timestamptz, bigint, bigint, bigint[], bigint[]) IS
+    'Of locked endpoints, how many callbacks a dispatcher may send at once (limits), claim now (places) and claim of retries (lates), the lowest claim that still holds, their URLs, and which of them get inline results, have something that other servers must not get (guarded), or send in order';
+
+CREATE OR REPLACE FUNCTION insp.callback_choose(
+    p_limit integer, p_retries integer, p_moment timestamptz, p_endpoints bigint[], p_starts timestamptz[],
+    p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean
+) RETURNS tid[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    chosen tid[];
+BEGIN
+    IF NOT p_has_retries AND p_ordered IS NULL THEN
+        -- First attempts alone, as mostly, take one sort in place of three, which spares a fifteenth of the claim: every
+        -- endpoint's first, then every endpoint's second …
+        SELECT array_agg(k.place) INTO chosen FROM (
+            SELECT w.place FROM unnest(p_endpoints, p_starts, p_places) AS r (id, start, places) CROSS JOIN LATERAL (
+                SELECT x.ctid AS place, x.due_at, row_number() OVER (ORDER BY x.due_at, x.callback_id) AS number
+                FROM insp.callback_waiting x
+                WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
+                    AND x.due_at <= p_moment AND x.ordering_key IS NULL
+                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.places, 0), p_limit)) AS w
+            ORDER BY w.number, w.due_at LIMIT p_limit) k;
+    ELSE
+        WITH seen AS MATERIALIZED (
+            SELECT r.id AS endpoint, w.place, w.callback_id, w.due_at, w.is_late, r.places,
+                row_number() OVER (PARTITION BY r.id, w.is_late ORDER BY w.due_at, w.callback_id) AS turn
+            FROM unnest(p_endpoints, p_starts, p_places, p_lates) AS r (id, start, places, late) CROSS JOIN LATERAL (
+                (SELECT x.ctid AS place, x.callback_id, x.due_at, false AS is_late FROM insp.callback_waiting x
+                WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 0 AND x.state = 'pending' AND x.due_at >= r.start
+                    AND x.due_at <= p_moment AND x.ordering_key IS NULL AND r.id <> ALL (coalesce(p_ordered, '{}'))
+                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(r.places, 0), p_limit))
+                UNION ALL
+                (SELECT x.ctid, x.callback_id, x.due_at, true FROM insp.callback_waiting x
+                WHERE x.endpoint_id = r.id AND least(x.attempts, 1) = 1 AND x.state = 'pending' AND x.due_at >= r.start
+                    AND x.due_at <= p_moment AND x.ordering_key IS NULL AND r.id <> ALL (coalesce(p_ordered, '{}'))
+                ORDER BY x.due_at, x.callback_id LIMIT least(greatest(least(r.places, r.late), 0), p_limit, p_retries))
+                UNION ALL
+                SELECT o.place, o.callback_id, o.due_at, o.is_late
+                FROM insp.callback_heads(r.id, r.start, p_moment, least(greatest(r.places, 0), p_limit),
+                    least(greatest(least(r.places, r.late), 0), p_limit, p_retries)) o
+                WHERE r.id = ANY (p_ordered)) AS w
+        ), fair AS MATERIALIZED (
+            -- Within an endpoint first attempts and retries in turn, as far as it has places …
+            SELECT s.*, row_number() OVER (PARTITION BY s.endpoint ORDER BY s.turn, s.is_late) AS number FROM seen s
+        )
+        -- … and over all as above.
+        SELECT array_agg(o.place) INTO chosen FROM (
+            SELECT k.place FROM (
+                SELECT f.*,
+                    count(*) FILTER (WHERE f.is_late) OVER (ORDER BY f.number, f.due_at, f.callback_id) AS late_so_far
+                FROM fair f WHERE f.number <= f.places) k
+            WHERE NOT k.is_late OR k.late_so_far <= p_retries
+            ORDER BY k.number, k.due_at LIMIT p_limit) o;
+    END IF;
+    RETURN chosen;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_choose(integer, integer, timestamptz, bigint[], timestamptz[], integer[], integer[], bigint[],
+    boolean) IS
+    'The rows of insp.callback_waiting to be claimed: at most p_limit, of which p_retries retries, fairly over the endpoints and within the places of each';
+
+CREATE OR REPLACE FUNCTION insp.callback_claim(
+    p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL, p_endpoints bigint[] DEFAULT '{}',
+    p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_holder bigint DEFAULT NULL
+)
+RETURNS TABLE (
+    id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
+    waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean,
+    options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+-- Planning these for each call would take longer than they do.
+SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms' AS $$
+#variable_conflict use_column
+DECLARE
+    -- Not now(): a row committed after this transaction began is due too.
+    moment constant timestamptz := clock_timestamp();
+    endpoints bigint[];
+    starts timestamptz[];
+    retried boolean[];
+    limits integer[];
+    places integer[];
+    lates integer[];
+    waiting bigint[];
+    heads bigint[];
+    lowest bigint[];
+    inlined bigint[];
+    guarded bigint[];
+    ordered bigint[];
+    urls text[];
+    chosen tid[];
+    claim bigint;
+BEGIN
+    -- Claims have numbers, which a server that went back would give out twice.
+    PERFORM insp.look_at_epoch();
+    IF p_floor IS NULL THEN
+        PERFORM insp.callback_free(moment);
+    END IF;
+    SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads INTO endpoints, starts, retried, waiting, heads
+    FROM insp.callback_due(p_limit, moment, p_floor, p_endpoints, p_floors) d;
+    IF endpoints IS NOT NULL THEN
+        -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so nothing below its
+        -- lowest live one can ever come back, and the search may begin there.
+        claim := nextval('insp.callback_claim');
+        SELECT p.endpoints, p.starts, p.limits, p.places, p.lates, p.lowest, p.urls, p.inlined, p.guarded, p.ordered
+        INTO endpoints, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
+        FROM insp.callback_places(endpoints, starts, retried, moment, claim, p_holder, p_endpoints, p_claims) p;
+        chosen := insp.callback_choose(p_limit, p_retries, moment, endpoints, starts, places, lates, ordered,
+            true = ANY (retried));
+        RETURN QUERY
+        WITH free AS MATERIALIZED (
+            -- An operator's open transaction must not stop the dispatch.
+            SELECT w.ctid AS place FROM insp.callback_waiting w
+            -- A place stays that of its row for as long as the call lasts: no row that its snapshot shows is cleared away.
+            WHERE w.ctid = ANY (chosen) FOR UPDATE SKIP LOCKED
+        ), moved AS (
+            DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
+        ), leased AS (
+            INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
+                ordering_key, recorded, holder)
+            SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key,
+                m.recorded, p_holder
+            FROM moved m
+        )
+        SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url,
+            CASE WHEN m.endpoint_id = ANY (inlined) AND c.event = 'job.finished' AND NOT far.elsewhere
+                THEN insp.callback_body(c.job_id, c.body) ELSE c.body END,
+            m.attempts, m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision,
+            c.public_id, c.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint,
+            NULL::integer, far.elsewhere
+        FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
+            -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
+            CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(endpoints, m.endpoint_id)]
+                AND coalesce(m.endpoint_id = ANY (guarded), false)
+                AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
+                AS elsewhere) AS far;
+    END IF;
+
+    -- The floors for the next call: where something was due, its age; everywhere else, this moment. With them, of those that
+    -- something was taken from, what the endpoint asks for.
+    RETURN QUERY
+    SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer,
+        NULL::double precision, NULL::uuid, NULL,
+        -- Hardly any endpoint is between two keys: all that are, are looked up once.
+        array_remove(ARRAY[e.secret, e.signing_key], NULL) || CASE
+            WHEN e.id IN (SELECT s.endpoint_id FROM insp.endpoint_secret s WHERE s.valid_until > moment) THEN ARRAY(
+                SELECT s.secret FROM insp.endpoint_secret s WHERE s.endpoint_id = e.id AND s.valid_until > moment
+                ORDER BY s.valid_until DESC LIMIT 10) END,
+        e.allow_http, e.allow_private,
+        -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
+        CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
+            OR e.api_key IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+            THEN insp.endpoint_options(e) END,
+        w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)], NULL::boolean
+    FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)
+        LEFT JOIN insp.endpoint e ON e.id = ANY (ARRAY[w.endpoint]) AND w.endpoint = ANY (endpoints);
+END
+$$;
+COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result';
+GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
+    TO insp_worker;

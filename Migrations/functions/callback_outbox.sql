@@ -1,0 +1,109 @@
+-- What becomes a callback, written in the transaction that it tells of.
+
+CREATE OR REPLACE FUNCTION insp.callback_announce() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- At most once in 50 ms, as insp.wake does and for the same reason. Who is woken looks again 60 ms later, for what was
+    -- committed behind an announcement.
+    tick constant bigint := floor(extract(epoch FROM clock_timestamp()) * 20);
+BEGIN
+    IF current_setting('insp.notify', true) = 'off' THEN
+        RETURN NULL;
+    END IF;
+    IF (SELECT last_value FROM insp.wake_callback) <> tick THEN
+        PERFORM setval('insp.wake_callback', tick);
+        PERFORM pg_notify('insp_callback', '');
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_announce() IS
+    'Announces new callbacks on channel insp_callback, at most once in 50 ms, unless insp.notify is off; a hint only, dispatchers poll as well';
+CREATE OR REPLACE TRIGGER callback_announce AFTER INSERT ON insp.callback
+    FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_announce();
+
+CREATE OR REPLACE FUNCTION insp.callback_prepare() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    -- Not now(): what is due since long before its commit would lie below the dispatchers' floors.
+    moment constant timestamptz := clock_timestamp();
+    disabled constant bigint[] := ARRAY(SELECT e.id FROM insp.endpoint e WHERE NOT e.enabled);
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.ordering IS NOT NULL OR NOT e.events @> ARRAY['job.finished']) THEN
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state)
+        SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN i.endpoint_id = ANY (disabled) THEN 'held' ELSE 'pending' END
+        FROM inserted i;
+        RETURN NULL;
+    END IF;
+    DELETE FROM insp.callback c USING inserted i, insp.endpoint e
+    WHERE c.id = ANY (ARRAY[i.id]) AND e.id = ANY (ARRAY[i.endpoint_id]) AND i.event = 'job.finished' AND NOT e.events @> ARRAY['job.finished'];
+    INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key)
+    SELECT i.id, i.endpoint_id, moment, 0, 0, CASE WHEN e.enabled THEN 'pending' ELSE 'held' END,
+        CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, i.job_id) END
+    FROM inserted i JOIN insp.endpoint e ON e.id = ANY (ARRAY[i.endpoint_id])
+    WHERE i.event <> 'job.finished' OR e.events @> ARRAY['job.finished'];
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_prepare() IS
+    'Before new callbacks can be seen: drops those of events that the endpoint does not want, and lets the others wait to be sent';
+CREATE OR REPLACE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_prepare();
+
+CREATE OR REPLACE FUNCTION insp.callback_progress() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    moment constant text := insp.iso_time(now());
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.events && ARRAY['job.status', 'job.review_needed']) THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, body)
+    SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
+        coalesce(j.callback_url, e.url),
+        convert_to(format(
+            '{"type":"%1$s","timestamp":"%2$s","callbackSentAt":"%2$s",%3$s"workflowExecution":{"id":"%4$s",'
+            '"definitionKey":"%5$s","status":"ACQUIRED"},"data":{"id":"%4$s","status":%6$s}}',
+            w.kind, moment, coalesce('"userReference":' || (j.payload -> 'userReference')::text || ',', ''), j.public_id,
+            insp.definition_key(j.payload ->> 'workflow'), i.status), 'UTF8')
+    FROM inserted i
+        -- Only what the job's row says, too: stages that are stored together with the end were never its status.
+        JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
+        JOIN insp.endpoint e ON e.id = ANY (ARRAY[j.endpoint_id])
+        CROSS JOIN LATERAL (SELECT CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status' END AS kind,
+            CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status.' || i.status END AS event) w
+    WHERE i.status < 128 AND w.kind = ANY (e.events) AND coalesce(j.callback_url, e.url) IS NOT NULL
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_progress() IS
+    'Writes job.status and job.review_needed callbacks for the endpoints that want them, in the transaction that raises the status';
+CREATE OR REPLACE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
+
+-- The ordering key of an endpoint's own events, and of jobs that retention removed, is their number alone.
+CREATE OR REPLACE FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Of a user's reference only a digest: the key needs to be equal, not to be read.
+    SELECT CASE p_ordering
+        WHEN 'user' THEN coalesce((SELECT 'user ' || encode(sha256(convert_to(j.payload ->> 'userReference', 'UTF8')), 'hex')
+            FROM insp.job j WHERE j.id = p_job), 'job ' || p_job)
+        WHEN 'job' THEN 'job ' || p_job END
+$$;
+COMMENT ON FUNCTION insp.callback_ordering_key(text, bigint) IS
+    'The ordering key of a job''s callbacks for an endpoint''s setting; null: in any order';
+
+CREATE OR REPLACE FUNCTION insp.callback_body(p_job bigint, p_body bytea) RETURNS bytea
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- The thin body ends with the two braces of "data" and of the whole.
+    SELECT coalesce(substr(p_body, 1, length(p_body) - 2)
+        || convert_to(',"result":' || insp.job_result(j.public_id)::text || '}}', 'UTF8'), p_body)
+    FROM insp.job j WHERE j.id = p_job
+    UNION ALL SELECT p_body
+    LIMIT 1
+$$;
+COMMENT ON FUNCTION insp.callback_body(bigint, bytea) IS
+    'The body of a job.finished callback with the whole result, which is the same each time until retention or erasure removes it';

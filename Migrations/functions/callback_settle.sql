@@ -1,0 +1,95 @@
+-- What dispatchers say of callbacks that they sent.
+
+-- 55P03: somebody holds one of the rows. What is given for other endpoints should be recorded without it.
+CREATE OR REPLACE FUNCTION insp.callback_settle(
+    p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[],
+    p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text
+) RETURNS TABLE (id bigint, endpoint_id bigint, event text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms' AS $$
+#variable_conflict use_column
+DECLARE
+    moment constant timestamptz := clock_timestamp();
+    ids bigint[];
+    places bigint[];
+    successes boolean[];
+    gones boolean[];
+    codes text[];
+    note record;
+    change text;
+BEGIN
+    WITH freed AS (
+        -- The compare-and-set: a claim that lapsed and was taken over matches nothing. ANY as in insp.claim.
+        DELETE FROM insp.callback_lease l
+        USING unnest(p_endpoints, p_ids, p_claims, p_outcomes, p_delays, p_started, p_durations, p_statuses, p_codes, p_errors)
+            AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
+        WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
+        RETURNING l.callback_id, l.endpoint_id, l.ordering_key,
+            CASE u.outcome WHEN 'return' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
+            coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
+            CASE WHEN u.outcome IN ('release', 'return') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
+            CASE u.outcome WHEN 'release' THEN l.released + 1 ELSE l.released END AS released,
+            CASE WHEN u.outcome IN ('retry', 'release', 'return') THEN moment + u.delay * interval '1 millisecond'
+                WHEN u.outcome = 'dead' THEN moment ELSE l.due_at END AS due_at,
+            nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
+            CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
+                WHEN (SELECT e.enabled FROM insp.endpoint e WHERE e.id = l.endpoint_id) THEN 'pending' ELSE 'held' END AS state,
+            -- Only the endpoint's own URL speaks for the endpoint; a job may have brought another one.
+            CASE WHEN u.status = 410 THEN (SELECT c.url = e.url FROM insp.callback c, insp.endpoint e
+                WHERE c.id = l.callback_id AND e.id = l.endpoint_id) END AS gone
+    ), waiting AS (
+        INSERT INTO insp.callback_waiting (callback_id, endpoint_id, due_at, attempts, released, state, ordering_key, recorded)
+        SELECT j.callback_id, j.endpoint_id, j.due_at, j.attempts, j.released, j.state, j.ordering_key, j.recorded
+        FROM freed j WHERE j.state <> 'delivered'
+        -- A replay may have put it there already.
+        ON CONFLICT DO NOTHING
+    ), attempt AS (
+        INSERT INTO insp.callback_attempt (callback_id, attempt, started_at, duration_ms, http_status, code, error, worker)
+        SELECT j.callback_id, coalesce(j.recorded,
+                1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
+            j.started, j.duration, j.status, j.code, j.error, p_worker
+        FROM freed j WHERE j.outcome <> 'return'
+    )
+    SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
+        -- What was never sent, or failed by our own fault, says nothing about the endpoint.
+        array_agg(CASE WHEN j.outcome = 'delivered' THEN true WHEN j.outcome IN ('retry', 'dead')
+            AND j.code IS DISTINCT FROM 'REQUEST_INVALID' THEN false END),
+        array_agg(j.gone), array_agg(j.code)
+    INTO ids, places, successes, gones, codes FROM freed j;
+    IF cardinality(p_ids) > coalesce(cardinality(ids), 0) THEN
+        RETURN QUERY SELECT i, NULL::bigint, NULL FROM (SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids)) AS lost (i);
+    END IF;
+
+    -- Nothing is written for endpoints that are well and were so before; the others in one order, so that no two
+    -- dispatchers wait for each other.
+    FOR note IN
+        SELECT u.place, (count(*) FILTER (WHERE u.success))::integer AS succeeded,
+            (count(*) FILTER (WHERE NOT u.success))::integer AS failed, bool_or(u.gone) AS gone, max(u.code) AS code
+        FROM unnest(places, successes, gones, codes) AS u (place, success, gone, code) WHERE u.success IS NOT NULL
+        GROUP BY u.place
+        HAVING bool_or(NOT u.success) OR EXISTS (SELECT FROM insp.endpoint_health h
+            WHERE h.endpoint_id = u.place AND (h.failed > 0 OR h.failing_since IS NOT NULL OR h.open_until IS NOT NULL))
+        ORDER BY u.place
+    LOOP
+        change := insp.endpoint_judge(note.place, note.succeeded, note.failed, note.gone, note.code);
+        IF change IS NOT NULL THEN
+            RETURN QUERY SELECT NULL::bigint, note.place, change;
+        END IF;
+    END LOOP;
+    -- What could not be counted before, of whatever endpoint.
+    IF EXISTS (SELECT FROM insp.endpoint_tally) THEN
+        FOR note IN SELECT DISTINCT t.endpoint_id AS place FROM insp.endpoint_tally t ORDER BY 1 LOOP
+            change := insp.endpoint_judge(note.place, 0, 0, false, NULL);
+            IF change IS NOT NULL THEN
+                RETURN QUERY SELECT NULL::bigint, note.place, change;
+            END IF;
+        END LOOP;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
+    text[], text) IS
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more, of which nothing is changed, and without id what became of endpoints';
+GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
+    TO insp_worker;

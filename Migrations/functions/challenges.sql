@@ -1,0 +1,184 @@
+-- Liveness challenges: issued here, signed, consumed by the job that answers them.
+
+CREATE OR REPLACE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- RFC 2104: the key, filled up to the 64 bytes of a block, over 0x36 for the inner digest and over 0x5c for the outer.
+    SELECT sha256(k.outer_pad || sha256(k.inner_pad || p_message))
+    FROM (
+        SELECT string_agg(set_byte('\x00'::bytea, 0, b.byte # 54), ''::bytea ORDER BY b.n) AS inner_pad,
+            string_agg(set_byte('\x00'::bytea, 0, b.byte # 92), ''::bytea ORDER BY b.n) AS outer_pad
+        FROM (
+            SELECT n, CASE WHEN n < length(s.key) THEN get_byte(s.key, n) ELSE 0 END AS byte
+            FROM (SELECT CASE WHEN length(p_key) > 64 THEN sha256(p_key) ELSE p_key END AS key) s, generate_series(0, 63) n
+        ) b
+    ) k
+$$;
+COMMENT ON FUNCTION insp.hmac_sha256(bytea, bytea) IS 'HMAC with SHA-256 (RFC 2104)';
+
+CREATE OR REPLACE FUNCTION insp.draw(p_key bytea, p_purpose text, p_kinds integer, p_count integer) RETURNS integer[]
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    drawn integer[] := '{}'::integer[];
+    pool bytea := ''::bytea;
+    used integer := 0;
+    block integer := 0;
+    byte integer;
+    kinds integer;
+BEGIN
+    WHILE cardinality(drawn) < p_count LOOP
+        IF used >= length(pool) THEN
+            pool := insp.hmac_sha256(p_key, convert_to(p_purpose || block, 'UTF8'));
+            block := block + 1;
+            used := 0;
+        END IF;
+        byte := get_byte(pool, used);
+        used := used + 1;
+        -- All equally likely: the bytes at the end that do not come out even are passed over. No two in a row are alike.
+        kinds := CASE WHEN drawn = '{}' THEN p_kinds ELSE p_kinds - 1 END;
+        CONTINUE WHEN byte >= 256 - 256 % kinds;
+        drawn := drawn || CASE WHEN drawn = '{}' THEN byte % kinds
+            ELSE (drawn[cardinality(drawn)] + 1 + byte % kinds) % p_kinds END;
+    END LOOP;
+    RETURN drawn;
+END
+$$;
+COMMENT ON FUNCTION insp.draw(bytea, text, integer, integer) IS
+    'A sequence of numbers below p_kinds, no two in a row alike, drawn by a key: every such sequence is equally likely';
+
+CREATE OR REPLACE FUNCTION insp.challenge_issue(
+    partner text,
+    method text DEFAULT 'colour_flash',
+    colours integer DEFAULT 7,
+    colour_ms integer DEFAULT 400,
+    steps integer DEFAULT 3,
+    motions text[] DEFAULT ARRAY['MOUTH_OPEN', 'SMILE', 'BLINK', 'SHAKE', 'NOD'],
+    step_timeout_ms integer DEFAULT 7000,
+    lifetime interval DEFAULT NULL
+) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    names constant text[] := ARRAY['RED', 'GREEN', 'BLUE', 'CYAN', 'MAGENTA', 'YELLOW'];
+    owner integer;
+    key insp.challenge_key;
+    nonce bytea;
+    made insp.challenge;
+    asked jsonb := '{}'::jsonb;
+    term interval;
+    body text;
+BEGIN
+    SELECT p.id INTO owner FROM insp.partner p WHERE p.name = challenge_issue.partner AND p.enabled AND insp.may_act(p.id);
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN');
+    ELSIF challenge_issue.method NOT IN ('colour_flash', 'motion', 'colour_flash+motion') THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'method is none of colour_flash, motion, colour_flash+motion');
+    ELSIF challenge_issue.colours NOT BETWEEN 6 AND 8 OR challenge_issue.steps NOT BETWEEN 1 AND 5 THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'colours is 6 to 8, steps 1 to 5');
+    ELSIF challenge_issue.colour_ms NOT BETWEEN 334 AND 1000 THEN
+        -- At most three changes a second, for the sake of photosensitive people (WCAG 2.2, 2.3.1).
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'colour_ms is 334 to 1000');
+    ELSIF challenge_issue.step_timeout_ms NOT BETWEEN 1000 AND 30000 THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'step_timeout_ms is 1000 to 30000');
+    ELSIF NOT challenge_issue.motions <@ ARRAY['MOUTH_OPEN', 'SMILE', 'BLINK', 'SHAKE', 'NOD']
+        OR (SELECT count(DISTINCT m) FROM unnest(challenge_issue.motions) m) <> cardinality(challenge_issue.motions)
+        OR cardinality(challenge_issue.motions) < 2 THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD');
+    END IF;
+    term := coalesce(challenge_issue.lifetime, interval '30 seconds' + CASE WHEN challenge_issue.method LIKE '%motion'
+        THEN make_interval(secs => challenge_issue.steps * challenge_issue.step_timeout_ms / 1000.0) ELSE interval '0' END);
+    IF term NOT BETWEEN interval '5 seconds' AND interval '5 minutes' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'lifetime is 5 seconds to 5 minutes');
+    END IF;
+    SELECT * INTO STRICT key FROM insp.challenge_key k ORDER BY k.id DESC LIMIT 1;
+    nonce := insp.hmac_sha256(key.key, convert_to(gen_random_uuid()::text, 'UTF8'));
+    IF challenge_issue.method LIKE 'colour_flash%' THEN
+        asked := jsonb_build_object('colourMs', challenge_issue.colour_ms, 'colours',
+            (SELECT jsonb_agg(names[d.kind + 1] ORDER BY d.n)
+             FROM unnest(insp.draw(nonce, 'colours', 6, challenge_issue.colours)) WITH ORDINALITY AS d (kind, n)));
+    END IF;
+    IF challenge_issue.method LIKE '%motion' THEN
+        asked := asked || jsonb_build_object('stepTimeoutMs', challenge_issue.step_timeout_ms, 'steps',
+            (SELECT jsonb_agg(challenge_issue.motions[d.kind + 1] ORDER BY d.n) FROM unnest(insp.draw(nonce, 'steps',
+                cardinality(challenge_issue.motions), challenge_issue.steps)) WITH ORDINALITY AS d (kind, n)));
+    END IF;
+    -- Those that nobody can use any more go a few at a time, so that the table needs no other care.
+    DELETE FROM insp.challenge c WHERE c.id IN (
+        SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
+        ORDER BY x.expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
+    INSERT INTO insp.challenge AS c (partner_id, spec, expires_at) VALUES (owner, asked, clock_timestamp() + term)
+    RETURNING * INTO made;
+    body := format('1.%s.%s.%s', key.id, ceil(extract(epoch FROM made.expires_at)), made.id);
+    RETURN asked || jsonb_build_object('id', made.id, 'method', challenge_issue.method,
+        'expiresAt', insp.iso_time(made.expires_at),
+        'token', body || '.' || encode(insp.hmac_sha256(key.key, convert_to(body, 'UTF8')), 'hex'));
+END
+$$;
+COMMENT ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, text[], integer, interval) IS
+    'Issues a liveness challenge to a partner: colours to be shown, motions to be asked for, in an order drawn at random. Single use; a job takes it as payload key challenge: {"token", "frameTimes": [milliseconds since the first colour or instruction, one for each frame, negative before]}. method: colour_flash, motion or colour_flash+motion';
+GRANT EXECUTE ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, text[], integer, interval)
+    TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.check_challenge(p jsonb, p_flow text, p_kinds text[]) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    given constant jsonb := p -> 'challenge';
+BEGIN
+    IF given IS NULL THEN
+        RETURN;
+    ELSIF jsonb_typeof(given) <> 'object' OR given - ARRAY['token', 'frameTimes'] <> '{}'
+        OR jsonb_typeof(given -> 'token') IS DISTINCT FROM 'string'
+        OR jsonb_typeof(given -> 'frameTimes') IS DISTINCT FROM 'array' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge is not an object of token and frameTimes');
+    ELSIF jsonb_array_length(given -> 'frameTimes') NOT BETWEEN 1 AND 256 OR EXISTS (
+        SELECT FROM jsonb_array_elements(given -> 'frameTimes') t
+        WHERE jsonb_typeof(t) <> 'number' OR abs(t::numeric) > 600000) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes are 1 to 256 milliseconds');
+    ELSIF p_flow NOT IN ('liveness', 'id_identity', 'authentication', 'enrollment') THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow || ' takes no challenge');
+    ELSIF 'FRAMES' <> ALL (p_kinds) THEN
+        PERFORM insp.refuse('PART_MISSING', 'FRAMES, which a challenge asks for');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_challenge(jsonb, text, text[]) IS 'Refuses the challenge of a payload if its form is wrong';
+
+CREATE OR REPLACE FUNCTION insp.consume_challenge() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    piece constant text[] := regexp_match(NEW.payload #>> '{challenge,token}',
+        '^(1\.([0-9]{1,4})\.([0-9]{1,12})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([0-9a-f]{64})$');
+    signature bytea;
+    used insp.challenge;
+BEGIN
+    IF piece IS NOT NULL THEN
+        SELECT insp.hmac_sha256(k.key, convert_to(piece[1], 'UTF8')) INTO signature
+        FROM insp.challenge_key k WHERE k.id = piece[2]::integer;
+    END IF;
+    -- Digests are compared, so that how long it takes tells nothing of the signature.
+    IF signature IS NULL OR sha256(signature) <> sha256(decode(piece[5], 'hex')) THEN
+        PERFORM insp.refuse('CHALLENGE_INVALID');
+    ELSIF piece[3]::bigint < extract(epoch FROM clock_timestamp()) THEN
+        PERFORM insp.refuse('CHALLENGE_EXPIRED');
+    END IF;
+    -- Of two jobs at once the second waits for the first, and finds the challenge used, or free again if the first was
+    -- rolled back.
+    UPDATE insp.challenge c SET consumed_at = clock_timestamp(), job_id = NEW.id
+    WHERE c.id = piece[4]::uuid AND c.partner_id = NEW.partner_id AND c.consumed_at IS NULL
+    RETURNING * INTO used;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.challenge c
+            WHERE c.id = piece[4]::uuid AND c.partner_id = NEW.partner_id) THEN 'CHALLENGE_USED' ELSE 'CHALLENGE_INVALID' END);
+    ELSIF used.expires_at < clock_timestamp() THEN
+        PERFORM insp.refuse('CHALLENGE_EXPIRED');
+    END IF;
+    -- From here on the job carries what was asked: no attempt and no rerun looks at the challenge again.
+    NEW.payload := NEW.payload || jsonb_build_object('challenge', used.spec || jsonb_build_object('id', used.id,
+        'frameTimes', NEW.payload #> '{challenge,frameTimes}',
+        'ageMs', round(1000 * extract(epoch FROM clock_timestamp() - used.issued_at))));
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION insp.consume_challenge() IS
+    'Uses up the challenge of a new job, in the transaction that accepts the job, and puts what was asked into its payload';
+CREATE OR REPLACE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
+    WHEN (NEW.payload ? 'challenge' AND NOT NEW.payload ? 'rerunOf') EXECUTE FUNCTION insp.consume_challenge();

@@ -1,0 +1,175 @@
+-- How workers get jobs. The planner settings of this and the other files about jobs pin the only good plans (index scans from
+-- the given keys): the tables swing between empty and millions of rows faster than statistics follow, and a plan made for the
+-- one is ruinous for the other.
+
+CREATE OR REPLACE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    caps integer[] := p_caps;
+    limited record;
+    allowed integer;
+    share integer;
+    place integer;
+    is_ahead boolean;
+BEGIN
+    FOR limited IN
+        SELECT p.id, p.paused, p.max_running, p.rate_per_second, coalesce(p.rate_burst, ceil(p.rate_per_second)) AS burst,
+            array_agg(u.place::integer ORDER BY u.place) AS places
+        FROM insp.partner p JOIN insp.queue q ON q.partner_id = p.id
+            JOIN unnest(p_queues) WITH ORDINALITY AS u (queue, place) ON u.queue = q.id
+        WHERE p.paused OR p.max_running IS NOT NULL OR p.rate_per_second IS NOT NULL
+        GROUP BY p.id
+    LOOP
+        allowed := 0;
+        IF NOT limited.paused THEN
+            INSERT INTO insp.partner_tokens (partner_id, tokens, at)
+            SELECT limited.id, coalesce(limited.burst, 0), clock_timestamp()
+            WHERE NOT EXISTS (SELECT FROM insp.partner_tokens t WHERE t.partner_id = limited.id)
+            ON CONFLICT DO NOTHING;
+            -- One claim at a time for a limited partner, so that two cannot both use the same allowance. Whoever comes
+            -- second does not wait: it takes other partners' jobs.
+            SELECT CASE WHEN limited.rate_per_second IS NULL THEN 1000000 ELSE floor(least(limited.burst, t.tokens
+                + limited.rate_per_second * greatest(0, extract(epoch FROM clock_timestamp() - t.at)))) END,
+                t.at > clock_timestamp()
+            INTO allowed, is_ahead FROM insp.partner_tokens t WHERE t.partner_id = limited.id FOR UPDATE SKIP LOCKED;
+            allowed := coalesce(allowed, 0);
+            IF is_ahead THEN
+                -- The clock was set back: counted on from here, or nothing would be added until it has caught up.
+                UPDATE insp.partner_tokens t SET at = clock_timestamp() WHERE t.partner_id = limited.id;
+            END IF;
+            IF allowed > 0 AND limited.max_running IS NOT NULL THEN
+                -- A statement of its own: it sees what the last holder of the lock committed.
+                SELECT least(allowed, limited.max_running - count(*)) INTO allowed
+                FROM insp.worker w, LATERAL (
+                    SELECT FROM insp.lease l JOIN insp.queue q ON q.id = l.queue
+                    WHERE l.worker_id = w.id AND l.fence >= w.fence_floor AND q.partner_id = limited.id) running;
+            END IF;
+        END IF;
+        FOREACH place IN ARRAY limited.places LOOP
+            share := least(caps[place], greatest(allowed, 0));
+            IF share > 0 AND cardinality(limited.places) > 1 THEN
+                -- No more than waits there: an empty queue would keep the allowance from the partner's others for ever.
+                SELECT count(*) INTO share FROM (
+                    SELECT FROM insp.ready x WHERE x.queue = p_queues[place] AND x.seq >= p_floors[place]
+                    ORDER BY x.seq LIMIT share) waiting;
+            END IF;
+            caps[place] := share;
+            allowed := allowed - share;
+        END LOOP;
+    END LOOP;
+    RETURN caps;
+END
+$$;
+COMMENT ON FUNCTION insp.allowance(integer[], bigint[], integer[]) IS
+    'How many jobs may be taken from each queue: the caps, less for paused and limited partners, whose allowance is locked for the claim''s transaction';
+
+CREATE OR REPLACE FUNCTION insp.spend(p_queues integer[]) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    UPDATE insp.partner_tokens t SET at = clock_timestamp(),
+        tokens = least(coalesce(p.rate_burst, ceil(p.rate_per_second)),
+            t.tokens + p.rate_per_second * greatest(0, extract(epoch FROM clock_timestamp() - t.at))) - taken.count
+    FROM (SELECT q.partner_id, count(*) AS count FROM unnest(p_queues) AS u (queue) JOIN insp.queue q ON q.id = u.queue
+        GROUP BY q.partner_id) taken JOIN insp.partner p ON p.id = taken.partner_id
+    WHERE t.partner_id = taken.partner_id AND p.rate_per_second IS NOT NULL
+$$;
+COMMENT ON FUNCTION insp.spend(integer[]) IS 'Takes the tokens of jobs that were claimed from these queues';
+
+CREATE OR REPLACE FUNCTION insp.claim(
+    p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer,
+    p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer,
+    p_fence bigint, p_seq bigint, p_horizon boolean
+) RETURNS TABLE (
+    job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint,
+    public_id uuid, status smallint, expired boolean, payload text, traceparent text, steps text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    paused smallint[];
+    caps integer[] := p_caps;
+    restricted boolean;
+    taken_from integer[];
+    epoch bigint;
+    high bigint;
+    is_same boolean;
+BEGIN
+    -- Beside the worker, before any number is drawn: is this still the server whose numbers have gone on since the caller
+    -- last saw them? No server changes its timeline without having been started for it. All in one statement: a second one
+    -- costs as much as all that is asked here.
+    SELECT e.id, s.last_value, e.started_at = pg_postmaster_start_time()
+        AND e.recovered_at IS NOT DISTINCT FROM pg_stat_get_bgwriter_stat_reset_time() AND s.last_value >= p_seq,
+        (SELECT array_agg(c.lane) FROM insp.control c WHERE c.paused),
+        EXISTS (SELECT FROM insp.partner p
+            WHERE p.paused OR p.max_running IS NOT NULL OR p.rate_per_second IS NOT NULL)
+    INTO epoch, high, is_same, paused, restricted
+    FROM insp.worker w, insp.epoch e, insp.ready_seq s
+    WHERE w.id = p_worker AND w.incarnation = p_incarnation AND NOT w.draining AND e.single;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF NOT is_same THEN
+        epoch := insp.begin_epoch(p_fence, p_seq);
+        SELECT s.last_value INTO high FROM insp.ready_seq s;
+    END IF;
+    IF paused IS NOT NULL THEN
+        SELECT array_agg(CASE WHEN q.lane = ANY (paused) THEN 0 ELSE u.cap END ORDER BY u.place) INTO caps
+        FROM unnest(p_queues, p_caps) WITH ORDINALITY AS u (queue, cap, place) LEFT JOIN insp.queue q ON q.id = u.queue;
+    END IF;
+    IF restricted THEN
+        caps := insp.allowance(p_queues, p_floors, caps);
+    END IF;
+    -- The first row is no job: the epoch, how far the queues reach, the caps that held (a caller that took a paused queue for
+    -- an empty one would raise its floor over everything that waits there), and the queues that the caller does not know.
+    -- How far was read before this statement's snapshot: a transaction that drew a place up to there has a number below the second of
+    -- the horizon, and has ended once a later horizon's first has come that far.
+    RETURN QUERY SELECT NULL::bigint, epoch, NULL::smallint, NULL::smallint, NULL::integer, high,
+        NULL::uuid, NULL::smallint, NULL::boolean,
+        CASE WHEN paused IS NOT NULL OR restricted THEN array_to_string(caps, ',') END,
+        (SELECT string_agg(format('%s,%s,%s,%s', q.id, q.region, q.lane, q.partner_id), ';') FROM insp.queue q
+            WHERE q.id > p_known),
+        CASE WHEN p_horizon THEN (SELECT pg_snapshot_xmin(n.now)::text || ',' || pg_snapshot_xmax(n.now)::text
+            FROM (SELECT pg_current_snapshot() AS now OFFSET 0) n) END;
+    RETURN QUERY
+    WITH picked AS MATERIALIZED (
+        SELECT r.row FROM unnest(p_queues, p_floors, caps) AS q (queue, floor, cap),
+            LATERAL (
+                SELECT x.ctid AS row FROM insp.ready x
+                WHERE x.queue = q.queue AND x.seq >= q.floor
+                ORDER BY x.seq LIMIT q.cap FOR UPDATE SKIP LOCKED) r
+        WHERE q.cap > 0
+        LIMIT p_limit
+    ), taken AS (
+        -- By row address: a join on the key would be estimated from a LIMIT that is a parameter, and end as a hash join.
+        DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT p.row FROM picked p)) RETURNING x.*
+    ), numbered AS MATERIALIZED (
+        -- Kept once and read twice: joined to what the insert returns, every row would be compared with every other.
+        SELECT t.*, nextval('insp.fence') AS fence FROM taken t
+    ), leased AS (
+        INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
+        SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes FROM numbered n
+    )
+    -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
+    -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is
+    -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
+    SELECT n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
+        j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.payload::text,
+        j.traceparent,
+        CASE WHEN j.status > 2 THEN
+            (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = n.job_id) END
+    FROM numbered n LEFT JOIN insp.job j ON j.id = ANY (ARRAY[n.job_id]) AND j.status < 128;
+    IF restricted THEN
+        SELECT array_agg(l.queue) INTO taken_from FROM insp.lease l
+        WHERE l.worker_id = p_worker AND l.claimed_at = now() AND l.fence >= (
+            SELECT w.fence_floor FROM insp.worker w WHERE w.id = p_worker);
+        IF taken_from IS NOT NULL THEN PERFORM insp.spend(taken_from); END IF;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
+    'Leases up to p_limit waiting jobs to a live worker. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row holds no job but, in fence, the epoch (another one voids all floors); in seq, how far the queues reach; in payload, the caps that held if any was lowered; in traceparent, the queues numbered above p_known as id,region,lane,partner; in steps, if p_horizon asks for it, the lowest transaction that runs and the next one';
+GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
+    TO insp_worker;

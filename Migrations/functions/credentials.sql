@@ -1,0 +1,70 @@
+-- Who may call the gateway.
+
+CREATE OR REPLACE FUNCTION insp.create_credential(
+    partner text,
+    scopes text[] DEFAULT ARRAY['create', 'read'],
+    note text DEFAULT NULL,
+    expires interval DEFAULT NULL,
+    rate_per_second double precision DEFAULT NULL,
+    rate_burst integer DEFAULT NULL,
+    OUT key_id text,
+    OUT secret text,
+    OUT bearer text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    -- Three random UUIDs carry 366 bits of the server's strong random source; SHA-256 makes 256 of them, evenly spread.
+    key_id := 'ik_' || left(gen_random_uuid()::text, 8) || left(gen_random_uuid()::text, 8);
+    secret := translate(rtrim(encode(sha256(convert_to(
+        gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'base64'), '='), '+/', '-_');
+    bearer := key_id || '.' || secret;
+    INSERT INTO insp.credential (partner_id, key_id, secret_sha256, note, scopes, rate_per_second, rate_burst, expires_at)
+    VALUES (insp.partner_number(create_credential.partner), create_credential.key_id,
+        sha256(convert_to(create_credential.secret, 'UTF8')), create_credential.note, create_credential.scopes,
+        create_credential.rate_per_second, create_credential.rate_burst, now() + create_credential.expires);
+    PERFORM insp.record('create_credential', 'credential ' || create_credential.key_id, jsonb_build_object(
+        'partner', create_credential.partner, 'scopes', create_credential.scopes));
+END
+$$;
+COMMENT ON FUNCTION insp.create_credential(text, text[], text, interval, double precision, integer) IS
+    'Makes a credential for the gateway and returns it: user name and password for HTTP Basic, or both as one bearer token. The secret is shown only here';
+GRANT EXECUTE ON FUNCTION insp.create_credential(text, text[], text, interval, double precision, integer) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE insp.credential c SET revoked_at = now()
+    WHERE c.key_id = revoke_credential.key_id AND c.revoked_at IS NULL;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM insp.record('revoke_credential', 'credential ' || revoke_credential.key_id);
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.revoke_credential(text) IS
+    'Ends a credential at once; false: there is none of that name, or it was revoked before';
+GRANT EXECUTE ON FUNCTION insp.revoke_credential(text) TO insp_operator;
+
+CREATE OR REPLACE VIEW insp.v_credential AS
+SELECT p.name AS partner, c.key_id, c.note, c.scopes,
+    CASE WHEN c.revoked_at IS NOT NULL THEN 'revoked' WHEN c.expires_at <= now() THEN 'expired'
+        WHEN NOT p.enabled THEN 'partner disabled' ELSE 'valid' END AS state,
+    c.used_at, c.created_at, c.created_by, c.expires_at, c.revoked_at, c.rate_per_second, c.rate_burst
+FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id;
+COMMENT ON VIEW insp.v_credential IS 'What partners may call the gateway with, without the secrets';
+COMMENT ON COLUMN insp.v_credential.partner IS 'Whom it speaks for';
+COMMENT ON COLUMN insp.v_credential.key_id IS 'Its public name (for revoke_credential)';
+COMMENT ON COLUMN insp.v_credential.note IS 'What it is for';
+COMMENT ON COLUMN insp.v_credential.scopes IS 'What it allows: create, read, session';
+COMMENT ON COLUMN insp.v_credential.state IS 'valid, expired, revoked or partner disabled (which may still read)';
+COMMENT ON COLUMN insp.v_credential.used_at IS 'Last use, to the hour';
+COMMENT ON COLUMN insp.v_credential.created_at IS 'When it was made';
+COMMENT ON COLUMN insp.v_credential.created_by IS 'Who made it';
+COMMENT ON COLUMN insp.v_credential.expires_at IS 'Refused from then on';
+COMMENT ON COLUMN insp.v_credential.revoked_at IS 'When it was revoked';
+COMMENT ON COLUMN insp.v_credential.rate_per_second IS 'Requests a second at one gateway; null: its default';
+COMMENT ON COLUMN insp.v_credential.rate_burst IS 'Requests at once; null: the gateway''s default';
+GRANT SELECT ON insp.v_credential TO insp_operator, insp_auditor;

@@ -1,0 +1,231 @@
+-- What operators do about endpoints. Every such act is recorded.
+
+CREATE OR REPLACE FUNCTION insp.new_secret() RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    -- Two random UUIDs carry 244 bits of the server's strong random source; the format is that of Standard Webhooks.
+    SELECT 'whsec_' || encode(decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'), 'base64')
+$$;
+COMMENT ON FUNCTION insp.new_secret() IS 'A new signing secret: whsec_ and 32 random bytes in base64';
+
+CREATE OR REPLACE FUNCTION insp.create_endpoint(
+    p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false,
+    OUT endpoint_id bigint, OUT secret text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    problem constant text := insp.url_problem(p_url, 255, p_allow_http, p_allow_private);
+BEGIN
+    IF p_url IS NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_MISSING');
+    ELSIF problem IS NOT NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+    END IF;
+    INSERT INTO insp.endpoint AS e (partner_id, url, secret, allow_http, allow_private, is_default)
+    VALUES (insp.partner_number(p_partner), p_url, insp.new_secret(), p_allow_http, p_allow_private, false)
+    RETURNING e.id, e.secret INTO endpoint_id, secret;
+    PERFORM insp.record('create_endpoint', 'endpoint ' || endpoint_id, jsonb_build_object('partner', p_partner, 'url', p_url));
+END
+$$;
+COMMENT ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) IS
+    'Adds an endpoint beside a partner''s default one, for example one for alerts, and returns its new signing secret, which is shown only here';
+GRANT EXECUTE ON FUNCTION insp.create_endpoint(text, text, boolean, boolean) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    e insp.endpoint := insp.endpoint_lock(p_endpoint);
+    unknown constant jsonb := p_settings - ARRAY['url', 'maxInflight', 'events', 'inlineResult', 'ordering', 'alertEndpoint',
+        'http2', 'pins', 'allowHTTP', 'allowPrivate', 'allowedNetworks', 'signingKey', 'clientCertificate', 'clientKey',
+        'apiKeyHeader', 'apiKey', 'origins'];
+    problem text;
+BEGIN
+    IF jsonb_typeof(p_settings) IS DISTINCT FROM 'object' OR unknown <> '{}' THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'unknown setting '
+            || coalesce((SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), ''));
+    END IF;
+    BEGIN
+        -- Keys that are given replace, null resets; the table's own checks say what is acceptable.
+        UPDATE insp.endpoint x SET
+            url = CASE WHEN p_settings ? 'url' THEN p_settings ->> 'url' ELSE x.url END,
+            max_inflight = CASE WHEN p_settings ? 'maxInflight' THEN (p_settings ->> 'maxInflight')::integer ELSE x.max_inflight END,
+            events = CASE WHEN p_settings ? 'events'
+                THEN ARRAY(SELECT jsonb_array_elements_text(p_settings -> 'events')) ELSE x.events END,
+            inline_result = CASE WHEN p_settings ? 'inlineResult' THEN (p_settings ->> 'inlineResult')::boolean ELSE x.inline_result END,
+            ordering = CASE WHEN p_settings ? 'ordering' THEN p_settings ->> 'ordering' ELSE x.ordering END,
+            alert_endpoint_id = CASE WHEN p_settings ? 'alertEndpoint' THEN (p_settings ->> 'alertEndpoint')::bigint
+                ELSE x.alert_endpoint_id END,
+            http2 = CASE WHEN p_settings ? 'http2' THEN (p_settings ->> 'http2')::boolean ELSE x.http2 END,
+            pins = CASE WHEN NOT p_settings ? 'pins' THEN x.pins WHEN p_settings -> 'pins' = 'null' THEN NULL
+                ELSE ARRAY(SELECT jsonb_array_elements_text(p_settings -> 'pins')) END,
+            allow_http = CASE WHEN p_settings ? 'allowHTTP' THEN (p_settings ->> 'allowHTTP')::boolean ELSE x.allow_http END,
+            allow_private = CASE WHEN p_settings ? 'allowPrivate' THEN (p_settings ->> 'allowPrivate')::boolean
+                ELSE x.allow_private END,
+            allowed_networks = CASE WHEN NOT p_settings ? 'allowedNetworks' THEN x.allowed_networks
+                WHEN p_settings -> 'allowedNetworks' = 'null' THEN NULL
+                ELSE ARRAY(SELECT jsonb_array_elements_text(p_settings -> 'allowedNetworks'))::cidr[] END,
+            signing_key = CASE WHEN p_settings ? 'signingKey' THEN p_settings ->> 'signingKey' ELSE x.signing_key END,
+            client_certificate = CASE WHEN p_settings ? 'clientCertificate' THEN p_settings ->> 'clientCertificate'
+                ELSE x.client_certificate END,
+            client_key = CASE WHEN p_settings ? 'clientKey' THEN p_settings ->> 'clientKey' ELSE x.client_key END,
+            api_key_header = CASE WHEN p_settings ? 'apiKeyHeader' THEN p_settings ->> 'apiKeyHeader' ELSE x.api_key_header END,
+            api_key = CASE WHEN p_settings ? 'apiKey' THEN p_settings ->> 'apiKey' ELSE x.api_key END,
+            origins = CASE WHEN NOT p_settings ? 'origins' THEN x.origins WHEN p_settings -> 'origins' = 'null' THEN '{}'
+                -- What is not an origin stays as it is, and is refused below.
+                ELSE ARRAY(SELECT coalesce(insp.url_origin(o), o) FROM jsonb_array_elements_text(p_settings -> 'origins') o) END
+        WHERE x.id = p_endpoint RETURNING * INTO e;
+    EXCEPTION WHEN check_violation OR not_null_violation OR foreign_key_violation OR data_exception THEN
+        -- The server's own words would repeat the row, keys included.
+        GET STACKED DIAGNOSTICS problem = CONSTRAINT_NAME;
+        PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''));
+    END;
+    IF e.url IS NOT NULL THEN
+        problem := insp.url_problem(e.url, 255, e.allow_http, e.allow_private);
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+        END IF;
+    END IF;
+    IF EXISTS (SELECT FROM unnest(e.origins) o WHERE insp.url_origin(o) IS DISTINCT FROM o
+        OR insp.url_problem(o, 255, e.allow_http, e.allow_private) IS NOT NULL) THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'an origin is scheme, host and port alone, as https://hooks.example.com');
+    END IF;
+    PERFORM insp.record('set_endpoint', 'endpoint ' || p_endpoint,
+        p_settings - ARRAY['signingKey', 'clientKey', 'apiKey', 'clientCertificate'] || jsonb_build_object('keys',
+            (SELECT jsonb_agg(k) FROM jsonb_object_keys(p_settings) k WHERE k IN ('signingKey', 'clientKey', 'apiKey'))));
+END
+$$;
+COMMENT ON FUNCTION insp.set_endpoint(bigint, jsonb) IS
+    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the keys given; null resets. \d+ insp.endpoint tells what each means';
+GRANT EXECUTE ON FUNCTION insp.set_endpoint(bigint, jsonb) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
+        'http2', nullif(e.http2, false), 'pins', to_jsonb(e.pins), 'networks', to_jsonb(e.allowed_networks::text[]),
+        'certificate', e.client_certificate, 'key', e.client_key, 'apiKeyHeader', e.api_key_header, 'apiKey', e.api_key,
+        'origins', CASE WHEN e.pins IS NOT NULL THEN to_jsonb(array_remove(e.origins || insp.url_origin(e.url), NULL)) END,
+        'authorization', (
+            SELECT jsonb_build_object('provider', a.provider, 'tokenURL', a.token_url, 'clientID', a.client_id,
+                'clientSecret', a.client_secret, 'scope', a.scope, 'method', a.method)
+            FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id))),
+        '{}')::text
+$$;
+COMMENT ON FUNCTION insp.endpoint_options(insp.endpoint) IS
+    'What a dispatcher must know of an endpoint beside its URL and keys, as JSON; null for a plain one. Holds secrets';
+
+CREATE OR REPLACE FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce(insp.url_origin(p_url) = ANY (e.origins || insp.url_origin(e.url)), false)
+$$;
+COMMENT ON FUNCTION insp.endpoint_owns(insp.endpoint, text) IS
+    'Whether a URL is at an origin of the endpoint: that of its own URL, or one that an operator listed';
+
+CREATE OR REPLACE FUNCTION insp.endpoint_lock(p_endpoint bigint) RETURNS insp.endpoint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    e insp.endpoint;
+BEGIN
+    SELECT * INTO e FROM insp.endpoint x WHERE x.id = p_endpoint FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('ENDPOINT_UNKNOWN', 'endpoint ' || coalesce(p_endpoint::text, 'null'));
+    END IF;
+    RETURN e;
+END
+$$;
+COMMENT ON FUNCTION insp.endpoint_lock(bigint) IS 'An endpoint''s row, locked; refuses numbers of none';
+
+CREATE OR REPLACE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.endpoint_lock(p_endpoint);
+    UPDATE insp.endpoint e SET paused = true WHERE e.id = p_endpoint;
+    PERFORM insp.record('callback_pause', 'endpoint ' || p_endpoint, jsonb_build_object('reason', p_reason));
+END
+$$;
+COMMENT ON FUNCTION insp.callback_pause(bigint, text) IS
+    'Lets an endpoint''s callbacks wait; those under way end by themselves. Their schedule runs on, so what has become due meanwhile is sent at once after callback_resume';
+GRANT EXECUTE ON FUNCTION insp.callback_pause(bigint, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.endpoint_lock(p_endpoint);
+    UPDATE insp.endpoint e SET paused = false WHERE e.id = p_endpoint;
+    PERFORM insp.record('callback_resume', 'endpoint ' || p_endpoint);
+    PERFORM pg_notify('insp_callback', '');
+END
+$$;
+COMMENT ON FUNCTION insp.callback_resume(bigint) IS 'Ends callback_pause';
+GRANT EXECUTE ON FUNCTION insp.callback_resume(bigint) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.callback_disable(p_endpoint bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    held bigint;
+BEGIN
+    PERFORM insp.endpoint_lock(p_endpoint);
+    held := insp.endpoint_hold(p_endpoint, 'by ' || session_user);
+    PERFORM insp.record('callback_disable', 'endpoint ' || p_endpoint, jsonb_build_object('held', held));
+    RETURN held;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_disable(bigint) IS
+    'Stops sending to an endpoint; its callbacks, also later ones, are held until callback_enable, never dropped. Returns how many are held now; those under way end by themselves';
+GRANT EXECUTE ON FUNCTION insp.callback_disable(bigint) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.callback_enable(p_endpoint bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    freed bigint;
+    e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
+BEGIN
+    UPDATE insp.endpoint x SET enabled = true, gone_at = NULL, disabled_reason = NULL WHERE x.id = p_endpoint;
+    UPDATE insp.endpoint_health h SET window_start = clock_timestamp(), succeeded = 0, failed = 0, failing_since = NULL,
+        open_until = NULL, trips = 0
+    WHERE h.endpoint_id = p_endpoint;
+    DELETE FROM insp.endpoint_tally t WHERE t.endpoint_id = p_endpoint;
+    -- Due in the order in which they were made, and now: what lies before the dispatchers' floors would be found late.
+    UPDATE insp.callback_waiting w SET state = 'pending', due_at = clock_timestamp()
+    WHERE w.endpoint_id = p_endpoint AND w.state = 'held';
+    GET DIAGNOSTICS freed = ROW_COUNT;
+    IF NOT e.enabled THEN
+        PERFORM insp.endpoint_event_note(p_endpoint, 'enabled', jsonb_build_object('freed', freed));
+    END IF;
+    PERFORM insp.record('callback_enable', 'endpoint ' || p_endpoint, jsonb_build_object('freed', freed));
+    PERFORM pg_notify('insp_callback', '');
+    RETURN freed;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_enable(bigint) IS
+    'Sends to an endpoint again, first what was held, at the pace of its max_inflight. Returns how many were held';
+GRANT EXECUTE ON FUNCTION insp.callback_enable(bigint) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
+    p_endpoint bigint, p_overlap interval DEFAULT interval '24 hours', p_secret text DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
+    fresh constant text := coalesce(p_secret, insp.new_secret());
+    old constant text := CASE WHEN fresh LIKE 'whsk\_%' THEN e.signing_key ELSE e.secret END;
+BEGIN
+    IF p_overlap IS NULL OR p_overlap < '0' OR fresh !~ '^whs[ek]c?_[A-Za-z0-9+/]{22,88}={0,2}$' THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'a key is whsec_ or whsk_ and base64, an overlap is not below 0');
+    END IF;
+    DELETE FROM insp.endpoint_secret s WHERE s.endpoint_id = p_endpoint AND s.valid_until <= clock_timestamp();
+    IF old IS NOT NULL AND p_overlap > '0' THEN
+        INSERT INTO insp.endpoint_secret (endpoint_id, secret, valid_until)
+        VALUES (p_endpoint, old, clock_timestamp() + p_overlap);
+    END IF;
+    IF fresh LIKE 'whsk\_%' THEN
+        UPDATE insp.endpoint x SET signing_key = fresh WHERE x.id = p_endpoint;
+    ELSE
+        UPDATE insp.endpoint x SET secret = fresh WHERE x.id = p_endpoint;
+    END IF;
+    PERFORM insp.record('callback_rotate_secret', 'endpoint ' || p_endpoint, jsonb_build_object('overlap', p_overlap,
+        'version', CASE WHEN fresh LIKE 'whsk\_%' THEN 'v1a' ELSE 'v1' END));
+    RETURN fresh;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) IS
+    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks carry a signature by the old one as well, however many rotations overlap';
+GRANT EXECUTE ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) TO insp_operator;

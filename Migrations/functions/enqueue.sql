@@ -1,0 +1,246 @@
+-- How jobs come in. Ids begin with the time, so that those of one batch lie beside each other in their index; 74 bits are random.
+
+CREATE OR REPLACE FUNCTION insp.id_prefix() RETURNS text
+LANGUAGE sql VOLATILE AS $$
+    SELECT left(t, 8) || '-' || right(t, 4) || '-7'
+    FROM lpad(to_hex(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') AS t
+$$;
+COMMENT ON FUNCTION insp.id_prefix() IS 'What ids made now begin with: milliseconds and version (RFC 9562, section 5.7)';
+
+CREATE OR REPLACE FUNCTION insp.random_id(p_prefix text) RETURNS uuid
+LANGUAGE sql VOLATILE AS $$ SELECT overlay(gen_random_uuid()::text PLACING p_prefix FROM 1 FOR 15)::uuid $$;
+COMMENT ON FUNCTION insp.random_id(text) IS 'A new id (UUID version 7) that begins with what insp.id_prefix() returned';
+
+CREATE OR REPLACE FUNCTION insp.accept(
+    p_payloads jsonb[], p_inline text[], p_content bytea,
+    OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb
+)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    keys record;
+    lanes smallint[];
+    conflicts boolean;
+    prefix text;
+    taken record;
+    limited boolean;
+    me constant oid := to_regrole(quote_ident(session_user));
+BEGIN
+    -- The texts of more would take memory by the hundred megabytes.
+    IF p_inline = '{}' AND cardinality(p_payloads) <= 4096 THEN
+        SELECT a.public_ids, a.job_ids INTO public_ids, job_ids FROM insp.accept_plain(p_payloads) a;
+        IF public_ids IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
+    prefix := insp.id_prefix();
+    WITH checked AS MATERIALIZED (
+        SELECT u.n, nextval('insp.job_id') AS id, insp.random_id(prefix) AS public_id,
+            CASE WHEN c.idempotency_key IS NOT NULL THEN u.payload END AS original, c.*
+        FROM insp.plain_requests(p_payloads) u
+            LEFT JOIN LATERAL (
+                SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, x.job_lifetime
+                FROM insp.partner x LEFT JOIN LATERAL (SELECT e.id FROM insp.endpoint e
+                    WHERE e.partner_id = x.id AND e.is_default OFFSET 0) e ON true
+                WHERE p_inline = '{}' AND u.is_plain AND insp.are_plain_sources(u.urls, u.digests)
+                    AND x.name = u.payload ->> 'partner' AND x.enabled
+                    AND NOT x.callback_required AND NOT x.consent_required AND x.review = 'never'
+                    AND NOT x.liveness_evidence_suffices
+                    AND coalesce((SELECT bool_or(b.partner_id = x.id AND b.login = session_user AND b.role = me)
+                        FROM insp.producer_partner b WHERE b.login = session_user OR b.role = me), true)
+                OFFSET 0
+            ) plain ON true
+            CROSS JOIN LATERAL (
+                SELECT plain.id AS partner_id, plain.endpoint_id, u.payload - ARRAY['parts', 'idempotencyKey'] AS payload,
+                    plain.lane, plain.region, NULL::timestamptz AS run_at, now() + plain.job_lifetime AS expires_at,
+                    false AS expires_named, NULL::text AS callback_url, u.payload ->> 'idempotencyKey' AS idempotency_key,
+                    NULL::text AS traceparent, NULL::jsonb AS digests, u.payload -> 'parts' AS part_urls
+                WHERE plain.id IS NOT NULL
+                UNION ALL
+                SELECT r.* FROM insp.check_request(u.payload, p_inline) r WHERE plain.id IS NULL
+            ) c
+    ), keyed AS (
+        -- Waits for a call with the same key that is under way; sorted, so that two calls cannot wait for each other.
+        INSERT INTO insp.job_key AS k (partner_id, key, job_id, public_id, request_sha256)
+        SELECT c.partner_id, c.idempotency_key, c.id, c.public_id,
+            sha256(convert_to((c.original - 'traceparent')::text, 'UTF8') || coalesce(p_content, ''))
+        FROM checked c WHERE c.idempotency_key IS NOT NULL ORDER BY c.partner_id, c.idempotency_key
+        ON CONFLICT DO NOTHING
+        RETURNING k.job_id
+    ), fresh AS NOT MATERIALIZED (
+        SELECT c.* FROM checked c
+        WHERE c.idempotency_key IS NULL OR c.id = ANY (ARRAY(SELECT k.job_id FROM keyed k))
+    ), queues AS MATERIALIZED (
+        SELECT d.*, insp.queue_of(d.region, d.lane, d.partner_id) AS id
+        FROM (SELECT DISTINCT f.region, f.lane, f.partner_id FROM fresh f ORDER BY 1, 2, 3) d
+    ), placed AS MATERIALIZED (
+        SELECT f.n, f.id, f.run_at, q.id AS queue FROM fresh f JOIN queues q USING (region, lane, partner_id)
+    ), jobs AS (
+        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, callback_url, traceparent,
+            payload)
+        SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, f.lane, f.region, f.expires_at, f.callback_url,
+            f.traceparent, f.payload
+        FROM fresh f
+    ), waiting AS (
+        INSERT INTO insp.ready (job_id, queue)
+        SELECT p.id, p.queue FROM placed p WHERE p.run_at IS NULL OR p.run_at <= now() ORDER BY p.n
+    ), scheduled AS (
+        INSERT INTO insp.delayed (run_at, job_id, queue)
+        SELECT p.run_at, p.id, p.queue FROM placed p WHERE p.run_at > now()
+    ), deadlines AS (
+        INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
+    ), parts AS (
+        -- The kinds are written out: taking an object apart costs three times as much as asking for eight keys.
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        SELECT f.id, k.kind, 0, decode(f.part_urls #>> ARRAY[k.kind, 'sha256'], 'hex'), f.part_urls #>> ARRAY[k.kind, 'url']
+        FROM fresh f CROSS JOIN (VALUES ('FRONT'), ('BACK'), ('FACE'), ('FRAMES'), ('DG1'), ('DG2'), ('SOD'), ('SESSION_BLOB'))
+            AS k (kind)
+        WHERE f.part_urls ? k.kind AND jsonb_typeof(f.part_urls -> k.kind) = 'object'
+    ), frames AS (
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        SELECT f.id, 'FRAMES', a.n - 1, decode(a.frame ->> 'sha256', 'hex'), a.frame ->> 'url'
+        FROM fresh f, jsonb_array_elements(CASE WHEN jsonb_typeof(f.part_urls -> 'FRAMES') = 'array'
+            THEN f.part_urls -> 'FRAMES' END) WITH ORDINALITY AS a (frame, n)
+        WHERE f.part_urls ? 'FRAMES'
+    )
+    SELECT array_agg(c.public_id), array_agg(CASE WHEN c.is_fresh THEN c.id END), (array_agg(c.digests))[1],
+        array_agg(DISTINCT c.lane) FILTER (WHERE c.is_fresh),
+        NOT bool_and(c.is_fresh), EXISTS (SELECT FROM insp.quota)
+    INTO public_ids, job_ids, accept.digests, lanes, conflicts, limited
+    FROM (SELECT x.*, x.idempotency_key IS NULL OR x.id = ANY (ARRAY(SELECT k.job_id FROM keyed k)) AS is_fresh
+        FROM checked x ORDER BY x.n) c;
+
+    IF conflicts THEN
+        -- A key that was there before: the same request gets the id that the first one got.
+        FOR keys IN
+            SELECT u.n, k.public_id,
+                k.request_sha256 = sha256(convert_to((u.payload - 'traceparent')::text, 'UTF8') || coalesce(p_content, ''))
+                    AS same
+            FROM unnest(p_payloads, job_ids) WITH ORDINALITY AS u (payload, job_id, n),
+                LATERAL (SELECT p.id FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) p
+                LEFT JOIN LATERAL (SELECT k.public_id, k.request_sha256 FROM insp.job_key k
+                    WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey' OFFSET 0) k ON true
+            WHERE u.job_id IS NULL
+        LOOP
+            IF keys.public_id IS NULL THEN
+                RAISE EXCEPTION 'the idempotency key was removed while its request was repeated; send the request again'
+                    USING ERRCODE = 'serialization_failure';
+            ELSIF NOT keys.same THEN
+                PERFORM insp.refuse('IDEMPOTENCY_CONFLICT');
+            END IF;
+            public_ids[keys.n] := keys.public_id;
+        END LOOP;
+    END IF;
+    -- Here, because a request that is repeated takes no place.
+    IF limited THEN
+        FOR taken IN
+            SELECT p.id, p.max_waiting, count(*) AS jobs
+            FROM unnest(p_payloads, job_ids) AS u (payload, job_id) JOIN insp.partner p ON p.name = u.payload ->> 'partner'
+            WHERE u.job_id IS NOT NULL AND p.max_waiting IS NOT NULL GROUP BY p.id, p.max_waiting ORDER BY p.id
+        LOOP
+            PERFORM insp.take_waiting(taken.id, taken.max_waiting, taken.jobs);
+        END LOOP;
+    END IF;
+    PERFORM insp.wake(l) FROM unnest(lanes) AS l;
+    -- Far ahead of need, so that producers never depend on a worker being there to make partitions.
+    IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN
+        PERFORM insp.ensure_partitions();
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea) IS
+    'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
+
+CREATE OR REPLACE FUNCTION insp.enqueue(
+    payload jsonb,
+    front bytea DEFAULT NULL,
+    back bytea DEFAULT NULL,
+    face bytea DEFAULT NULL,
+    frames bytea[] DEFAULT NULL,
+    dg1 bytea DEFAULT NULL,
+    dg2 bytea DEFAULT NULL,
+    sod bytea DEFAULT NULL,
+    session_blob bytea DEFAULT NULL
+) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Before anything is looked at: digests belongs to a payload that may be of any shape.
+    named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
+        THEN payload -> 'digests' ELSE '{}' END;
+    kinds text[];
+    sums bytea[] := '{}'::bytea[];
+    accepted record;
+BEGIN
+    IF frames IS NOT NULL THEN
+        IF cardinality(frames) = 0 THEN
+            PERFORM insp.refuse('PART_EMPTY', 'FRAMES');
+        ELSIF cardinality(frames) > 256 THEN
+            PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+        ELSIF named ? 'FRAMES' AND (jsonb_typeof(named -> 'FRAMES') <> 'array'
+            OR jsonb_array_length(named -> 'FRAMES') <> cardinality(frames)) THEN
+            PERFORM insp.refuse('DIGEST_INVALID', 'FRAMES: one digest for each frame');
+        END IF;
+    END IF;
+    SELECT coalesce(array_agg(k.kind), '{}') INTO kinds FROM unnest(
+        ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB'],
+        ARRAY[front IS NOT NULL, back IS NOT NULL, face IS NOT NULL, frames IS NOT NULL, dg1 IS NOT NULL, dg2 IS NOT NULL,
+            sod IS NOT NULL, session_blob IS NOT NULL]) AS k (kind, given)
+    WHERE k.given;
+    -- The payload first: its errors say more than those of the bytes.
+    IF cardinality(kinds) > 0 THEN
+        PERFORM insp.check_request(payload, kinds);
+    END IF;
+    IF front IS NOT NULL THEN sums := sums || insp.check_part('FRONT', front, named ->> 'FRONT'); END IF;
+    IF back IS NOT NULL THEN sums := sums || insp.check_part('BACK', back, named ->> 'BACK'); END IF;
+    IF face IS NOT NULL THEN sums := sums || insp.check_part('FACE', face, named ->> 'FACE'); END IF;
+    FOR i IN 1 .. coalesce(cardinality(frames), 0) LOOP
+        sums := sums || insp.check_part('FRAMES', frames[i], named #>> ARRAY['FRAMES', (i - 1)::text]);
+    END LOOP;
+    IF dg1 IS NOT NULL THEN sums := sums || insp.check_part('DG1', dg1, named ->> 'DG1'); END IF;
+    IF dg2 IS NOT NULL THEN sums := sums || insp.check_part('DG2', dg2, named ->> 'DG2'); END IF;
+    IF sod IS NOT NULL THEN sums := sums || insp.check_part('SOD', sod, named ->> 'SOD'); END IF;
+    IF session_blob IS NOT NULL THEN
+        sums := sums || insp.check_part('SESSION_BLOB', session_blob, named ->> 'SESSION_BLOB');
+    END IF;
+
+    SELECT * INTO accepted FROM insp.accept(ARRAY[payload], kinds,
+        -- As hexadecimal digits by itself: how bytea becomes text depends on the caller's settings.
+        convert_to(array_to_string(kinds, ',') || coalesce((SELECT string_agg(E'\\x' || encode(s.sum, 'hex'), ',' ORDER BY s.n)
+            FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8'));
+    IF accepted.job_ids[1] IS NOT NULL AND cardinality(kinds) > 0 THEN
+        PERFORM insp.take_bytes(p.id, p.max_bytes, (SELECT sum(octet_length(b))
+            FROM unnest(frames || ARRAY[front, back, face, dg1, dg2, sod, session_blob]) AS b))
+        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
+        -- One statement for all parts; sums are in the same order.
+        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, bytes)
+        SELECT accepted.job_ids[1], b.kind, b.ordinal, length(b.bytes),
+            sums[row_number() OVER (ORDER BY b.place, b.ordinal)], b.bytes
+        FROM (
+            SELECT 1 AS place, 'FRONT' AS kind, 0::smallint AS ordinal, front AS bytes
+            UNION ALL SELECT 2, 'BACK', 0, back
+            UNION ALL SELECT 3, 'FACE', 0, face
+            UNION ALL SELECT 4, 'FRAMES', (u.n - 1)::smallint, u.bytes FROM unnest(frames) WITH ORDINALITY AS u (bytes, n)
+            UNION ALL SELECT 5, 'DG1', 0, dg1
+            UNION ALL SELECT 6, 'DG2', 0, dg2
+            UNION ALL SELECT 7, 'SOD', 0, sod
+            UNION ALL SELECT 8, 'SESSION_BLOB', 0, session_blob) b
+        WHERE b.bytes IS NOT NULL;
+    END IF;
+    RETURN accepted.public_ids[1];
+END
+$$;
+COMMENT ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
+    'Accepts one job and returns its id. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. Takes part in the caller''s transaction; SET LOCAL insp.notify = off leaves the hint to workers out, for PREPARE TRANSACTION, which takes no transaction with a notification: workers find the job when they poll, within a second or two';
+GRANT EXECUTE ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea)
+    TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT unnest(a.public_ids) FROM insp.accept(payloads, '{}', NULL) a;
+END
+$$;
+COMMENT ON FUNCTION insp.enqueue_many(jsonb[]) IS
+    'Accepts many jobs whose parts are given by URL and returns their ids in order; all of them or, after an error, none. SET LOCAL insp.notify = off as for insp.enqueue';
+GRANT EXECUTE ON FUNCTION insp.enqueue_many(jsonb[]) TO insp_producer, insp_operator;

@@ -1,0 +1,258 @@
+-- What is left of a person: erasure of whole chains of reruns, and everything that a caller, a document, a reviewer or an
+-- operator can fill, job by job and never by partition.
+
+CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    job bigint;
+    first bigint;
+    chain bigint[];
+    locked bigint[] := '{}'::bigint[];
+    open uuid;
+    n integer;
+    removed integer;
+BEGIN
+    SELECT j.id INTO job FROM insp.job j WHERE j.public_id = erase.id;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    first := coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = job), job);
+    LOOP
+        -- A rerun locks the job that it copies: it is in the list, or it finds the job erased.
+        chain := ARRAY(SELECT first UNION SELECT r.job_id FROM insp.rerun r WHERE r.first_id = first ORDER BY 1);
+        EXIT WHEN chain = locked;
+        PERFORM FROM insp.job j WHERE j.id = ANY (chain) ORDER BY j.id FOR NO KEY UPDATE;
+        locked := chain;
+    END LOOP;
+    SELECT j.public_id INTO open FROM insp.job j WHERE j.id = ANY (chain) AND j.status < 128 ORDER BY j.id LIMIT 1;
+    IF open = erase.id THEN
+        PERFORM insp.refuse('JOB_NOT_FINISHED', 'insp.cancel it first');
+    ELSIF open IS NOT NULL THEN
+        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns; insp.cancel it first');
+    END IF;
+
+    DELETE FROM insp.part p WHERE p.job_id = ANY (chain);
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    DELETE FROM insp.step s WHERE s.job_id = ANY (chain) AND s.status < 128;
+    GET DIAGNOSTICS n = ROW_COUNT;
+    removed := removed + n;
+    UPDATE insp.step s SET output = jsonb_build_object('erasedAt', insp.iso_time(clock_timestamp()))
+    WHERE s.job_id = ANY (chain) AND s.status = 128 AND s.output - 'erasedAt' <> '{}';
+    GET DIAGNOSTICS n = ROW_COUNT;
+    removed := removed + n;
+    UPDATE insp.event e SET detail = e.detail - 'decision' WHERE e.job_id = ANY (chain) AND e.detail ? 'decision';
+    GET DIAGNOSTICS n = ROW_COUNT;
+    removed := removed + n;
+    DELETE FROM insp.job_key k WHERE k.job_id = ANY (chain);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    removed := removed + n;
+    DELETE FROM insp.face_rate r USING insp.job j
+    WHERE j.id = ANY (chain) AND r.partner_id = j.partner_id AND r.face_id = j.payload ->> 'faceId';
+    DELETE FROM insp.face_job f WHERE f.job_id = ANY (chain);
+    DELETE FROM insp.face_pending f WHERE f.job_id = ANY (chain);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    removed := removed + n + insp.face_forget(ARRAY(
+        SELECT t.id FROM insp.face_template t WHERE t.job = ANY (ARRAY(SELECT j.public_id FROM insp.job j WHERE j.id = ANY (chain)))));
+    removed := removed + insp.remove_references(chain, 'erasedAt', true);
+    IF removed = 0 THEN
+        RETURN false;
+    END IF;
+    PERFORM insp.record('erase', erase.id::text, jsonb_build_object('jobs', nullif(cardinality(chain), 1)));
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.erase(uuid) IS
+    'Removes at once what there is of a finished job''s person, and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references of callbacks that still wait. That they existed and when they ended stays, and a proof of the consent. false: nothing was left';
+GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    removed integer;
+BEGIN
+    -- All of it: an address often opens the object to anyone who has it, and a digest tells whether an image was this one.
+    WITH gone AS (
+        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id
+    )
+    SELECT count(DISTINCT g.job_id) INTO removed FROM gone g;
+    RETURN removed;
+END
+$$;
+COMMENT ON FUNCTION insp.remove_parts(bigint[]) IS 'Removes jobs'' parts; returns of how many jobs';
+
+CREATE OR REPLACE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    removed integer;
+BEGIN
+    DELETE FROM insp.step s WHERE s.job_id = ANY (p_jobs) AND s.status < 128;
+    UPDATE insp.step s SET output = jsonb_build_object(p_word, insp.iso_time(clock_timestamp()))
+    WHERE s.job_id = ANY (p_jobs) AND s.status = 128 AND NOT s.output ?| ARRAY['purgedAt', 'erasedAt'];
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    PERFORM insp.forget_words(p_jobs);
+    RETURN removed;
+END
+$$;
+COMMENT ON FUNCTION insp.remove_results(bigint[], text) IS
+    'Removes jobs'' results and what was said of them, leaving under the given word when; returns of how many jobs';
+
+CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    removed integer;
+    words integer;
+BEGIN
+    UPDATE insp.job j SET callback_url = NULL, traceparent = NULL, payload = insp.bare_request(j.payload, p_word)
+    WHERE j.id = ANY (p_jobs) AND (j.callback_url IS NOT NULL OR j.traceparent IS NOT NULL
+        OR j.payload - ARRAY['partner', 'workflow', 'consentProof', 'purgedAt', 'erasedAt'] <> '{}');
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
+    words := insp.forget_words(p_jobs) + insp.forget_callbacks(
+        ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
+    -- To erasure all of it counts, to retention the jobs.
+    RETURN CASE WHEN p_remove THEN removed + words ELSE removed END;
+END
+$$;
+COMMENT ON FUNCTION insp.remove_references(bigint[], text, boolean) IS
+    'Reduces jobs'' requests to what stays, and their callbacks with them; p_remove as for insp.forget_callbacks';
+
+CREATE OR REPLACE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    removed integer;
+    redacted integer;
+BEGIN
+    UPDATE insp.dead d SET detail = NULL WHERE d.job_id = ANY (p_jobs) AND d.detail IS NOT NULL;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    -- Under the job's id, and under those of its callbacks.
+    UPDATE insp.operator_event o SET detail = insp.redacted(o.detail)
+    WHERE o.subject = ANY (ARRAY(
+            SELECT s.subject FROM insp.job j, LATERAL (SELECT 'msg_' || replace(j.public_id::text, '-', '') AS name) n,
+                LATERAL (VALUES (j.public_id::text), (n.name), (n.name || '_4'), (n.name || '_8'), (n.name || '_16'),
+                    (n.name || '_32'), (n.name || '_64')) AS s (subject)
+            WHERE j.id = ANY (p_jobs)))
+        AND o.detail <> insp.redacted(o.detail);
+    GET DIAGNOSTICS redacted = ROW_COUNT;
+    RETURN removed + redacted;
+END
+$$;
+COMMENT ON FUNCTION insp.forget_words(bigint[]) IS
+    'Removes what errors, reviewers and operators said of jobs; returns from how many rows';
+
+CREATE OR REPLACE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    locked constant bigint[] := ARRAY(SELECT c.id FROM insp.callback c WHERE c.id = ANY (p_ids) ORDER BY c.id FOR UPDATE);
+    gone bigint[];
+    told integer;
+    changed integer;
+BEGIN
+    -- A record that is under way has taken the claim and written what it leaves: it is waited for before anything is read.
+    PERFORM FROM insp.callback c JOIN insp.callback_lease l ON l.endpoint_id = c.endpoint_id AND l.callback_id = c.id
+    WHERE c.id = ANY (locked) FOR UPDATE OF l;
+    -- A new statement sees what the holder of the locks left. What waits stays, as its partner must learn that the job has
+    -- ended, but goes to the endpoint's own URL: the job's may hold a reference or a token. Without one nothing can be sent.
+    SELECT array_agg(c.id), count(*) FILTER (
+            WHERE c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL OR c.body <> insp.bare_body(c.body))
+    INTO gone, told
+    FROM insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id
+    WHERE c.id = ANY (locked) AND (e.url IS NULL OR p_remove AND (insp.callback_delivered_at(c) IS NOT NULL
+        OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id AND w.state = 'dead')));
+    IF gone IS NOT NULL THEN
+        DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (gone);
+        DELETE FROM insp.callback_lease l USING insp.callback c
+        WHERE c.id = ANY (gone) AND l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
+        DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (gone);
+        DELETE FROM insp.callback c WHERE c.id = ANY (gone);
+    END IF;
+    UPDATE insp.callback c SET url = e.url, traceparent = NULL, body = insp.bare_body(c.body)
+    FROM insp.endpoint e
+    WHERE c.id = ANY (locked) AND e.id = c.endpoint_id
+        AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL OR c.body <> insp.bare_body(c.body));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    told := told + changed;
+    -- An error is what makes an attempt a failed one; its code says enough.
+    UPDATE insp.callback_attempt a SET error = coalesce(a.code, 'FAILED')
+    WHERE a.callback_id = ANY (locked) AND a.error <> coalesce(a.code, 'FAILED');
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    told := told + changed;
+    -- The ordering key of a user is a digest of the reference.
+    UPDATE insp.callback_waiting w SET reason = NULL,
+        ordering_key = CASE WHEN w.ordering_key LIKE 'user %' THEN 'job ' || c.job_id ELSE w.ordering_key END
+    FROM insp.callback c
+    WHERE c.id = ANY (locked) AND w.callback_id = c.id AND (w.reason IS NOT NULL OR w.ordering_key LIKE 'user %');
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    told := told + changed;
+    UPDATE insp.callback_lease l SET ordering_key = 'job ' || c.job_id
+    FROM insp.callback c
+    WHERE c.id = ANY (locked) AND l.endpoint_id = c.endpoint_id AND l.callback_id = c.id AND l.ordering_key LIKE 'user %';
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN told + changed;
+END
+$$;
+COMMENT ON FUNCTION insp.forget_callbacks(bigint[], boolean) IS
+    'Removes references from callbacks: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Those that are delivered or dead-lettered go if asked so. Returns from how many rows something went';
+
+CREATE OR REPLACE FUNCTION insp.bare_body(p_body bytea) RETURNS bytea
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- As json, not jsonb: what stays keeps its order and its spelling.
+    SELECT CASE WHEN bool_and(k.is_bare) THEN p_body ELSE convert_to(
+        '{' || string_agg(to_json(k.key)::text || ':' || k.value::text, ',' ORDER BY k.n) FILTER (WHERE k.is_bare) || '}', 'UTF8') END
+    FROM (
+        SELECT e.*, e.key IN ('type', 'timestamp', 'callbackSentAt', 'workflowExecution', 'data') AS is_bare
+        FROM json_each(convert_from(p_body, 'UTF8')::json) WITH ORDINALITY AS e (key, value, n)) k
+$$;
+COMMENT ON FUNCTION insp.bare_body(bytea) IS 'A callback''s body without references';
+
+CREATE OR REPLACE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT jsonb_strip_nulls(jsonb_build_object('partner', p -> 'partner', 'workflow', p -> 'workflow',
+        'consentProof', coalesce(p -> 'consentProof', insp.consent_proof(p -> 'consent'))))
+        || jsonb_build_object(p_word, insp.iso_time(clock_timestamp()))
+$$;
+COMMENT ON FUNCTION insp.bare_request(jsonb, text) IS
+    'What stays of a request: partner, workflow, the consent''s proof and, under the given word, when the rest went';
+
+-- A record of operators is append-only, but what it quotes of a person goes with the person.
+CREATE OR REPLACE FUNCTION insp.redacted(p_detail jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$ SELECT p_detail - ARRAY['note', 'reason', 'decision', 'label', 'previous'] $$;
+COMMENT ON FUNCTION insp.redacted(jsonb) IS 'An operator event''s detail without what it says of a job''s person';
+
+CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key smallint DEFAULT NULL) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT jsonb_strip_nulls(jsonb_build_object('key', k.id,
+        'hmacSha256', encode(insp.hmac_sha256(k.key, convert_to(p_consent::text, 'UTF8')), 'hex'),
+        'obtainedAt', p_consent -> 'obtainedAt',
+        -- A short word or number names a version, and nobody.
+        'policyVersion', CASE WHEN p_consent ->> 'policyVersion' ~ '^[A-Za-z0-9._-]{1,32}$' THEN p_consent -> 'policyVersion' END))
+    FROM (SELECT x.* FROM insp.consent_key x WHERE p_key IS NULL OR x.id = p_key ORDER BY x.id DESC LIMIT 1) k
+    WHERE p_consent IS NOT NULL
+$$;
+COMMENT ON FUNCTION insp.consent_proof(jsonb, smallint) IS
+    'What stays of a consent: a keyed digest, the policy''s version and the time; a party that still has the consent can show that it is the one';
+
+CREATE OR REPLACE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    kept jsonb;
+BEGIN
+    SELECT coalesce(j.payload -> 'consentProof', insp.consent_proof(j.payload -> 'consent')) INTO kept
+    FROM insp.job j WHERE j.public_id = consent_holds.id;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    RETURN kept IS NOT NULL
+        AND kept -> 'hmacSha256' = insp.consent_proof(consent_holds.consent, (kept -> 'key')::smallint) -> 'hmacSha256';
+END
+$$;
+COMMENT ON FUNCTION insp.consent_holds(uuid, jsonb) IS
+    'Whether this is the consent that a job was accepted with, also after the job was erased';
+GRANT EXECUTE ON FUNCTION insp.consent_holds(uuid, jsonb) TO insp_operator, insp_auditor;

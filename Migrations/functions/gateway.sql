@@ -1,0 +1,155 @@
+-- What the HTTP gateway calls. Its role reaches jobs through these functions alone, each of which checks the credential again: a
+-- gateway that keeps a credential in memory for a while can do nothing with it once it is revoked. A number is no secret: the
+-- caller shows what only the credential's owner can have given it.
+
+CREATE OR REPLACE FUNCTION insp.gateway_credential(
+    p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[],
+    OUT rate_per_second double precision, OUT rate_burst integer
+) RETURNS SETOF record
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    -- A row is written once an hour at most, and not waited for.
+    UPDATE insp.credential c SET used_at = date_trunc('hour', now()) WHERE c.ctid = (
+        SELECT x.ctid FROM insp.credential x
+        WHERE x.key_id = p_key_id AND x.secret_sha256 = p_secret_sha256
+            AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now())
+            AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
+    RETURN QUERY
+    SELECT c.id, p.name, c.scopes, c.rate_per_second, c.rate_burst
+    FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id
+    WHERE c.key_id = p_key_id AND c.secret_sha256 = p_secret_sha256
+        AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now());
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
+    'A credential that is valid now, given the SHA-256 of its secret; no row: there is none of that name and secret. Notes its use';
+GRANT EXECUTE ON FUNCTION insp.gateway_credential(text, bytea) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    c insp.credential;
+BEGIN
+    SELECT * INTO c FROM insp.credential x WHERE x.id = p_credential;
+    IF NOT FOUND OR c.secret_sha256 IS DISTINCT FROM p_secret_sha256 OR c.revoked_at IS NOT NULL OR c.expires_at <= now() THEN
+        PERFORM insp.refuse('UNAUTHENTICATED');
+    ELSIF NOT p_scope = ANY (c.scopes) THEN
+        PERFORM insp.refuse('SCOPE_MISSING', p_scope);
+    END IF;
+    RETURN c.partner_id;
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_partner(bigint, bytea, text) IS
+    'The partner that a credential speaks for, if the SHA-256 of its secret is right and it allows the scope';
+
+CREATE OR REPLACE FUNCTION insp.gateway_create(
+    p_credential bigint,
+    p_secret_sha256 bytea,
+    p_scope text,
+    p_payload jsonb,
+    p_traceparent text,
+    front bytea DEFAULT NULL,
+    back bytea DEFAULT NULL,
+    face bytea DEFAULT NULL,
+    frames bytea[] DEFAULT NULL,
+    dg1 bytea DEFAULT NULL,
+    dg2 bytea DEFAULT NULL,
+    sod bytea DEFAULT NULL,
+    session_blob bytea DEFAULT NULL,
+    OUT id uuid,
+    OUT job bigint
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, p_scope);
+    given text;
+BEGIN
+    -- Whose job it is follows from the credential, and which lane from what kind of call it is.
+    SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
+    IF given IS NOT NULL THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''');
+    END IF;
+    SELECT insp.enqueue(p_payload || jsonb_build_object('partner', p.name)
+            -- Somebody stands in front of a camera and waits.
+            || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
+        front => front, back => back, face => face, frames => frames, dg1 => dg1, dg2 => dg2, sod => sod,
+        session_blob => session_blob)
+    INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
+    SELECT j.id INTO gateway_create.job FROM insp.job j WHERE j.public_id = gateway_create.id;
+    -- Set afterwards: a request that is repeated under its idempotency key is the same request, also in another span.
+    IF p_traceparent IS NOT NULL THEN
+        UPDATE insp.job j SET traceparent = p_traceparent
+        WHERE j.id = gateway_create.job AND j.created_at = now() AND j.traceparent IS NULL;
+    END IF;
+    INSERT INTO insp.access_event (credential_id, action, job_id) VALUES (p_credential, 'create', gateway_create.job);
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
+    'insp.enqueue for the partner of a credential; returns the public id and the internal number';
+GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea)
+    TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_result(
+    p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    number constant integer := insp.gateway_partner(p_credential, p_secret_sha256, p_scope);
+    j insp.job;
+BEGIN
+    SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
+    -- Another partner's job is one that does not exist; a session's scope opens sessions alone.
+    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND j.payload ->> 'workflow' <> 'liveness' THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    job := j.id;
+    finished := j.status = 128;
+    document := insp.job_result(p_id);
+    IF finished THEN
+        INSERT INTO insp.access_event (credential_id, action, job_id) VALUES (p_credential, p_scope, j.id);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) IS
+    'insp.job_result for the partner of a credential, with the job''s internal number; records that a result was given out';
+GRANT EXECUTE ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT u.id FROM unnest(p_jobs) AS u (id)
+    WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.id = u.id AND j.status < 128)
+$$;
+COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished, or gone: one look for all that wait';
+GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
+
+CREATE OR REPLACE FUNCTION insp.access_event_guard() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND OLD.at < now() - interval '1 year' THEN
+        RETURN OLD;
+    END IF;
+    RAISE EXCEPTION 'insp.access_event is append-only' USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+COMMENT ON FUNCTION insp.access_event_guard() IS
+    'Refuses to change what is recorded of accesses, also to the owner; what is older than a year may be removed';
+CREATE OR REPLACE TRIGGER access_event_guard BEFORE UPDATE OR DELETE ON insp.access_event
+    FOR EACH ROW EXECUTE FUNCTION insp.access_event_guard();
+CREATE OR REPLACE TRIGGER access_event_truncate BEFORE TRUNCATE ON insp.access_event
+    FOR EACH STATEMENT EXECUTE FUNCTION insp.access_event_guard();
+
+CREATE OR REPLACE VIEW insp.v_access AS
+SELECT a.at, p.name AS partner, c.key_id, a.action, j.public_id AS job
+FROM insp.access_event a JOIN insp.credential c ON c.id = a.credential_id JOIN insp.partner p ON p.id = c.partner_id
+    LEFT JOIN insp.job j ON j.id = a.job_id;
+COMMENT ON VIEW insp.v_access IS 'Who brought which job and who was given its result; add WHERE or LIMIT';
+COMMENT ON COLUMN insp.v_access.at IS 'When';
+COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner';
+COMMENT ON COLUMN insp.v_access.key_id IS 'The credential';
+COMMENT ON COLUMN insp.v_access.action IS 'create, read or session';
+COMMENT ON COLUMN insp.v_access.job IS 'The job; null: retention removed it';
+GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

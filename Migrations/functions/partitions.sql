@@ -1,0 +1,147 @@
+-- Everything that grows with history lies in partitions by job id: made ahead of need, dropped when all of it is over.
+
+CREATE OR REPLACE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+    width constant bigint := 5000000;
+    lower bigint;
+    target bigint;
+    made integer := 0;
+    name text;
+    options text;
+BEGIN
+    SELECT last_value + p_ahead INTO target FROM insp.job_id;
+    SELECT coalesce(max(substring(c.relname FROM 'job_p([0-9]+)$')::bigint + 1), 0) * width INTO lower
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;
+    WHILE lower <= target LOOP
+        -- One at a time, also when many workers notice at once; the others find the work done. A row, not an advisory lock,
+        -- which any login may hold for ever.
+        PERFORM FROM insp.duty d WHERE d.name = 'partitions' FOR UPDATE;
+        FOREACH name IN ARRAY ARRAY['job', 'part', 'step', 'event'] LOOP
+            IF to_regclass(format('insp.%s_p%s', name, lpad((lower / width)::text, 6, '0'))) IS NOT NULL THEN
+                CONTINUE;
+            END IF;
+            options := CASE name
+                WHEN 'job' THEN ' WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000)'
+                ELSE ' WITH (autovacuum_vacuum_insert_scale_factor = 0.2)' END;
+            -- Attached rather than created as a partition: that locks the parent against neither readers nor writers.
+            EXECUTE format('CREATE TABLE insp.%1$s_p%2$s (LIKE insp.%1$s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)%3$s',
+                name, lpad((lower / width)::text, 6, '0'), options);
+            IF name = 'part' THEN
+                -- Images are compressed already; out of line so that a row is read without them.
+                EXECUTE format('ALTER TABLE insp.part_p%s ALTER COLUMN bytes SET STORAGE EXTERNAL',
+                    lpad((lower / width)::text, 6, '0'));
+            END IF;
+            EXECUTE format('ALTER TABLE insp.%1$s ATTACH PARTITION insp.%1$s_p%2$s FOR VALUES FROM (%3$s) TO (%4$s)',
+                name, lpad((lower / width)::text, 6, '0'), lower, lower + width);
+            EXECUTE format('COMMENT ON TABLE insp.%s_p%s IS %L', name, lpad((lower / width)::text, 6, '0'),
+                format('Partition of insp.%s: job ids from %s to %s', name, lower, lower + width - 1));
+            made := made + 1;
+        END LOOP;
+        lower := lower + width;
+    END LOOP;
+    RETURN made;
+END
+$$;
+COMMENT ON FUNCTION insp.ensure_partitions(bigint) IS
+    'Creates the partitions for so many job ids ahead and returns how many tables it made; maintenance calls it';
+GRANT EXECUTE ON FUNCTION insp.ensure_partitions(bigint) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.sample_nothing() RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    place record;
+    changed integer := 0;
+BEGIN
+    -- Statistics quote values. No statement is planned by those of these columns; a table that has some keeps them up to
+    -- date, since nothing would ever replace them.
+    FOR place IN
+        SELECT c.oid::regclass AS name, string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ') AS changes
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+            JOIN (VALUES ('job', 'payload'), ('job', 'callback_url'), ('job', 'traceparent'), ('part', 'url'), ('part', 'bytes'),
+                ('part', 'sha256'), ('step', 'output'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
+                ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
+                ('operator_event', 'detail'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
+                ('face', 'face_id'), ('face_job', 'face_id'), ('face_named', 'face_id'), ('face_pending', 'face_id'),
+                ('face_pending', 'feature'), ('face_template', 'face_id'), ('face_template', 'feature'),
+                ('callback_waiting', 'ordering_key'), ('callback_lease', 'ordering_key')) AS w (name, field)
+            ON a.attname = w.field AND c.relname ~ ('^' || w.name || '(_p[0-9]+)?$')
+        WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind IN ('r', 'p') AND a.attstattarget <> 0
+            AND NOT EXISTS (SELECT FROM pg_stats s
+                WHERE s.schemaname = 'insp' AND s.tablename = c.relname AND s.attname = a.attname)
+        GROUP BY c.oid
+    LOOP
+        BEGIN
+            EXECUTE format('ALTER TABLE ONLY %s %s', place.name, place.changes);
+            changed := changed + 1;
+        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+            NULL;
+        END;
+    END LOOP;
+    RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION insp.sample_nothing() IS
+    'Keeps ANALYZE from quoting what is a person''s in the planner''s statistics, also in partitions made since the last call; returns of how many tables it changed the setting';
+
+CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+-- Whoever waits for a table's lock makes everybody after it wait as well, so this waits next to nothing; it comes again.
+SET lock_timeout = '50ms' SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    width constant bigint := 5000000;
+    lowest bigint;
+    start bigint;
+    reached bigint;
+    blocked boolean;
+    horizon timestamptz;
+    suffix text;
+BEGIN
+    SELECT min(substring(c.relname FROM 'job_p([0-9]+)$')::bigint) * width INTO lowest
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;
+    -- Only what can get no new job, also none by a producer that took its number and is still not done.
+    IF lowest IS NULL OR (SELECT s.last_value FROM insp.job_id s) < lowest + width
+        OR insp.purge_horizon('job') < lowest + width - 1 THEN
+        RETURN 0;
+    END IF;
+    SELECT now() - greatest(
+        (SELECT max(r.keep) FROM insp.retention r WHERE r.what IN ('events', 'idempotency_keys')),
+        (SELECT max(greatest(p.keep_parts, p.keep_results, p.keep_references)) FROM insp.partner p)) INTO horizon;
+    INSERT INTO insp.retention_cursor (what) VALUES ('partitions') ON CONFLICT DO NOTHING;
+    SELECT greatest(c.next_id, lowest) INTO start FROM insp.retention_cursor c WHERE c.what = 'partitions' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    -- Each job is looked at once: one that was finished and old stays so. A job that is not stops the walk until it is.
+    SELECT max(g.id) + 1, bool_or(NOT g.over), min(g.id) FILTER (WHERE NOT g.over) INTO reached, blocked, start
+    FROM (
+        SELECT j.id, j.status = 128 AND j.completed_at <= horizon AS over FROM insp.job j
+        WHERE j.id >= start AND j.id < lowest + width ORDER BY j.id LIMIT p_limit) g;
+    IF blocked OR reached IS NOT NULL THEN
+        UPDATE insp.retention_cursor c SET next_id = coalesce(start, reached) WHERE c.what = 'partitions';
+    END IF;
+    -- Nothing was left to look at: the whole partition is over.
+    IF reached IS NOT NULL THEN
+        RETURN 0;
+    END IF;
+    suffix := lpad((lowest / width)::text, 6, '0');
+    BEGIN
+        -- All locks or none; if not all, the inner block's end gives back what it got.
+        LOCK TABLE insp.job, insp.part, insp.step, insp.event IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('DROP TABLE insp.job_p%1$s, insp.part_p%1$s, insp.step_p%1$s, insp.event_p%1$s', suffix);
+        DELETE FROM insp.dead d WHERE d.job_id >= lowest AND d.job_id < lowest + width;
+        DELETE FROM insp.rerun r WHERE r.job_id >= lowest AND r.job_id < lowest + width;
+        DELETE FROM insp.face_named f WHERE f.job_id >= lowest AND f.job_id < lowest + width;
+        PERFORM insp.record('drop_history', format('jobs %s to %s', lowest, lowest + width - 1));
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 0;
+    END;
+    RETURN 1;
+END
+$$;
+COMMENT ON FUNCTION insp.drop_history(integer) IS
+    'Drops the oldest partition of jobs, parts, steps and events once every job in it is finished and older than every limit. Looks at up to p_limit jobs a call; returns 1 if it dropped one';
+GRANT EXECUTE ON FUNCTION insp.drop_history(integer) TO insp_operator;
+
+-- The first partitions, in a new database; later ones are a duty of maintenance.
+DO 'BEGIN PERFORM insp.ensure_partitions(), insp.sample_nothing(); END';

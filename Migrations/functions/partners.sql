@@ -1,0 +1,188 @@
+-- Partners, the logins that act for them, and what goes on for each.
+-- After: queue
+
+CREATE OR REPLACE FUNCTION insp.partner_number(p_partner text) RETURNS integer
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    number integer;
+BEGIN
+    SELECT p.id INTO number FROM insp.partner p WHERE p.name = p_partner;
+    IF NOT FOUND OR NOT insp.may_act(number) THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN', left(quote_nullable(p_partner), 40));
+    END IF;
+    RETURN number;
+END
+$$;
+COMMENT ON FUNCTION insp.partner_number(text) IS 'Number of a partner; refuses other names';
+
+CREATE OR REPLACE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    -- The login itself, also where a function runs with its owner's rights.
+    me constant oid := to_regrole(quote_ident(session_user));
+BEGIN
+    RETURN coalesce((SELECT bool_or(b.partner_id = p_partner AND b.login = session_user AND b.role = me)
+        FROM insp.producer_partner b WHERE b.login = session_user OR b.role = me), true);
+END
+$$;
+COMMENT ON FUNCTION insp.may_act(integer) IS 'Whether the login may act for a partner: it is bound to it, or bound to none';
+
+CREATE OR REPLACE FUNCTION insp.create_partner(
+    p_name text,
+    p_callback_url text DEFAULT NULL,
+    p_allow_http boolean DEFAULT false,
+    p_allow_private boolean DEFAULT false,
+    OUT partner_id integer,
+    OUT endpoint_id bigint,
+    OUT secret text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    problem constant text := insp.url_problem(p_callback_url, 255, coalesce(p_allow_http, false), coalesce(p_allow_private, false));
+BEGIN
+    IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+    END IF;
+    INSERT INTO insp.partner AS p (name) VALUES (p_name) RETURNING p.id INTO partner_id;
+    INSERT INTO insp.endpoint AS e (partner_id, url, secret, allow_http, allow_private)
+    VALUES (create_partner.partner_id, p_callback_url, insp.new_secret(), p_allow_http, p_allow_private)
+    RETURNING e.id, e.secret INTO endpoint_id, secret;
+END
+$$;
+COMMENT ON FUNCTION insp.create_partner(text, text, boolean, boolean) IS
+    'Adds a partner with its default endpoint and returns the new signing secret, which is shown only here';
+GRANT EXECUTE ON FUNCTION insp.create_partner(text, text, boolean, boolean) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF set_liveness_policy.evidence_suffices IS NULL THEN
+        RAISE EXCEPTION 'evidence_suffices is true or false' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    UPDATE insp.partner p SET liveness_evidence_suffices = set_liveness_policy.evidence_suffices
+    WHERE p.id = insp.partner_number(set_liveness_policy.partner);
+    PERFORM insp.record('set_liveness_policy', 'partner ' || set_liveness_policy.partner,
+        jsonb_build_object('evidenceSuffices', set_liveness_policy.evidence_suffices));
+    RETURN format('partner %s: passive evidence %s', set_liveness_policy.partner,
+        CASE WHEN set_liveness_policy.evidence_suffices THEN 'suffices' ELSE 'does not suffice' END);
+END
+$$;
+COMMENT ON FUNCTION insp.set_liveness_policy(text, boolean) IS
+    'Sets whether passive evidence without any finding passes liveness for a partner''s jobs that are accepted from now on. It proves nobody alive: a good print or screen shows no finding, either';
+GRANT EXECUTE ON FUNCTION insp.set_liveness_policy(text, boolean) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    number constant integer := insp.partner_number(bind_producer.partner);
+    who constant oid := to_regrole(quote_ident(bind_producer.login));
+BEGIN
+    IF who IS NULL THEN
+        RAISE EXCEPTION 'no login % exists', quote_nullable(bind_producer.login) USING ERRCODE = 'undefined_object';
+    END IF;
+    -- What it had under another name.
+    DELETE FROM insp.producer_partner b WHERE b.role = who AND b.partner_id = number AND b.login <> bind_producer.login;
+    -- What a login that is called otherwise now had under this name goes with that login: with no row left it would act for
+    -- everybody.
+    UPDATE insp.producer_partner b SET login = r.rolname FROM pg_roles r
+    WHERE r.oid = b.role AND b.role <> who AND b.login = bind_producer.login AND b.partner_id = number
+        AND NOT EXISTS (SELECT FROM insp.producer_partner x WHERE x.login = r.rolname AND x.partner_id = number);
+    INSERT INTO insp.producer_partner AS b (login, role, partner_id) VALUES (bind_producer.login, who, number)
+    ON CONFLICT (login, partner_id) DO UPDATE SET role = excluded.role;
+    PERFORM insp.record('bind_producer', 'login ' || bind_producer.login,
+        jsonb_build_object('partner', bind_producer.partner));
+    RETURN format('login %s acts for partner %s', bind_producer.login, bind_producer.partner);
+END
+$$;
+COMMENT ON FUNCTION insp.bind_producer(text, text) IS
+    'Lets a login act for a partner, and for no other that it is not bound to as well. To be called again for a login that was renamed, or made anew under the same name';
+GRANT EXECUTE ON FUNCTION insp.bind_producer(text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    number constant integer := insp.partner_number(unbind_producer.partner);
+    who constant oid := to_regrole(quote_ident(unbind_producer.login));
+BEGIN
+    -- Not the row of a login that had the name before and has another one now: without it, that one would act for everybody.
+    DELETE FROM insp.producer_partner b WHERE b.partner_id = number AND (b.role = who
+        OR b.login = unbind_producer.login AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role));
+    PERFORM insp.record('unbind_producer', 'login ' || unbind_producer.login,
+        jsonb_build_object('partner', unbind_producer.partner));
+    RETURN CASE WHEN EXISTS (SELECT FROM insp.producer_partner b WHERE b.login = unbind_producer.login OR b.role = who)
+        THEN format('login %s acts no longer for partner %s', unbind_producer.login, unbind_producer.partner)
+        ELSE format('login %s acts for every partner', unbind_producer.login) END;
+END
+$$;
+COMMENT ON FUNCTION insp.unbind_producer(text, text) IS
+    'Takes a binding back. A login that is left without any acts for every partner again: revoke insp_producer from it first';
+GRANT EXECUTE ON FUNCTION insp.unbind_producer(text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.find_producers() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    -- A row that somebody holds is being bound anew.
+    UPDATE insp.producer_partner b SET role = coalesce(to_regrole(quote_ident(b.login))::oid, 0)
+    WHERE b.ctid = ANY (ARRAY(SELECT x.ctid FROM insp.producer_partner x FOR UPDATE SKIP LOCKED));
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.find_producers() IS
+    'Finds the logins that bindings are of by their names, in a cluster that is another one than before: there the same numbers are other logins';
+CREATE OR REPLACE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch
+    FOR EACH ROW WHEN (OLD.system <> NEW.system) EXECUTE FUNCTION insp.find_producers();
+
+CREATE OR REPLACE VIEW insp.v_producer AS
+SELECT b.login::text AS login, p.name AS partner, CASE
+        WHEN r.rolname = b.login THEN 'acts for the partner'
+        WHEN r.oid IS NOT NULL THEN format('is called %s now, and acts for nobody by this: bind it anew', r.rolname)
+        WHEN n.oid IS NOT NULL THEN 'another login has the name, and acts for nobody by this: bind or unbind it'
+        ELSE 'there is no such login' END AS state
+FROM insp.producer_partner b JOIN insp.partner p ON p.id = b.partner_id
+    LEFT JOIN pg_roles r ON r.oid = b.role LEFT JOIN pg_roles n ON n.rolname = b.login;
+COMMENT ON VIEW insp.v_producer IS 'Logins that are bound to partners (bind_producer)';
+COMMENT ON COLUMN insp.v_producer.login IS 'The login''s name when it was bound';
+COMMENT ON COLUMN insp.v_producer.partner IS 'The partner';
+COMMENT ON COLUMN insp.v_producer.state IS 'Whether it acts for the partner; if not, why and what to do';
+GRANT SELECT ON insp.v_producer TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_partner AS
+SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coalesce(g.name, 'any') AS region,
+    (SELECT count(*) FROM (
+        SELECT FROM insp.queue q LEFT JOIN insp.v_floor f ON f.queue = q.id CROSS JOIN LATERAL (
+            SELECT FROM insp.ready r WHERE r.queue = q.id AND r.seq >= coalesce(f.seq, 0) LIMIT 100001) y
+        WHERE q.partner_id = p.id LIMIT 100001) w) AS waiting,
+    (SELECT count(*) FROM insp.lease l JOIN insp.queue q ON q.id = l.queue WHERE q.partner_id = p.id) AS running,
+    p.max_running, p.rate_per_second,
+    (SELECT count(*) FROM insp.dead d JOIN insp.job j ON j.id = d.job_id
+        WHERE j.partner_id = p.id AND d.resolved_at IS NULL) AS given_up,
+    (SELECT count(*) FROM insp.endpoint e WHERE e.partner_id = p.id AND e.enabled) AS endpoints,
+    p.pause_reason, p.rate_burst, p.review,
+    (SELECT count(*) FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id
+        WHERE j.partner_id = p.id AND j.status = 64) AS in_review,
+    p.keep_parts, p.keep_results, p.liveness_evidence_suffices
+FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region;
+COMMENT ON VIEW insp.v_partner IS 'Partners and what goes on for them';
+COMMENT ON COLUMN insp.v_partner.id IS 'Number of the partner';
+COMMENT ON COLUMN insp.v_partner.name IS 'Its name in payloads';
+COMMENT ON COLUMN insp.v_partner.enabled IS 'Whether its jobs are accepted';
+COMMENT ON COLUMN insp.v_partner.lane IS 'Lane of jobs that name none';
+COMMENT ON COLUMN insp.v_partner.region IS 'Region of jobs that name none';
+COMMENT ON COLUMN insp.v_partner.running IS 'Jobs being worked on';
+COMMENT ON COLUMN insp.v_partner.given_up IS 'Given-up jobs that nobody has resolved';
+COMMENT ON COLUMN insp.v_partner.endpoints IS 'Enabled callback endpoints';
+COMMENT ON COLUMN insp.v_partner.paused IS 'Whether nothing of it is claimed';
+COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; counting stops at 100,001';
+COMMENT ON COLUMN insp.v_partner.max_running IS 'Most jobs running at once; null: no limit';
+COMMENT ON COLUMN insp.v_partner.rate_per_second IS 'Most jobs started in a second; null: no limit';
+COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why nothing of it is claimed (insp.pause)';
+COMMENT ON COLUMN insp.v_partner.rate_burst IS 'Jobs that may start at once after a quiet time (insp.limit_partner)';
+COMMENT ON COLUMN insp.v_partner.review IS 'Which decisions wait for a review: never, rejected, warning, always';
+COMMENT ON COLUMN insp.v_partner.in_review IS 'Jobs that wait for insp.review';
+COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.set_retention)';
+COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
+COMMENT ON COLUMN insp.v_partner.liveness_evidence_suffices IS
+    'Whether passive evidence passes liveness (insp.set_liveness_policy)';
+GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -1,0 +1,108 @@
+-- The inputs of jobs: what they may be, and how a worker gets them. Checks set no search_path: see urls.sql.
+
+CREATE OR REPLACE FUNCTION insp.part_kinds() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB']
+$$;
+COMMENT ON FUNCTION insp.part_kinds() IS 'The names of parts';
+
+CREATE OR REPLACE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    digest bytea;
+BEGIN
+    IF p_bytes IS NULL OR length(p_bytes) = 0 THEN
+        PERFORM insp.refuse('PART_EMPTY', p_kind);
+    ELSIF length(p_bytes) > 20971520 THEN
+        PERFORM insp.refuse('PART_TOO_LARGE', p_kind || ': more than 20 MiB');
+    ELSIF p_digest IS NOT NULL AND p_digest !~ '^[0-9A-Fa-f]{64}$' THEN
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind);
+    END IF;
+    digest := sha256(p_bytes);
+    IF p_digest IS NOT NULL AND digest <> decode(p_digest, 'hex') THEN
+        PERFORM insp.refuse('DIGEST_MISMATCH', p_kind);
+    END IF;
+    RETURN digest;
+END
+$$;
+COMMENT ON FUNCTION insp.check_part(text, bytea, text) IS 'Checks the bytes of a part and returns their SHA-256';
+
+CREATE OR REPLACE FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    problem text;
+BEGIN
+    IF jsonb_typeof(p_part) <> 'object' OR p_part - ARRAY['url', 'sha256'] <> '{}' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is not an object of url and sha256', p_kind));
+    ELSIF jsonb_typeof(p_part -> 'url') IS DISTINCT FROM 'string' THEN
+        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': no url');
+    ELSIF coalesce(p_part ->> 'sha256', '') !~ '^[0-9A-Fa-f]{64}$' THEN
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind || ': a part by URL needs its sha256');
+    END IF;
+    problem := insp.url_problem(p_part ->> 'url', 2048, p_allow_http, p_allow_private);
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': ' || problem);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_part_url(text, jsonb, boolean, boolean) IS 'Refuses a part by URL if anything in it is wrong';
+
+CREATE OR REPLACE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    kind text;
+    part jsonb;
+BEGIN
+    IF jsonb_typeof(p_parts) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'parts is not an object');
+    END IF;
+    FOR kind IN SELECT k FROM jsonb_object_keys(p_parts) k LOOP
+        part := p_parts -> kind;
+        IF kind <> ALL (ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB']) THEN
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(kind), 40));
+        ELSIF jsonb_typeof(part) <> 'array' THEN
+            PERFORM insp.check_part_url(kind, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
+        ELSIF kind <> 'FRAMES' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', kind));
+        ELSIF jsonb_array_length(part) = 0 THEN
+            PERFORM insp.refuse('PART_EMPTY', kind);
+        ELSIF jsonb_array_length(part) > 256 THEN
+            PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+        ELSE
+            PERFORM insp.check_part_url(kind, f, coalesce(e.allow_http, false), insp.may_lead(e, f ->> 'url'))
+            FROM jsonb_array_elements(part) f;
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.check_part_urls(jsonb, insp.endpoint) IS
+    'Refuses the parts object of a payload if anything in it is wrong, or a URL leads where the job''s endpoint allows none';
+
+-- The sum of the parts is known before a byte is read, and where parts by URL may lead to is what the job's endpoint allows.
+CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)
+RETURNS TABLE (
+    kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    total bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
+        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+    END IF;
+    total := (SELECT sum(p.size) FROM insp.part p WHERE p.job_id = p_job AND p.bytes IS NOT NULL);
+    IF total > p_limit THEN
+        PERFORM insp.refuse('PARTS_TOO_LARGE', format('%s bytes, limit %s', total, p_limit));
+    END IF;
+    RETURN QUERY
+    SELECT p.kind, p.ordinal, p.sha256, p.url, p.bytes, coalesce(e.allow_http, false), insp.may_lead(e, p.url),
+        array_to_string(e.allowed_networks, ' ')
+    FROM insp.part p JOIN insp.job j ON j.id = p.job_id LEFT JOIN insp.endpoint e ON e.id = j.endpoint_id
+    WHERE p.job_id = p_job ORDER BY p.kind, p.ordinal;
+END
+$$;
+COMMENT ON FUNCTION insp.parts(bigint, bigint, bigint) IS
+    'The inputs of a leased job, with what its endpoint allows for those by URL; fails with SQLSTATE IN100 if the lease does not hold, and with PARTS_TOO_LARGE, before any bytes are read, if the parts that are here have more than p_limit bytes';
+GRANT EXECUTE ON FUNCTION insp.parts(bigint, bigint, bigint) TO insp_worker;

@@ -1,0 +1,394 @@
+-- How what has come of age goes: bytes, results and references job by job, the rest with whole partitions.
+--
+-- Finished jobs that have come of age are not searched for: job has no index on any column that changes, and needs none. For each
+-- distinct time that partners keep things, a cursor walks the jobs in the order of their ids, which is nearly that of
+-- their age, and passes each job once. The few that were not finished, or finished late, when the cursor came by are noted in
+-- purge_later with the time to look again.
+
+CREATE OR REPLACE FUNCTION insp.purge(
+    p_limit integer DEFAULT 1000,
+    OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+-- What somebody holds is left for later, so nothing is waited for that takes longer than a statement of others.
+SET lock_timeout = '200ms' SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    -- Well below the time after which a worker gives a statement up.
+    deadline constant timestamptz := clock_timestamp() + interval '3 seconds';
+    class record;
+    done record;
+    requests integer := 0;
+    others integer := 0;
+BEGIN
+    parts := 0;
+    results := 0;
+    keys := 0;
+    callbacks := 0;
+    partitions := 0;
+    more := false;
+    -- One call at a time, and no change of the times between its statements. A change that stays open holds all of this up,
+    -- which must show.
+    PERFORM FROM insp.retention_horizon h ORDER BY h.what FOR UPDATE SKIP LOCKED;
+    GET DIAGNOSTICS others = ROW_COUNT;
+    IF others < 2 THEN
+        RAISE EXCEPTION 'another call of insp.purge, or a change of how long things are kept, is not committed yet'
+            USING ERRCODE = 'lock_not_available';
+    END IF;
+    others := 0;
+    PERFORM insp.purge_horizon('job'), insp.purge_horizon('callback');
+    FOR class IN
+        SELECT k.what, k.keep FROM (
+            SELECT DISTINCT w.what, insp.keep_of(p, w.what) AS keep
+            FROM insp.partner p, unnest(ARRAY['parts', 'results', 'references']) AS w (what)
+            UNION ALL VALUES ('late', interval '0'), ('callbacks', interval '0'), ('rows', interval '0')) k
+            LEFT JOIN insp.retention_cursor c ON c.what = k.what AND c.keep = k.keep
+        -- In a backlog, who was not served the last time comes first.
+        ORDER BY c.ran_at NULLS FIRST, k.what, k.keep
+    LOOP
+        IF clock_timestamp() > deadline THEN
+            more := true;
+            EXIT;
+        END IF;
+        IF class.what = 'late' THEN
+            SELECT * INTO done FROM insp.purge_late(p_limit);
+            parts := parts + done.parts;
+            results := results + done.results;
+            requests := requests + done.requests;
+            callbacks := callbacks + done.callbacks;
+            more := more OR done.walked >= p_limit;
+        ELSIF class.what = 'callbacks' THEN
+            SELECT * INTO done FROM insp.purge_callbacks(p_limit);
+            callbacks := callbacks + done.removed;
+            more := more OR done.walked >= p_limit;
+        ELSIF class.what = 'rows' THEN
+            SELECT * INTO done FROM insp.purge_rows(p_limit);
+            keys := done.keys;
+            others := done.others;
+            more := more OR done.more;
+        ELSE
+            SELECT * INTO done FROM insp.purge_class(class.what, class.keep, p_limit);
+            parts := parts + CASE class.what WHEN 'parts' THEN done.removed ELSE 0 END;
+            results := results + CASE class.what WHEN 'results' THEN done.removed ELSE 0 END;
+            requests := requests + CASE class.what WHEN 'references' THEN done.removed ELSE 0 END;
+            more := more OR done.more;
+        END IF;
+        INSERT INTO insp.retention_cursor AS c (what, keep, ran_at) VALUES (class.what, class.keep, clock_timestamp())
+        ON CONFLICT (what, keep) DO UPDATE SET ran_at = excluded.ran_at;
+    END LOOP;
+    IF parts + results + requests + keys + callbacks + others > 0 THEN
+        PERFORM insp.record('purge', 'retention', jsonb_build_object('parts', parts, 'results', results,
+            'references', requests, 'keys', keys, 'callbacks', callbacks, 'accesses', nullif(others, 0)));
+    END IF;
+    -- Last: from here to the commit nobody else can use the tables.
+    partitions := insp.drop_history();
+END
+$$;
+COMMENT ON FUNCTION insp.purge(integer) IS
+    'Retention, run by maintenance: removes what has come of age, at most of p_limit jobs for each time that something is kept, for a few seconds. Rows that somebody holds are left for later. Returns how many jobs'' parts and results, keys, callbacks and partitions it removed, and whether more may wait. Fails with SQLSTATE 55P03 while another call is at it, or insp.set_retention is not committed';
+GRANT EXECUTE ON FUNCTION insp.purge(integer) TO insp_worker, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.purge_horizon(p_what text) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    h insp.retention_horizon;
+    drawn bigint;
+    open text[];
+    sequence regclass;
+BEGIN
+    SELECT * INTO h FROM insp.retention_horizon x WHERE x.what = p_what FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN (SELECT x.safe_id FROM insp.retention_horizon x WHERE x.what = p_what);
+    END IF;
+    -- The number first: who draws a later one need not be waited for.
+    IF p_what = 'job' THEN
+        SELECT s.last_value INTO drawn FROM insp.job_id s;
+        sequence := 'insp.job_id';
+    ELSE
+        SELECT s.last_value INTO drawn FROM insp.callback_id_seq s;
+        sequence := 'insp.callback_id_seq';
+    END IF;
+    open := ARRAY(
+        SELECT DISTINCT l.virtualtransaction FROM pg_locks l
+        WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.relation = sequence
+            AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+            AND l.pid IS DISTINCT FROM pg_backend_pid());
+    IF open = '{}' THEN
+        h.safe_id := drawn;
+        h.waits_for := '{}';
+    ELSIF NOT h.waits_for && open THEN
+        -- All that it waited for are over; from the first time on that it looks at all.
+        h.safe_id := greatest(h.safe_id, h.next_id);
+        h.next_id := drawn;
+        h.waits_for := open;
+    END IF;
+    UPDATE insp.retention_horizon x SET safe_id = h.safe_id, next_id = h.next_id, waits_for = h.waits_for
+    WHERE x.what = p_what;
+    RETURN h.safe_id;
+END
+$$;
+COMMENT ON FUNCTION insp.purge_horizon(text) IS
+    'Up to which job (or callback) retention may walk; moves on as far as open transactions allow';
+
+CREATE OR REPLACE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'job');
+    -- Few partners of many have a time of their own: the walk passes the others' jobs without a look at their parts.
+    members constant integer[] := ARRAY(SELECT p.id FROM insp.partner p WHERE insp.keep_of(p, p_what) = p_keep);
+    start bigint;
+    reached bigint;
+    due bigint[];
+BEGIN
+    INSERT INTO insp.retention_cursor (what, keep) VALUES (p_what, p_keep) ON CONFLICT DO NOTHING;
+    SELECT c.next_id INTO start FROM insp.retention_cursor c WHERE c.what = p_what AND c.keep = p_keep;
+    WITH page AS MATERIALIZED (
+        SELECT j.id, j.partner_id, j.status, j.created_at, j.completed_at
+        FROM insp.job j WHERE j.id >= start AND j.id <= safe ORDER BY j.id LIMIT 10 * p_limit
+    ), old AS MATERIALIZED (
+        -- Up to the first one that is too young even if it had ended at once.
+        SELECT g.*, g.status = 128 AND g.completed_at <= now() - p_keep AS is_due
+        FROM page g
+        WHERE g.partner_id = ANY (members)
+            AND g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > now() - p_keep), 9223372036854775807)
+    ), sized AS MATERIALIZED (
+        -- No more than 64 MB of bytes in one go, beyond the first job's: they are removed in pieces of 2 KB.
+        SELECT w.id, sum(w.size) OVER (ORDER BY w.id) - w.size AS before, row_number() OVER (ORDER BY w.id) AS n
+        FROM (
+            SELECT o.id, CASE p_what WHEN 'parts' THEN (
+                SELECT coalesce(sum(p.size), 0) FROM insp.part p WHERE p.job_id = o.id AND p.bytes IS NOT NULL)
+                ELSE 0 END AS size
+            FROM old o WHERE o.is_due ORDER BY o.id LIMIT p_limit + 1) w
+    ), stop AS MATERIALIZED (
+        SELECT coalesce(
+            (SELECT min(z.id) FROM sized z WHERE z.n > p_limit OR z.before >= 67108864),
+            (SELECT min(y.id) FROM page y WHERE y.created_at > now() - p_keep),
+            (SELECT max(y.id) + 1 FROM page y)) AS id
+    ), later AS (
+        INSERT INTO insp.purge_later (look_at, what, job_id)
+        SELECT coalesce(o.completed_at + p_keep, now() + least(p_keep, interval '1 day')), p_what, o.id
+        FROM old o WHERE NOT o.is_due AND o.id < (SELECT s.id FROM stop s)
+        ON CONFLICT DO NOTHING
+    )
+    SELECT (SELECT s.id FROM stop s), (SELECT array_agg(z.id) FROM sized z WHERE z.id < (SELECT s.id FROM stop s))
+    INTO reached, due;
+    more := EXISTS (SELECT FROM (
+        SELECT j.created_at FROM insp.job j WHERE j.id >= reached AND j.id <= safe ORDER BY j.id LIMIT 1) n
+        WHERE n.created_at <= now() - p_keep);
+    removed := 0;
+    IF due IS NOT NULL THEN
+        removed := insp.purge_jobs(p_what, due);
+    END IF;
+    UPDATE insp.retention_cursor c SET next_id = reached
+    WHERE c.what = p_what AND c.keep = p_keep AND reached > c.next_id;
+END
+$$;
+COMMENT ON FUNCTION insp.purge_class(text, interval, integer) IS
+    'Walks on for the partners that keep parts, results or references so long: over up to ten times p_limit jobs, of which p_limit are due. Returns of how many it removed them, and whether more wait';
+
+CREATE OR REPLACE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT CASE p_what WHEN 'parts' THEN insp.remove_parts(p_jobs) WHEN 'results' THEN insp.remove_results(p_jobs, 'purgedAt')
+        ELSE insp.remove_references(p_jobs, 'purgedAt', false) END
+$$;
+COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS 'Removes what is called so; returns of how many jobs';
+
+CREATE OR REPLACE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    -- What erases, copies or finishes a job holds its row.
+    free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED);
+    held bigint[] := ARRAY(SELECT unnest(p_jobs) EXCEPT SELECT unnest(free));
+    removed integer := 0;
+    job bigint;
+BEGIN
+    BEGIN
+        removed := insp.purge_batch(p_what, free);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        -- Somebody holds something else of one of them: one by one, and as long as there is time.
+        FOREACH job IN ARRAY free LOOP
+            BEGIN
+                IF clock_timestamp() < statement_timestamp() + interval '5 seconds' THEN
+                    removed := removed + insp.purge_batch(p_what, ARRAY[job]);
+                    CONTINUE;
+                END IF;
+            EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+                NULL;
+            END;
+            held := held || job;
+        END LOOP;
+    END;
+    INSERT INTO insp.purge_later (look_at, what, job_id) SELECT now() + interval '1 minute', p_what, h.id FROM unnest(held) AS h (id)
+    ON CONFLICT DO NOTHING;
+    RETURN removed;
+END
+$$;
+COMMENT ON FUNCTION insp.purge_jobs(text, bigint[]) IS
+    'Removes parts, results or references of jobs that are due; those that somebody holds are noted for later';
+
+CREATE OR REPLACE FUNCTION insp.purge_late(
+    p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer
+)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    part_jobs bigint[];
+    result_jobs bigint[];
+    request_jobs bigint[];
+    late bigint[];
+BEGIN
+    WITH due AS MATERIALIZED (
+        SELECT l.ctid AS row FROM insp.purge_later l WHERE l.look_at <= now()
+        ORDER BY l.look_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        DELETE FROM insp.purge_later l WHERE l.ctid = ANY (ARRAY(SELECT d.row FROM due d)) RETURNING l.what, l.job_id
+    ), judged AS MATERIALIZED (
+        -- A job that went with its partition is found no more, and forgotten.
+        SELECT DISTINCT t.what, t.job_id, j.completed_at, k.keep, j.status = 128 AND j.completed_at <= now() - k.keep AS is_due
+        FROM taken t JOIN insp.job j ON j.id = t.job_id JOIN insp.partner p ON p.id = j.partner_id,
+            LATERAL (SELECT insp.keep_of(p, t.what) AS keep) k
+        WHERE t.what <> 'callbacks'
+    ), again AS (
+        INSERT INTO insp.purge_later (look_at, what, job_id)
+        SELECT coalesce(g.completed_at + g.keep, now() + least(g.keep, interval '1 day')), g.what, g.job_id
+        FROM judged g WHERE NOT g.is_due
+        ON CONFLICT DO NOTHING
+    )
+    SELECT array_agg(g.job_id) FILTER (WHERE g.what = 'parts'), array_agg(g.job_id) FILTER (WHERE g.what = 'results'),
+        array_agg(g.job_id) FILTER (WHERE g.what = 'references'), (SELECT count(*) FROM taken),
+        (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'callbacks')
+    INTO part_jobs, result_jobs, request_jobs, walked, late FROM judged g WHERE g.is_due;
+    parts := CASE WHEN part_jobs IS NULL THEN 0 ELSE insp.purge_jobs('parts', part_jobs) END;
+    results := CASE WHEN result_jobs IS NULL THEN 0 ELSE insp.purge_jobs('results', result_jobs) END;
+    requests := CASE WHEN request_jobs IS NULL THEN 0 ELSE insp.purge_jobs('references', request_jobs) END;
+    callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.retire_callbacks(late) END;
+END
+$$;
+COMMENT ON FUNCTION insp.purge_late(integer) IS
+    'Looks again at jobs and callbacks that were not of age, or were locked, when a cursor passed them';
+
+CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    -- What operators did and who was given which result: a year at least.
+    done_until constant timestamptz := now() - greatest(interval '366 days',
+        (SELECT r.keep FROM insp.retention r WHERE r.what = 'operator_events'));
+    seen_until constant timestamptz := now() - greatest(interval '366 days',
+        (SELECT r.keep FROM insp.retention r WHERE r.what = 'access_events'));
+    n integer;
+BEGIN
+    -- Each from its oldest rows on; those that somebody holds stay for the next time.
+    DELETE FROM insp.job_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.job_key x WHERE x.ctid = ANY (ARRAY(
+            SELECT y.ctid FROM (SELECT z.ctid, z.created_at FROM insp.job_key z ORDER BY z.job_id LIMIT p_limit) y
+            WHERE y.created_at <= now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'idempotency_keys')))
+        FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS keys = ROW_COUNT;
+    more := keys >= p_limit;
+    DELETE FROM insp.access_event a WHERE a.id = ANY (ARRAY(
+        SELECT x.id FROM insp.access_event x WHERE x.id = ANY (ARRAY(
+            SELECT y.id FROM (SELECT z.id, z.at FROM insp.access_event z ORDER BY z.id LIMIT p_limit) y
+            WHERE y.at <= seen_until))
+        FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS others = ROW_COUNT;
+    more := more OR others >= p_limit;
+    DELETE FROM insp.session_access a WHERE a.id = ANY (ARRAY(
+        SELECT x.id FROM insp.session_access x WHERE x.id = ANY (ARRAY(
+            SELECT y.id FROM (SELECT z.id, z.began_at FROM insp.session_access z ORDER BY z.id LIMIT p_limit) y
+            WHERE y.began_at <= done_until))
+        FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS n = ROW_COUNT;
+    others := others + n;
+    DELETE FROM insp.operator_event o WHERE o.id = ANY (ARRAY(
+        SELECT x.id FROM insp.operator_event x WHERE x.id = ANY (ARRAY(
+            SELECT y.id FROM (SELECT z.id, z.at FROM insp.operator_event z ORDER BY z.id LIMIT p_limit) y
+            WHERE y.at <= done_until))
+        FOR UPDATE SKIP LOCKED));
+    DELETE FROM insp.challenge c WHERE c.id = ANY (ARRAY(
+        SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
+        ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    PERFORM insp.sample_nothing();
+END
+$$;
+COMMENT ON FUNCTION insp.purge_rows(integer) IS
+    'Removes idempotency keys, accesses, vendor sessions, operators'' events and challenges that have come of age, at most p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
+
+CREATE OR REPLACE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer)
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'callback');
+    horizon constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'callbacks');
+    start bigint;
+    old bigint[];
+BEGIN
+    INSERT INTO insp.retention_cursor (what) VALUES ('callbacks') ON CONFLICT DO NOTHING;
+    SELECT c.next_id INTO start FROM insp.retention_cursor c WHERE c.what = 'callbacks' AND c.keep = '0';
+    WITH page AS MATERIALIZED (
+        SELECT c.id, c.created_at FROM insp.callback c WHERE c.id >= start AND c.id <= safe ORDER BY c.id LIMIT p_limit
+    )
+    SELECT array_agg(g.id) INTO old FROM page g
+    WHERE g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > horizon), 9223372036854775807);
+    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to look again.
+    walked := coalesce(cardinality(old), 0);
+    removed := 0;
+    IF walked > 0 THEN
+        removed := insp.retire_callbacks(old);
+        UPDATE insp.retention_cursor c SET next_id = (SELECT max(o.id) + 1 FROM unnest(old) AS o (id))
+        WHERE c.what = 'callbacks' AND c.keep = '0';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.purge_callbacks(integer) IS
+    'Removes callbacks that have come of age, with their attempts, among the next p_limit; returns how many, and how many it passed';
+
+CREATE OR REPLACE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    sent constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'callbacks');
+    buried constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'dead_callbacks');
+    locked constant bigint[] := ARRAY(SELECT c.id FROM insp.callback c WHERE c.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
+    over bigint[];
+    bare bigint[];
+    removed integer := 0;
+BEGIN
+    -- A new statement sees a replay that came before the lock; one that comes after it waits, and finds nothing.
+    WITH judged AS MATERIALIZED (
+        SELECT c.id, c.job_id, c.created_at, insp.callback_delivered_at(c) AS delivered_at,
+            EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id AND w.state = 'dead') AS is_dead
+        FROM insp.callback c WHERE c.id = ANY (locked)
+    ), over AS MATERIALIZED (
+        SELECT g.id FROM judged g
+        WHERE g.delivered_at <= now() - sent OR g.is_dead AND g.created_at <= now() - buried
+    ), later AS (
+        INSERT INTO insp.purge_later (look_at, what, job_id)
+        SELECT CASE WHEN g.delivered_at IS NOT NULL THEN g.delivered_at + sent WHEN g.is_dead THEN g.created_at + buried
+            ELSE now() + interval '1 day' END, 'callbacks', g.id
+        FROM judged g WHERE g.id NOT IN (SELECT o.id FROM over o)
+        UNION SELECT now() + interval '1 minute', 'callbacks', c.id FROM insp.callback c
+        WHERE c.id = ANY (p_ids) AND c.id <> ALL (locked)
+        ON CONFLICT DO NOTHING
+    )
+    SELECT (SELECT array_agg(o.id) FROM over o), array_agg(g.id) INTO over, bare
+    FROM judged g WHERE g.delivered_at IS NULL AND NOT EXISTS (SELECT FROM over o WHERE o.id = g.id)
+        -- The job's own retention has been there, or there is no job any more.
+        AND NOT EXISTS (SELECT FROM insp.job j WHERE j.id = g.job_id AND NOT j.payload ?| ARRAY['purgedAt', 'erasedAt']);
+    BEGIN
+        DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (over);
+        DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (over);
+        DELETE FROM insp.callback c WHERE c.id = ANY (over);
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        PERFORM insp.forget_callbacks(bare, false);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        removed := 0;
+        INSERT INTO insp.purge_later (look_at, what, job_id)
+        SELECT now() + interval '1 minute', 'callbacks', x.id FROM unnest(over || bare) AS x (id) ON CONFLICT DO NOTHING;
+    END;
+    RETURN removed;
+END
+$$;
+COMMENT ON FUNCTION insp.retire_callbacks(bigint[]) IS
+    'Removes those of the given callbacks that are delivered or dead-lettered for longer than they are kept, with their attempts, and notes the others for later; returns how many';

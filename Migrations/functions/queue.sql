@@ -1,0 +1,244 @@
+-- Queues, lanes and how workers are woken; what operators look at first. Every view costs little, also with ten million
+-- jobs waiting.
+
+CREATE OR REPLACE FUNCTION insp.lane_name(p_lane smallint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE p_lane WHEN 0 THEN 'urgent' WHEN 1 THEN 'normal' WHEN 2 THEN 'bulk' END
+$$;
+COMMENT ON FUNCTION insp.lane_name(smallint) IS 'Name of a lane';
+GRANT EXECUTE ON FUNCTION insp.lane_name(smallint) TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE FUNCTION insp.lane_number(p_lane text) RETURNS smallint
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF p_lane IS NULL OR p_lane NOT IN ('urgent', 'normal', 'bulk') THEN
+        PERFORM insp.refuse('LANE_UNKNOWN', left(quote_nullable(p_lane), 40));
+    END IF;
+    RETURN CASE p_lane WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 ELSE 2 END;
+END
+$$;
+COMMENT ON FUNCTION insp.lane_number(text) IS 'Number of a lane (urgent, normal, bulk); refuses other names';
+
+CREATE OR REPLACE FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    found_id integer;
+BEGIN
+    SELECT q.id INTO found_id FROM insp.queue q
+    WHERE q.region = p_region AND q.lane = p_lane AND q.partner_id = p_partner;
+    WHILE found_id IS NULL LOOP
+        INSERT INTO insp.queue AS q (region, lane, partner_id) VALUES (p_region, p_lane, p_partner)
+        ON CONFLICT DO NOTHING RETURNING q.id INTO found_id;
+        IF found_id IS NULL THEN
+            -- Somebody else made it meanwhile.
+            SELECT q.id INTO found_id FROM insp.queue q
+            WHERE q.region = p_region AND q.lane = p_lane AND q.partner_id = p_partner;
+        END IF;
+    END LOOP;
+    RETURN found_id;
+END
+$$;
+COMMENT ON FUNCTION insp.queue_of(smallint, smallint, integer) IS 'The queue of a region, lane and partner; makes it if need be';
+
+-- Made with the partner: made by its first enqueue, a queue would stay unseen, and other producers waiting, until that commits.
+CREATE OR REPLACE FUNCTION insp.make_queue() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM insp.queue_of(coalesce(NEW.region, 0::smallint), NEW.lane, NEW.id);
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.make_queue() IS 'Makes the queue that a partner''s jobs wait in by default';
+CREATE OR REPLACE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner
+    FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
+
+CREATE OR REPLACE FUNCTION insp.wake(p_lane smallint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- A notification in every commit would serialise all commits (they share one lock), so a lane is announced at most
+    -- once in 50 ms. Sequences, not a row: they are not subject to MVCC, so nobody waits and nothing bloats.
+    tick constant bigint := floor(extract(epoch FROM clock_timestamp()) * 20);
+    last bigint;
+BEGIN
+    -- PostgreSQL prepares no transaction that has notified anybody. A setting of its own session can cost a producer a poll.
+    IF current_setting('insp.notify', true) = 'off' THEN
+        RETURN;
+    END IF;
+    IF p_lane = 0 THEN
+        SELECT last_value INTO last FROM insp.wake_urgent;
+        IF last = tick THEN RETURN; END IF;
+        PERFORM setval('insp.wake_urgent', tick);
+    ELSIF p_lane = 1 THEN
+        SELECT last_value INTO last FROM insp.wake_normal;
+        IF last = tick THEN RETURN; END IF;
+        PERFORM setval('insp.wake_normal', tick);
+    ELSE
+        SELECT last_value INTO last FROM insp.wake_bulk;
+        IF last = tick THEN RETURN; END IF;
+        PERFORM setval('insp.wake_bulk', tick);
+    END IF;
+    PERFORM pg_notify('insp_ready', p_lane::text);
+END
+$$;
+COMMENT ON FUNCTION insp.wake(smallint) IS
+    'Announces waiting jobs of a lane on channel insp_ready, at most once in 50 ms, unless insp.notify is off; a hint only, workers poll as well';
+
+CREATE OR REPLACE FUNCTION insp.wake_all() RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Not insp.wake: its announcement may be spared if a producer made one in the same 50 ms, before this commit.
+    SELECT insp.notify('insp_ready', l::text) FROM generate_series(0, 2) l;
+    SELECT insp.tell()
+$$;
+COMMENT ON FUNCTION insp.wake_all() IS 'Has every worker look at every lane once this transaction is committed';
+
+CREATE OR REPLACE FUNCTION insp.tell(p_worker bigint DEFAULT NULL) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT insp.notify('insp_control', coalesce(p_worker::text, '*'))
+$$;
+COMMENT ON FUNCTION insp.tell(bigint) IS
+    'Asks a worker (or all) on channel insp_control to look at once, unless insp.notify is off; a hint only, heartbeats and claims see everything anyway';
+
+CREATE OR REPLACE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    -- PostgreSQL prepares no transaction that has notified anybody.
+    IF current_setting('insp.notify', true) IS DISTINCT FROM 'off' THEN
+        PERFORM pg_notify(p_channel, p_payload);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.notify(text, text) IS 'Notifies, unless insp.notify is off';
+
+CREATE OR REPLACE VIEW insp.v_floor AS
+SELECT u.queue, min(u.seq) AS seq
+FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq)
+GROUP BY u.queue;
+COMMENT ON VIEW insp.v_floor IS 'Where the slowest worker looks for waiting jobs in each queue; below it lie only rows that were claimed';
+COMMENT ON COLUMN insp.v_floor.queue IS 'The queue';
+COMMENT ON COLUMN insp.v_floor.seq IS 'The floor';
+GRANT SELECT ON insp.v_floor TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_queue AS
+SELECT coalesce(g.name, 'any') AS region, insp.lane_name(c.lane) AS lane, c.paused,
+    w.waiting, w.waiting > 100000 AS waiting_is_more,
+    now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job) AS oldest,
+    (SELECT count(*) FROM insp.delayed d JOIN insp.queue q ON q.id = d.queue WHERE q.region = r.id AND q.lane = c.lane)
+        AS delayed,
+    (SELECT count(*) FROM insp.lease l JOIN insp.queue q ON q.id = l.queue WHERE q.region = r.id AND q.lane = c.lane)
+        AS running,
+    c.weight
+FROM (SELECT 0::smallint AS id UNION ALL SELECT id FROM insp.region) r
+    CROSS JOIN insp.control c
+    LEFT JOIN insp.region g ON g.id = r.id
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS waiting, min(x.job_id) AS first_job FROM (
+            SELECT y.job_id FROM insp.queue q LEFT JOIN insp.v_floor f ON f.queue = q.id
+                CROSS JOIN LATERAL (
+                    SELECT z.job_id FROM insp.ready z WHERE z.queue = q.id AND z.seq >= coalesce(f.seq, 0)
+                    ORDER BY z.seq LIMIT 100001) y
+            WHERE q.region = r.id AND q.lane = c.lane LIMIT 100001) x) w
+WHERE r.id = 0 OR EXISTS (SELECT FROM insp.queue q WHERE q.region = r.id AND q.lane = c.lane);
+COMMENT ON VIEW insp.v_queue IS 'How much waits and runs in each region and lane; counting stops at 100,000 waiting jobs';
+COMMENT ON COLUMN insp.v_queue.region IS 'Region; any: jobs that every worker may process';
+COMMENT ON COLUMN insp.v_queue.lane IS 'Lane';
+COMMENT ON COLUMN insp.v_queue.paused IS 'Whether claims are stopped (pause, resume)';
+COMMENT ON COLUMN insp.v_queue.waiting IS 'Jobs ready to be claimed';
+COMMENT ON COLUMN insp.v_queue.waiting_is_more IS 'Whether waiting was not counted to the end';
+COMMENT ON COLUMN insp.v_queue.oldest IS 'Age of the oldest job among those counted';
+COMMENT ON COLUMN insp.v_queue.delayed IS 'Jobs that wait for a time';
+COMMENT ON COLUMN insp.v_queue.running IS 'Jobs being worked on';
+COMMENT ON COLUMN insp.v_queue.weight IS 'The lane''s share of claims while others wait as well (control.weight)';
+GRANT SELECT ON insp.v_queue TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_running AS
+SELECT j.public_id AS id, p.name AS partner, j.payload ->> 'workflow' AS workflow, greatest(j.status, 2::smallint) AS status, l.attempt, l.crashes,
+    now() - l.claimed_at AS running_for, l.deadline, l.worker_id, w.host, w.process, l.fence, l.job_id
+FROM insp.lease l JOIN insp.job j ON j.id = l.job_id JOIN insp.partner p ON p.id = j.partner_id
+    LEFT JOIN insp.worker w ON w.id = l.worker_id;
+COMMENT ON VIEW insp.v_running IS 'Jobs being worked on';
+COMMENT ON COLUMN insp.v_running.id IS 'The job''s public id';
+COMMENT ON COLUMN insp.v_running.partner IS 'Whose job';
+COMMENT ON COLUMN insp.v_running.workflow IS 'Its workflow';
+COMMENT ON COLUMN insp.v_running.status IS 'Furthest stored stage';
+COMMENT ON COLUMN insp.v_running.attempt IS 'Number of the attempt';
+COMMENT ON COLUMN insp.v_running.crashes IS 'Earlier attempts that crashed';
+COMMENT ON COLUMN insp.v_running.running_for IS 'Time since it was claimed';
+COMMENT ON COLUMN insp.v_running.deadline IS 'When it will be taken back';
+COMMENT ON COLUMN insp.v_running.worker_id IS 'The worker (v_workers)';
+COMMENT ON COLUMN insp.v_running.host IS 'The worker''s host';
+COMMENT ON COLUMN insp.v_running.process IS 'The worker''s process id';
+COMMENT ON COLUMN insp.v_running.fence IS 'Fence of the lease';
+COMMENT ON COLUMN insp.v_running.job_id IS 'The job''s internal number';
+GRANT SELECT ON insp.v_running TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_stuck AS
+SELECT r.id, r.job_id, 'running'::text AS state, r.running_for AS since, format(
+    'attempt %s at status %s on worker %s; taken back at the deadline', r.attempt, r.status, r.worker_id) AS what
+FROM insp.v_running r WHERE r.running_for > interval '2 minutes'
+UNION ALL
+SELECT j.public_id, d.job_id, 'delayed', now() - d.run_at, 'due, but no worker with the maintain role promotes it'
+FROM insp.delayed d JOIN insp.job j ON j.id = d.job_id WHERE d.run_at < now() - interval '1 minute'
+UNION ALL
+SELECT j.public_id, x.job_id, 'waiting', now() - j.created_at, format(
+    'first of region %s, lane %s, partner %s: paused, limited, or no worker for it is free', q.region, insp.lane_name(q.lane),
+    p.name)
+FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id LEFT JOIN insp.v_floor f ON f.queue = q.id
+    CROSS JOIN LATERAL (
+        SELECT y.* FROM insp.ready y WHERE y.queue = q.id AND y.seq >= coalesce(f.seq, 0)
+        ORDER BY y.queue, y.seq LIMIT 1) x
+    JOIN insp.job j ON j.id = x.job_id AND j.status < 128
+WHERE j.created_at < now() - interval '5 minutes';
+COMMENT ON VIEW insp.v_stuck IS 'Jobs that do not move as they should: running over 2 minutes, due over 1 minute, first in a queue for over 5';
+COMMENT ON COLUMN insp.v_stuck.id IS 'The job''s public id';
+COMMENT ON COLUMN insp.v_stuck.job_id IS 'Its internal number';
+COMMENT ON COLUMN insp.v_stuck.state IS 'running, delayed or waiting';
+COMMENT ON COLUMN insp.v_stuck.since IS 'For how long';
+COMMENT ON COLUMN insp.v_stuck.what IS 'What to look at';
+GRANT SELECT ON insp.v_stuck TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_waiting AS
+SELECT coalesce(g.name, 'any') AS region, insp.lane_name(q.lane) AS lane, p.name AS partner, w.waiting,
+    now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job) AS oldest,
+    CASE
+        WHEN c.paused THEN 'the lane is paused' || coalesce(': ' || c.reason, '')
+        WHEN p.paused THEN 'the partner is paused' || coalesce(': ' || p.pause_reason, '')
+        WHEN fleet.workers = 0 THEN 'no live worker serves the lane and region'
+        WHEN r.running >= p.max_running THEN format('the partner''s limit: %s running', r.running)
+        WHEN p.rate_per_second IS NOT NULL AND EXISTS (
+            SELECT FROM insp.partner_tokens t WHERE t.partner_id = p.id
+                AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1)
+            THEN format('the partner''s limit: %s a second', p.rate_per_second)
+        WHEN fleet.busy >= fleet.slots THEN format('all %s slots of %s workers are busy', fleet.slots, fleet.workers)
+        WHEN fleet.running >= fleet.slots THEN format(
+            'about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy',
+            fleet.running - fleet.busy, fleet.busy, fleet.slots)
+        ELSE 'about to be claimed'
+    END AS why
+FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id JOIN insp.control c ON c.lane = q.lane
+    LEFT JOIN insp.region g ON g.id = q.region LEFT JOIN insp.v_floor f ON f.queue = q.id
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS waiting, min(y.job_id) AS first_job FROM (
+            SELECT z.job_id FROM insp.ready z WHERE z.queue = q.id AND z.seq >= coalesce(f.seq, 0)
+            ORDER BY z.seq LIMIT 10001) y) w
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS workers, coalesce(sum(x.slots), 0) AS slots, coalesce(sum(l.running), 0) AS running,
+            -- A job that fetches its parts or asks a vendor has a lease and no slot: workers say how many have one. What they
+            -- said a moment ago may be over.
+            coalesce(sum(least(x.busy, l.running)), 0) AS busy
+        FROM insp.worker x CROSS JOIN LATERAL (
+            SELECT count(*) AS running FROM insp.lease l WHERE l.worker_id = x.id AND l.fence >= x.fence_floor) l
+        WHERE x.heartbeat_at > now() - interval '15 s' AND NOT x.draining AND q.lane = ANY (x.lanes)
+            AND (q.region = 0 OR x.region = q.region)) fleet
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN p.max_running IS NOT NULL THEN (
+            SELECT count(*) FROM insp.lease l JOIN insp.queue k ON k.id = l.queue WHERE k.partner_id = p.id)
+            END AS running) r
+WHERE w.waiting > 0;
+COMMENT ON VIEW insp.v_waiting IS 'Queues in which jobs wait, and why nobody works on them at this moment';
+COMMENT ON COLUMN insp.v_waiting.region IS 'Region; any: jobs that every worker may process';
+COMMENT ON COLUMN insp.v_waiting.lane IS 'Lane';
+COMMENT ON COLUMN insp.v_waiting.partner IS 'Whose jobs';
+COMMENT ON COLUMN insp.v_waiting.waiting IS 'Jobs ready to be claimed; counting stops at 10,001';
+COMMENT ON COLUMN insp.v_waiting.oldest IS 'Age of the oldest among those counted';
+COMMENT ON COLUMN insp.v_waiting.why IS 'The first thing that keeps them waiting';
+GRANT SELECT ON insp.v_waiting TO insp_operator, insp_auditor;

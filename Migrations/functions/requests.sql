@@ -1,0 +1,389 @@
+-- What a request must be. Everything is checked here, so that each caller in each language gets the same one clear error.
+-- The helpers set no search_path: see urls.sql.
+
+CREATE OR REPLACE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF jsonb_typeof(p_payload -> p_key) <> 'string' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a string');
+    END IF;
+    RETURN p_payload ->> p_key;
+END
+$$;
+COMMENT ON FUNCTION insp.request_text(jsonb, text) IS 'A string of a payload; refuses other types';
+
+-- An offset such as +21:32 has the right form and is none: that is the request's fault, not the server's.
+CREATE OR REPLACE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamptz
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    value constant text := insp.request_text(p_payload, p_key);
+BEGIN
+    -- RFC 3339 alone: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are no one's contract.
+    IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+    END IF;
+    RETURN value::timestamptz;
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_time_zone_displacement_value THEN
+    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+END
+$$;
+COMMENT ON FUNCTION insp.request_time(jsonb, text) IS 'A time of a payload (RFC 3339 with its offset); refuses other types';
+
+CREATE OR REPLACE FUNCTION insp.request_partner(p jsonb) RETURNS insp.partner
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    partner insp.partner;
+    needle text;
+BEGIN
+    IF NOT p ? 'partner' THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN', 'the payload names no partner');
+    END IF;
+    needle := insp.request_text(p, 'partner');
+    SELECT * INTO partner FROM insp.partner x WHERE x.name = needle;
+    IF NOT FOUND OR NOT insp.may_act(partner.id) THEN
+        PERFORM insp.refuse('PARTNER_UNKNOWN');
+    ELSIF NOT partner.enabled THEN
+        PERFORM insp.refuse('PARTNER_DISABLED');
+    END IF;
+    RETURN partner;
+END
+$$;
+COMMENT ON FUNCTION insp.request_partner(jsonb) IS
+    'The partner that a payload names; refuses those that the login may not act for, and disabled ones';
+
+CREATE OR REPLACE FUNCTION insp.request_workflow(p jsonb) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    name text;
+    flow text;
+BEGIN
+    IF NOT p ? 'workflow' THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload names no workflow');
+    END IF;
+    -- Jumio's keys come as numbers and as strings.
+    name := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow' ELSE insp.request_text(p, 'workflow') END;
+    flow := CASE name WHEN '2' THEN 'id' WHEN '3' THEN 'id_identity' WHEN '5' THEN 'similarity' WHEN '6' THEN 'liveness'
+        WHEN '9' THEN 'authentication' ELSE name END;
+    IF insp.definition_key(flow) IS NULL THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(name), 40));
+    END IF;
+
+    RETURN flow;
+END
+$$;
+COMMENT ON FUNCTION insp.request_workflow(jsonb) IS
+    'The workflow that a payload names, by our own word';
+
+CREATE OR REPLACE FUNCTION insp.request_lane(p jsonb) RETURNS smallint
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    lane smallint;
+BEGIN
+    lane := CASE insp.request_text(p, 'lane') WHEN 'urgent' THEN 0 WHEN 'normal' THEN 1 WHEN 'bulk' THEN 2 END;
+    IF lane IS NULL THEN
+        PERFORM insp.refuse('LANE_UNKNOWN', left(quote_literal(p ->> 'lane'), 40));
+    END IF;
+    RETURN lane;
+END
+$$;
+COMMENT ON FUNCTION insp.request_lane(jsonb) IS
+    'The lane that a payload names';
+
+CREATE OR REPLACE FUNCTION insp.request_region(p jsonb) RETURNS smallint
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    needle constant text := insp.request_text(p, 'region');
+    region smallint;
+BEGIN
+    SELECT g.id INTO region FROM insp.region g WHERE g.name = needle;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40));
+    END IF;
+    RETURN region;
+END
+$$;
+COMMENT ON FUNCTION insp.request_region(jsonb) IS
+    'The region that a payload names';
+
+CREATE OR REPLACE FUNCTION insp.check_document(p jsonb) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    value jsonb;
+BEGIN
+    IF p ? 'documentFormat' THEN
+        IF insp.request_text(p, 'documentFormat') NOT IN ('TD1', 'TD2', 'TD3') THEN
+            PERFORM insp.refuse('DOCUMENT_FORMAT_UNKNOWN', left(quote_literal(p ->> 'documentFormat'), 40));
+        END IF;
+    END IF;
+    IF p ? 'documentTypes' THEN
+        IF jsonb_typeof(p -> 'documentTypes') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'documentTypes is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'documentTypes') e LOOP
+            IF value NOT IN ('"PASSPORT"', '"VISA"', '"DRIVING_LICENSE"', '"ID_CARD"') THEN
+                PERFORM insp.refuse('DOCUMENT_TYPE_UNKNOWN', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+    IF p ? 'countries' THEN
+        IF jsonb_typeof(p -> 'countries') <> 'array' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'countries is not an array');
+        END IF;
+        FOR value IN SELECT e.value FROM jsonb_array_elements(p -> 'countries') e LOOP
+            IF jsonb_typeof(value) <> 'string' OR NOT EXISTS (SELECT FROM insp.country c WHERE c.code = value #>> '{}') THEN
+                PERFORM insp.refuse('COUNTRY_INVALID', left(quote_literal(value #>> '{}'), 40));
+            END IF;
+        END LOOP;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_document(jsonb) IS
+    'Refuses a payload whose documentFormat, documentTypes or countries are none';
+
+CREATE OR REPLACE FUNCTION insp.request_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    problem text;
+BEGIN
+    IF p ? 'callbackUrl' THEN
+        problem := insp.url_problem(insp.request_text(p, 'callbackUrl'), 255, coalesce(endpoint.allow_http, false),
+            insp.may_lead(endpoint, p ->> 'callbackUrl'));
+        IF problem IS NULL AND endpoint.id IS NULL THEN
+            problem := 'the partner has no endpoint whose secret could sign';
+        END IF;
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+        END IF;
+        RETURN p ->> 'callbackUrl';
+    ELSIF partner.callback_required AND endpoint.url IS NULL THEN
+        PERFORM insp.refuse('CALLBACK_URL_MISSING');
+    END IF;
+
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.request_callback(jsonb, insp.partner, insp.endpoint) IS
+    'The callback URL that a payload names, or null; refuses what the endpoint does not allow';
+
+CREATE OR REPLACE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF p ? 'consent' AND jsonb_typeof(p -> 'consent') <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
+    ELSIF partner.consent_required AND NOT (
+        coalesce(p #>> '{consent,obtained}', '') IN ('yes', 'true') AND p #> '{consent}' ? 'obtainedAt') THEN
+        PERFORM insp.refuse('CONSENT_MISSING', 'consent needs obtained and obtainedAt');
+    END IF;
+    IF p #> '{consent}' ? 'obtainedAt' THEN
+        PERFORM insp.request_time(p -> 'consent', 'obtainedAt');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_consent(jsonb, insp.partner) IS
+    'Refuses a payload without the consent that the partner''s policy demands';
+
+CREATE OR REPLACE FUNCTION insp.request_review(p jsonb, partner insp.partner) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    -- Each makes more decisions wait than the one before it.
+    reviews constant text[] := ARRAY['never', 'rejected', 'warning', 'always'];
+    needle constant text := insp.request_text(p, 'review');
+BEGIN
+    IF needle <> ALL (reviews) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'review is none of never, rejected, warning, always');
+    END IF;
+    -- A request may ask for more people to look than its partner's policy does, never for fewer.
+    RETURN reviews[greatest(array_position(reviews, needle), array_position(reviews, partner.review))];
+END
+$$;
+COMMENT ON FUNCTION insp.request_review(jsonb, insp.partner) IS
+    'Which decisions of the job wait for a review: what a payload asks for, or the partner''s policy where that is stricter';
+
+CREATE OR REPLACE FUNCTION insp.request_traceparent(p jsonb) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    traceparent constant text := insp.request_text(p, 'traceparent');
+BEGIN
+    IF traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'traceparent is not a W3C trace context');
+    END IF;
+    RETURN traceparent;
+END
+$$;
+COMMENT ON FUNCTION insp.request_traceparent(jsonb) IS
+    'The trace context of a payload';
+
+CREATE OR REPLACE FUNCTION insp.request_run_at(p jsonb) RETURNS timestamptz
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    run_at timestamptz;
+BEGIN
+    IF p ? 'delaySeconds' THEN
+        IF p ? 'runAt' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt');
+        ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is not a number from 0 to 2592000');
+        ELSIF (p -> 'delaySeconds')::numeric > 0 THEN
+            run_at := now() + make_interval(secs => (p -> 'delaySeconds')::double precision);
+        END IF;
+    ELSIF p ? 'runAt' THEN
+        run_at := insp.request_time(p, 'runAt');
+        IF run_at > now() + interval '30 days' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'runAt is more than 30 days ahead');
+        END IF;
+    END IF;
+    RETURN run_at;
+END
+$$;
+COMMENT ON FUNCTION insp.request_run_at(jsonb) IS
+    'When a payload wants its job to run: runAt, or after delaySeconds; null: at once';
+
+CREATE OR REPLACE FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    name text;
+    value jsonb;
+BEGIN
+    IF jsonb_typeof(p_digests) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
+    END IF;
+    FOR name, value IN SELECT d.key, d.value FROM jsonb_each(p_digests) d LOOP
+        IF name <> ALL (insp.part_kinds()) THEN
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+        ELSIF name <> ALL (p_inline) THEN
+            PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
+        ELSIF name = 'FRAMES' AND jsonb_typeof(value) <> 'array' OR name <> 'FRAMES' AND jsonb_typeof(value) <> 'string' THEN
+            PERFORM insp.refuse('DIGEST_INVALID', name);
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.check_digests(jsonb, text[]) IS
+    'Refuses digests of anything but the parts that come as bytes';
+
+CREATE OR REPLACE FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    problem text;
+BEGIN
+    IF p_format = 'TD3' AND 'BACK' = ANY (p_kinds) THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
+    END IF;
+    IF p_flow IN ('liveness', 'authentication', 'enrollment') AND p_kinds && ARRAY['FRONT', 'BACK', 'DG1', 'DG2', 'SOD'] THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', p_flow || ' takes no document');
+    END IF;
+    problem := CASE
+        -- A chip alone says who the holder is; there is no picture to judge then.
+        WHEN p_flow = 'id' AND NOT p_kinds && ARRAY['FRONT', 'SOD'] THEN 'FRONT or SOD'
+        WHEN p_flow IN ('id_identity', 'similarity') AND 'FRONT' <> ALL (p_kinds) THEN 'FRONT'
+        WHEN p_flow IN ('similarity', 'authentication', 'enrollment') AND 'FACE' <> ALL (p_kinds) THEN 'FACE'
+        WHEN p_flow = 'liveness' AND NOT p_kinds && ARRAY['FACE', 'FRAMES', 'SESSION_BLOB'] THEN 'FACE, FRAMES or SESSION_BLOB'
+        WHEN 'BACK' = ANY (p_kinds) AND 'FRONT' <> ALL (p_kinds) THEN 'FRONT'
+        END;
+    IF problem IS NOT NULL THEN
+        PERFORM insp.refuse('PART_MISSING', problem);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_kinds(text, text, text[]) IS
+    'Refuses parts that a workflow or document does not have, and misses those that it needs';
+
+CREATE OR REPLACE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    r insp.request;
+    partner insp.partner;
+    endpoint insp.endpoint;
+    flow text;
+    kinds text[] := p_inline;
+    name text;
+    unknown jsonb;
+    review text;
+BEGIN
+    -- What a payload does not have costs no call.
+    IF p IS NULL OR jsonb_typeof(p) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'not an object');
+    ELSIF pg_column_size(p) > 16384 THEN
+        PERFORM insp.refuse('PAYLOAD_TOO_LARGE');
+    END IF;
+    unknown := p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference',
+        'userReference', 'reportingCriteria', 'callbackUrl', 'idempotencyKey', 'digests', 'parts', 'lane', 'region',
+        'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'challenge', 'consent', 'review', 'faceId', 'threshold', 'enrollmentMode'];
+    IF unknown <> '{}' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key '
+            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k ORDER BY k LIMIT 1));
+    END IF;
+
+    partner := insp.request_partner(p);
+    SELECT * INTO endpoint FROM insp.endpoint x WHERE x.partner_id = partner.id AND x.is_default;
+    r.partner_id := partner.id;
+    r.endpoint_id := endpoint.id;
+    flow := insp.request_workflow(p);
+    r.lane := CASE WHEN p ? 'lane' THEN insp.request_lane(p) ELSE partner.lane END;
+    r.region := CASE WHEN p ? 'region' THEN insp.request_region(p) ELSE coalesce(partner.region, 0) END;
+
+    FOREACH name IN ARRAY ARRAY['customerInternalReference', 'userReference', 'reportingCriteria', 'idempotencyKey'] LOOP
+        CONTINUE WHEN NOT p ? name;
+        IF length(insp.request_text(p, name)) > 100 THEN
+            PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
+        END IF;
+    END LOOP;
+    IF p ? 'idempotencyKey' THEN
+        r.idempotency_key := p ->> 'idempotencyKey';
+        IF r.idempotency_key = '' THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'idempotencyKey is empty');
+        END IF;
+    END IF;
+    IF p ?| ARRAY['documentFormat', 'documentTypes', 'countries'] THEN
+        PERFORM insp.check_document(p);
+    END IF;
+    IF p ? 'callbackUrl' OR partner.callback_required THEN
+        r.callback_url := insp.request_callback(p, partner, endpoint);
+    END IF;
+    IF p ? 'consent' OR partner.consent_required THEN
+        PERFORM insp.check_consent(p, partner);
+    END IF;
+    PERFORM insp.check_face_request(p, flow);
+    review := CASE WHEN p ? 'review' THEN insp.request_review(p, partner) ELSE partner.review END;
+    IF p ? 'traceparent' THEN
+        r.traceparent := insp.request_traceparent(p);
+    END IF;
+    IF p ?| ARRAY['delaySeconds', 'runAt'] THEN
+        r.run_at := insp.request_run_at(p);
+    END IF;
+    r.expires_named := p ? 'expiresAt';
+    r.expires_at := CASE WHEN r.expires_named THEN insp.request_time(p, 'expiresAt')
+        ELSE greatest(now(), coalesce(r.run_at, now())) + partner.job_lifetime END;
+    IF r.expires_at <= greatest(now(), coalesce(r.run_at, now())) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'expiresAt is not in the future, or not after runAt');
+    END IF;
+
+    IF p ? 'parts' THEN
+        PERFORM insp.check_part_urls(p -> 'parts', endpoint);
+        r.part_urls := p -> 'parts';
+        kinds := ARRAY(SELECT jsonb_object_keys(r.part_urls));
+        IF kinds && p_inline THEN
+            PERFORM insp.refuse('PART_UNEXPECTED',
+                (SELECT k FROM unnest(kinds) k WHERE k = ANY (p_inline) LIMIT 1) || ' was given both as bytes and by URL');
+        END IF;
+        kinds := kinds || p_inline;
+    END IF;
+    IF p ? 'digests' THEN
+        r.digests := p -> 'digests';
+        PERFORM insp.check_digests(r.digests, p_inline);
+    END IF;
+    PERFORM insp.check_kinds(p ->> 'documentFormat', flow, kinds);
+    PERFORM insp.check_challenge(p, flow, kinds);
+
+    r.payload := (p - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
+        || jsonb_build_object('workflow', flow)
+        -- Stored only where somebody must look: workers decide by it, and most jobs need no word about it.
+        || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
+        || CASE WHEN partner.liveness_evidence_suffices
+            AND flow IN ('id_identity', 'liveness', 'authentication', 'enrollment')
+            THEN jsonb_build_object('evidenceSuffices', true) ELSE '{}' END;
+    RETURN r;
+END
+$$;
+COMMENT ON FUNCTION insp.check_request(jsonb, text[]) IS
+    'Checks a payload, given the kinds of parts that come as bytes; raises one error, or returns the request taken apart';

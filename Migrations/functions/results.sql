@@ -1,0 +1,46 @@
+-- What a caller is told of a job.
+
+CREATE OR REPLACE FUNCTION insp.iso_time(p_time timestamptz) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT to_char(p_time AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+COMMENT ON FUNCTION insp.iso_time(timestamptz) IS 'A time as ISO 8601 in UTC with milliseconds';
+
+CREATE OR REPLACE FUNCTION insp.definition_key(p_workflow text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE p_workflow WHEN 'id' THEN '2' WHEN 'id_identity' THEN '3' WHEN 'similarity' THEN '5'
+        WHEN 'liveness' THEN '6' WHEN 'authentication' THEN '9' WHEN 'enrollment' THEN 'enrollment' END
+$$;
+COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API; null: no such workflow';
+
+CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j insp.job;
+    claimed timestamptz;
+BEGIN
+    SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
+    IF NOT FOUND OR NOT insp.may_act(j.partner_id) THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    IF j.status = 1 THEN
+        SELECT l.claimed_at INTO claimed FROM insp.lease l WHERE l.job_id = j.id;
+    END IF;
+    RETURN coalesce((SELECT s.output FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
+        || jsonb_build_object('id', j.public_id,
+            'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
+            'workflow', jsonb_build_object('key', j.payload ->> 'workflow',
+                'definitionKey', insp.definition_key(j.payload ->> 'workflow')),
+            'createdAt', insp.iso_time(j.created_at))
+        || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
+            'completedAt', insp.iso_time(j.completed_at),
+            'customerInternalReference', j.payload -> 'customerInternalReference',
+            'userReference', j.payload -> 'userReference',
+            'reportingCriteria', j.payload -> 'reportingCriteria',
+            'rerunOf', j.payload -> 'rerunOf'));
+END
+$$;
+COMMENT ON FUNCTION insp.job_result(uuid) IS
+    'The result document of a job. Its results are valid only once status is 128; before that it says how far the job is. Results that retention removed are replaced by purgedAt, those of a person''s right by erasedAt';
+GRANT EXECUTE ON FUNCTION insp.job_result(uuid) TO insp_producer, insp_operator;

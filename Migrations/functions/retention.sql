@@ -1,0 +1,127 @@
+-- What is kept for how long.
+
+CREATE OR REPLACE FUNCTION insp.keep_of(p insp.partner, p_what text) RETURNS interval
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE p_what WHEN 'parts' THEN p.keep_parts WHEN 'results' THEN p.keep_results
+        ELSE coalesce(p.keep_references, greatest(p.keep_parts, p.keep_results)) END
+$$;
+COMMENT ON FUNCTION insp.keep_of(insp.partner, text) IS
+    'How long a partner keeps parts, results or references after a job''s end';
+GRANT EXECUTE ON FUNCTION insp.keep_of(insp.partner, text) TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    WITH noted AS (
+        DELETE FROM insp.purge_later l WHERE l.what = p_what
+            AND (p_partner IS NULL OR l.job_id IN (SELECT j.id FROM insp.job j WHERE j.partner_id = p_partner
+                AND j.id IN (SELECT x.job_id FROM insp.purge_later x WHERE x.what = p_what)))
+        RETURNING l.job_id
+    )
+    -- One row for each, and no two of a job's rows may come to lie on each other.
+    INSERT INTO insp.purge_later (look_at, what, job_id) SELECT DISTINCT now(), p_what, n.job_id FROM noted n
+    ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION insp.look_again(text, integer) IS
+    'Has retention look at once at what it noted for later (of one partner): the time of that may have changed';
+
+CREATE OR REPLACE FUNCTION insp.partner_keeps() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    class record;
+    passed bigint;
+BEGIN
+    -- Not while retention walks.
+    PERFORM FROM insp.retention_horizon h ORDER BY h.what FOR UPDATE;
+    FOR class IN
+        SELECT w.what, insp.keep_of(OLD, w.what) AS before, insp.keep_of(NEW, w.what) AS after
+        FROM unnest(ARRAY['parts', 'references', 'results']) AS w (what)
+        WHERE insp.keep_of(OLD, w.what) <> insp.keep_of(NEW, w.what)
+    LOOP
+        -- What the old class's cursor has passed of this partner is gone or noted. The new class's cursor need not begin
+        -- before that; where it is behind already, it need not move at all.
+        SELECT c.next_id INTO passed FROM insp.retention_cursor c WHERE c.what = class.what AND c.keep = class.before;
+        INSERT INTO insp.retention_cursor AS c (what, keep, next_id) VALUES (class.what, class.after, coalesce(passed, 0))
+        ON CONFLICT (what, keep) DO UPDATE SET next_id = least(c.next_id, excluded.next_id);
+        PERFORM insp.look_again(class.what, NEW.id);
+        IF class.after > class.before THEN
+            -- A partition's job that was over may not be.
+            UPDATE insp.retention_cursor c SET next_id = 0 WHERE c.what = 'partitions';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.partner_keeps() IS
+    'Takes the cursor of the time that a partner chose back to where that of its former time is, and no other';
+CREATE OR REPLACE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_references ON insp.partner
+    FOR EACH ROW EXECUTE FUNCTION insp.partner_keeps();
+
+CREATE OR REPLACE FUNCTION insp.retention_keeps() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    PERFORM FROM insp.retention_horizon h ORDER BY h.what FOR UPDATE;
+    IF NEW.what IN ('callbacks', 'dead_callbacks') AND NEW.keep < OLD.keep THEN
+        PERFORM insp.look_again('callbacks');
+    ELSIF NEW.what IN ('events', 'idempotency_keys') AND NEW.keep > OLD.keep THEN
+        UPDATE insp.retention_cursor c SET next_id = 0 WHERE c.what = 'partitions';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.retention_keeps() IS 'Has retention look again at what a changed time concerns, and at nothing else';
+CREATE OR REPLACE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention
+    FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
+
+CREATE OR REPLACE FUNCTION insp.set_retention(
+    partner text DEFAULT NULL, keep_parts interval DEFAULT NULL, keep_results interval DEFAULT NULL,
+    what text DEFAULT NULL, keep interval DEFAULT NULL, keep_references interval DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    subject text;
+    kept record;
+BEGIN
+    IF set_retention.partner IS NOT NULL AND set_retention.what IS NULL THEN
+        UPDATE insp.partner p SET keep_parts = coalesce(set_retention.keep_parts, p.keep_parts),
+            keep_results = coalesce(set_retention.keep_results, p.keep_results),
+            keep_references = coalesce(set_retention.keep_references, p.keep_references)
+        WHERE p.id = insp.partner_number(set_retention.partner)
+        RETURNING p.keep_parts AS parts, p.keep_results AS results, insp.keep_of(p, 'references') AS requests INTO kept;
+        subject := 'partner ' || set_retention.partner;
+        PERFORM insp.record('set_retention', subject, jsonb_build_object(
+            'keepParts', kept.parts, 'keepResults', kept.results, 'keepReferences', kept.requests));
+        RETURN format('%s: parts %s, results %s, references %s', subject, kept.parts, kept.results, kept.requests);
+    ELSIF set_retention.what IS NOT NULL AND set_retention.keep IS NOT NULL AND set_retention.partner IS NULL THEN
+        UPDATE insp.retention r SET keep = set_retention.keep WHERE r.what = set_retention.what;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing called % is kept', quote_literal(set_retention.what)
+                USING ERRCODE = 'invalid_parameter_value', HINT = 'SELECT * FROM insp.retention';
+        END IF;
+        PERFORM insp.record('set_retention', set_retention.what, jsonb_build_object('keep', set_retention.keep));
+        RETURN format('%s: %s', set_retention.what, set_retention.keep);
+    END IF;
+    RAISE EXCEPTION 'set_retention takes a partner with keep_parts, keep_results and keep_references, or what and keep'
+        USING ERRCODE = 'invalid_parameter_value';
+END
+$$;
+COMMENT ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) IS
+    'Sets how long a partner''s parts, results and references are kept, or how long something is kept for all (insp.retention)';
+GRANT EXECUTE ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) TO insp_operator;
+
+CREATE OR REPLACE VIEW insp.v_retention AS
+SELECT p.name AS partner, w.what, insp.keep_of(p, w.what) AS keep, c.ran_at
+FROM insp.partner p CROSS JOIN unnest(ARRAY['parts', 'results', 'references']) AS w (what)
+    LEFT JOIN insp.retention_cursor c ON c.what = w.what AND c.keep = insp.keep_of(p, w.what)
+UNION ALL
+SELECT p.name, 'faces', p.keep_faces, NULL FROM insp.partner p
+UNION ALL
+SELECT NULL, r.what, r.keep, c.ran_at
+FROM insp.retention r LEFT JOIN insp.retention_cursor c ON c.keep = '0' AND c.what = CASE
+    WHEN r.what IN ('callbacks', 'dead_callbacks') THEN 'callbacks' WHEN r.what = 'events' THEN 'partitions' ELSE 'rows' END;
+COMMENT ON VIEW insp.v_retention IS 'What is kept for how long, for each partner and for all, and when retention last worked on it';
+COMMENT ON COLUMN insp.v_retention.partner IS 'Whose; null: for all alike';
+COMMENT ON COLUMN insp.v_retention.what IS 'parts, results, references, faces, or what insp.retention names';
+COMMENT ON COLUMN insp.v_retention.keep IS 'For how long; null: until it is deleted';
+COMMENT ON COLUMN insp.v_retention.ran_at IS 'When retention last worked on it; null: not yet, or faces and partitions, which have no such time';
+GRANT SELECT ON insp.v_retention TO insp_operator, insp_auditor;

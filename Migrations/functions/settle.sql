@@ -1,0 +1,311 @@
+-- What ends a lease, and the one way to 128: workers' results, given-up, cancelled and expired jobs all end in insp.finish.
+-- A row that somebody holds costs its own job alone: a write waits 50 ms, which is long enough for a session that holds a row
+-- for a moment, and a worker that meets a row that is held sets its job apart (insp.locked_jobs).
+
+CREATE OR REPLACE FUNCTION insp.finish(
+    p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamptz[] DEFAULT NULL
+) RETURNS SETOF bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    moment constant text := insp.iso_time(now());
+BEGIN
+    RETURN QUERY
+    WITH done AS (
+        UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
+        FROM unnest(p_jobs, p_fences, p_outputs, p_started) AS u (job_id, fence, output, started)
+        WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
+        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.traceparent, j.payload, u.fence, u.output,
+            u.output #> '{decision,type}' AS decision, u.output #> '{error,code}' AS error
+    ), result AS (
+        INSERT INTO insp.step (job_id, status, fence, output) SELECT d.id, 128, d.fence, d.output FROM done d
+    ), terminal AS (
+        INSERT INTO insp.event (job_id, kind, fence, detail)
+        SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
+        FROM done d
+    ), outbox AS (
+        INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, body)
+        SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
+            coalesce(d.callback_url, e.url),
+            -- Written out, not built as jsonb: these bytes are signed, and jsonb would order the keys its own way.
+            convert_to(format(
+                '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s",%2$s"workflowExecution":{"id":"%3$s",'
+                '"definitionKey":"%4$s","status":"%5$s"},"data":{"id":"%3$s","status":128,"decision":%6$s}}',
+                moment,
+                coalesce('"userReference":' || (d.payload -> 'userReference')::text || ',', ''),
+                d.public_id,
+                insp.definition_key(d.payload ->> 'workflow'),
+                CASE WHEN d.error = '"EXPIRED"' THEN 'SESSION_EXPIRED' ELSE 'PROCESSED' END,
+                coalesce(d.decision::text, 'null')), 'UTF8')
+        FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
+        WHERE coalesce(d.callback_url, e.url) IS NOT NULL
+    )
+    SELECT d.id FROM done d;
+END
+$$;
+COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], timestamptz[]) IS
+    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is';
+
+CREATE OR REPLACE FUNCTION insp.finish_failed(
+    p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]
+) RETURNS SETOF bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    finished bigint[];
+BEGIN
+    SELECT coalesce(array_agg(f.id), '{}') INTO finished FROM insp.finish(p_jobs, p_fences, ARRAY(
+        SELECT insp.failure_output(u.code, u.detail)
+        FROM unnest(p_codes, p_details) WITH ORDINALITY AS u (code, detail, n) ORDER BY u.n)) AS f (id);
+    -- Cancelled and expired jobs are no one's fault, and nobody has to look at them.
+    INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
+    SELECT u.job_id, u.code, u.detail, u.attempts, u.crashes
+    FROM unnest(p_jobs, p_codes, p_details, p_attempts, p_crashes) AS u (job_id, code, detail, attempts, crashes)
+    WHERE u.job_id = ANY (finished) AND u.code NOT IN ('CANCELLED', 'EXPIRED')
+    ON CONFLICT DO NOTHING;
+    RETURN QUERY SELECT unnest(finished);
+END
+$$;
+COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], smallint[], smallint[]) IS
+    'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the given-up ones in insp.dead';
+
+CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[])
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    RETURN QUERY
+    WITH input AS MATERIALIZED (
+        SELECT u.job_id, u.fence, u.status, u.output::jsonb AS output
+        FROM unnest(p_jobs, p_fences, p_statuses, p_outputs) AS u (job_id, fence, status, output)
+    ), held AS MATERIALIZED (
+        -- Locked, so that no rescue can end the lease between this look and the commit.
+        SELECT l.* FROM (SELECT i.job_id, i.fence, max(i.status) AS status FROM input i GROUP BY i.job_id, i.fence) i, LATERAL (
+            SELECT l.job_id, l.fence, l.claimed_at, i.status FROM insp.lease l
+            WHERE l.job_id = i.job_id AND l.fence IS NOT DISTINCT FROM i.fence FOR KEY SHARE) l
+    ), risen AS (
+        UPDATE insp.job j SET status = i.status, started_at = coalesce(j.started_at, i.claimed_at)
+        FROM held i
+        WHERE j.id = ANY (ARRAY[i.job_id]) AND j.status < 128
+            AND j.status < i.status
+        RETURNING i.job_id, i.fence
+    ), level AS MATERIALIZED (
+        -- A stage that the job has passed already, or one that is sent again.
+        SELECT i.job_id, i.fence FROM held i, LATERAL (
+            SELECT FROM insp.job j
+            WHERE j.id = ANY (ARRAY[i.job_id]) AND j.status < 128 AND j.status >= i.status FOR SHARE) j
+    ), open AS MATERIALIZED (
+        -- Only what is locked and not finished: nothing may be written for a job that was cancelled, and perhaps erased, since.
+        SELECT * FROM risen UNION ALL SELECT * FROM level
+    ), stored AS (
+        INSERT INTO insp.step (job_id, status, fence, output)
+        SELECT i.job_id, i.status, i.fence, i.output FROM input i JOIN open o USING (job_id, fence)
+        ON CONFLICT DO NOTHING
+    )
+    SELECT o.job_id FROM open o;
+END
+$$;
+COMMENT ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], text[]) IS
+    'Stores results of stages and raises the jobs'' status. Returns the jobs whose lease still holds; nothing is written for the others';
+GRANT EXECUTE ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], text[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.settle(
+    p_jobs bigint[], p_fences bigint[], p_outputs text[],
+    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]
+) RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    jobs bigint[];
+    fences bigint[];
+    outputs jsonb[];
+    started timestamptz[];
+    finished bigint[];
+BEGIN
+    WITH settled AS (
+        -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_outputs) AS u (job_id, fence, output)
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
+        RETURNING l.job_id, l.fence, u.output::jsonb AS output, l.claimed_at
+    )
+    SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.output), array_agg(s.claimed_at)
+    INTO jobs, fences, outputs, started FROM settled s;
+    IF jobs IS NULL THEN
+        RETURN;
+    END IF;
+    IF NOT cardinality(p_step_jobs) > 0 THEN
+        RETURN QUERY SELECT f.id FROM insp.finish(jobs, fences, outputs, started) AS f (id);
+        RETURN;
+    END IF;
+    -- Before the end of the job, which may take them away again: insp.face_finished.
+    INSERT INTO insp.step (job_id, status, fence, output)
+    SELECT u.job_id, u.status, u.fence, u.output::jsonb
+    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_outputs) AS u (job_id, fence, status, output)
+    -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once,
+    -- so it names the claim by itself.
+    WHERE u.fence = ANY (fences)
+    ON CONFLICT DO NOTHING;
+    finished := ARRAY(SELECT f.id FROM insp.finish(jobs, fences, outputs, started) AS f (id));
+    IF cardinality(finished) < cardinality(jobs) THEN
+        -- A job that was cancelled meanwhile may have been erased, too: nothing of it may be left. To take the stages back is
+        -- cheaper than to lock every job before they are written.
+        DELETE FROM insp.step s USING unnest(jobs, fences) AS u (job_id, fence)
+        WHERE s.job_id = ANY (ARRAY[u.job_id]) AND s.status < 128 AND s.fence = u.fence AND u.job_id <> ALL (finished);
+    END IF;
+    RETURN QUERY SELECT unnest(finished);
+END
+$$;
+COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]) IS
+    'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost';
+GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.retry_later(
+    p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]
+) RETURNS SETOF bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    WITH ended AS (
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_seconds, p_codes, p_crashed)
+            AS u (job_id, fence, seconds, code, crashed)
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
+        RETURNING l.*, u.seconds, u.code, u.crashed
+    ), waiting AS (
+        -- A finished job has only a stale lease to drop.
+        INSERT INTO insp.delayed (run_at, job_id, queue, attempt, crashes, last_error)
+        SELECT now() + make_interval(secs => e.seconds), e.job_id, e.queue, e.attempt, e.crashes + e.crashed::int, e.code
+        FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
+    ), begun AS (
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
+        WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
+    ), noted AS (
+        INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
+        SELECT e.job_id, 'retry', e.fence, e.worker_id,
+            jsonb_build_object('code', e.code, 'attempt', e.attempt, 'afterSeconds', round(e.seconds::numeric, 1))
+        FROM ended e
+    )
+    SELECT e.job_id FROM ended e
+$$;
+COMMENT ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) IS
+    'Puts leased jobs that failed aside for so many seconds. Returns the jobs whose lease held';
+GRANT EXECUTE ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])
+RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET lock_timeout = '50ms' AS $$
+DECLARE
+    lost record;
+BEGIN
+    WITH ended AS (
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_codes, p_details, p_crashed)
+            AS u (job_id, fence, code, detail, crashed)
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
+        RETURNING l.job_id, l.fence, u.code, u.detail, l.attempt, (l.crashes + u.crashed::int)::smallint AS crashes,
+            l.claimed_at
+    ), begun AS (
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
+        WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
+    )
+    SELECT array_agg(e.job_id) AS jobs, array_agg(e.fence) AS fences, array_agg(e.code) AS codes,
+        array_agg(e.detail) AS details, array_agg(e.attempt) AS attempts, array_agg(e.crashes) AS crashes
+    INTO lost FROM ended e;
+    IF lost.jobs IS NOT NULL THEN
+        RETURN QUERY SELECT f.id FROM insp.finish_failed(
+            lost.jobs, lost.fences, lost.codes, lost.details, lost.attempts, lost.crashes) AS f (id);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.give_up(bigint[], bigint[], text[], text[], boolean[]) IS
+    'Finishes leased jobs as NOT_EXECUTED with an error code. Returns the jobs it finished';
+GRANT EXECUTE ON FUNCTION insp.give_up(bigint[], bigint[], text[], text[], boolean[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET lock_timeout = '50ms' AS $$
+DECLARE
+    touched smallint;
+BEGIN
+    RETURN QUERY
+    WITH ended AS (
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences) AS u (job_id, fence)
+        WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
+        RETURNING l.*
+    ), waiting AS (
+        -- The attempt is refunded: it was not the job that failed. A finished job has only a stale lease to drop.
+        INSERT INTO insp.ready (job_id, queue, attempt, crashes)
+        SELECT e.job_id, e.queue, e.attempt - 1, e.crashes
+        FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
+    ), begun AS (
+        UPDATE insp.job j SET status = 2, started_at = e.claimed_at FROM ended e
+        WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
+    ), noted AS (
+        INSERT INTO insp.event (job_id, kind, fence, worker_id)
+        SELECT e.job_id, 'handed_back', e.fence, e.worker_id
+        FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
+    )
+    SELECT e.job_id FROM ended e;
+    FOR touched IN SELECT DISTINCT j.lane FROM insp.job j WHERE j.id = ANY (p_jobs) LOOP
+        PERFORM insp.wake(touched);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.hand_back(bigint[], bigint[]) IS
+    'Returns leased jobs to the queue with their attempt refunded. Returns the jobs whose lease held';
+GRANT EXECUTE ON FUNCTION insp.hand_back(bigint[], bigint[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    RETURN QUERY
+    SELECT u.job_id FROM (SELECT DISTINCT x.job_id FROM unnest(p_jobs) AS x (job_id)) u
+        LEFT JOIN LATERAL (
+            SELECT true AS is_free FROM insp.job j WHERE j.id = ANY (ARRAY[u.job_id]) FOR NO KEY UPDATE SKIP LOCKED) j ON true
+        LEFT JOIN LATERAL (
+            SELECT true AS is_free FROM insp.lease l WHERE l.job_id = ANY (ARRAY[u.job_id]) FOR UPDATE SKIP LOCKED) l ON true
+    WHERE j.is_free IS NULL AND EXISTS (SELECT FROM insp.job x WHERE x.id = ANY (ARRAY[u.job_id]))
+        OR l.is_free IS NULL AND EXISTS (SELECT FROM insp.lease x WHERE x.job_id = ANY (ARRAY[u.job_id]));
+END
+$$;
+COMMENT ON FUNCTION insp.locked_jobs(bigint[]) IS
+    'Of these jobs, those whose row or lease another transaction holds at this moment; waits for none of them';
+GRANT EXECUTE ON FUNCTION insp.locked_jobs(bigint[]) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    n constant integer := cardinality(p_jobs);
+    ended bigint[];
+    workers bigint[];
+BEGIN
+    SELECT coalesce(array_agg(f.id), '{}') INTO ended FROM insp.finish_failed(
+        p_jobs, array_fill(0::bigint, ARRAY[n]), array_fill(p_code, ARRAY[n]), array_fill(p_detail, ARRAY[n]),
+        array_fill(0::smallint, ARRAY[n]), array_fill(0::smallint, ARRAY[n])) AS f (id);
+    -- The job row is locked by now. A lease that a settlement holds is left to it: it will find the job finished. The
+    -- row in ready stays as well; the worker that claims it finds the same.
+    WITH gone AS (
+        DELETE FROM insp.lease l WHERE l.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM insp.lease x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED))
+        RETURNING l.worker_id
+    )
+    SELECT array_agg(DISTINCT g.worker_id) INTO workers FROM gone g;
+    DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.delayed x WHERE x.job_id = ANY (ended) FOR UPDATE SKIP LOCKED));
+    DELETE FROM insp.review_wait r WHERE r.job_id = ANY (ended);
+    -- A worker drops the job as soon as it hears of it, and with it the analyzer that works on it.
+    PERFORM insp.tell(w) FROM unnest(workers) w;
+    RETURN cardinality(ended);
+END
+$$;
+COMMENT ON FUNCTION insp.end_unclaimed(bigint[], text, text) IS
+    'Finishes jobs from outside any lease, waiting or running; a running one''s worker can write no more';

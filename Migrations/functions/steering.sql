@@ -1,0 +1,278 @@
+-- How operators steer: pause and limit, cancel, run again. Every such act is recorded.
+
+CREATE OR REPLACE FUNCTION insp.pause(lane text DEFAULT NULL, partner text DEFAULT NULL, reason text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    subject text;
+BEGIN
+    IF pause.lane IS NOT NULL AND pause.partner IS NOT NULL THEN
+        RAISE EXCEPTION 'pause takes a lane or a partner, not both' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'A partner is paused in all its lanes, a lane for all its partners.';
+    ELSIF pause.partner IS NOT NULL THEN
+        UPDATE insp.partner p SET paused = true, pause_reason = pause.reason
+        WHERE p.id = insp.partner_number(pause.partner);
+        subject := 'partner ' || pause.partner;
+    ELSE
+        UPDATE insp.control c SET paused = true, reason = pause.reason, changed_at = now(), changed_by = session_user
+        WHERE pause.lane IS NULL OR c.lane = insp.lane_number(pause.lane);
+        subject := coalesce('lane ' || pause.lane, 'all lanes');
+    END IF;
+    PERFORM insp.record('pause', subject, jsonb_build_object('reason', pause.reason));
+    PERFORM insp.tell();
+    RETURN subject || ': paused';
+END
+$$;
+COMMENT ON FUNCTION insp.pause(text, text, text) IS
+    'Stops claims from a lane (urgent, normal, bulk) or of a partner or, with neither, from every lane. Running jobs finish, new ones are accepted and wait';
+GRANT EXECUTE ON FUNCTION insp.pause(text, text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.resume(lane text DEFAULT NULL, partner text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    subject text;
+BEGIN
+    IF resume.lane IS NOT NULL AND resume.partner IS NOT NULL THEN
+        RAISE EXCEPTION 'resume takes a lane or a partner, not both' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF resume.partner IS NOT NULL THEN
+        UPDATE insp.partner p SET paused = false, pause_reason = NULL WHERE p.id = insp.partner_number(resume.partner);
+        subject := 'partner ' || resume.partner;
+    ELSE
+        UPDATE insp.control c SET paused = false, reason = NULL, changed_at = now(), changed_by = session_user
+        WHERE resume.lane IS NULL OR c.lane = insp.lane_number(resume.lane);
+        subject := coalesce('lane ' || resume.lane, 'all lanes');
+    END IF;
+    PERFORM insp.record('resume', subject);
+    PERFORM insp.wake_all();
+    RETURN subject || ': resumed';
+END
+$$;
+COMMENT ON FUNCTION insp.resume(text, text) IS
+    'Lets claims go on: from a lane, of a partner or, with neither, from every lane (a partner that was paused stays so)';
+GRANT EXECUTE ON FUNCTION insp.resume(text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.limit_partner(
+    partner text, max_running integer DEFAULT NULL, rate_per_second double precision DEFAULT NULL,
+    rate_burst integer DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    number constant integer := insp.partner_number(limit_partner.partner);
+    burst integer;
+BEGIN
+    IF limit_partner.max_running < 1 THEN
+        RAISE EXCEPTION 'max_running must be at least 1' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'insp.pause(partner => …) stops a partner.';
+    ELSIF NOT (limit_partner.rate_per_second > 0 AND limit_partner.rate_per_second <= 1000000) THEN
+        RAISE EXCEPTION 'rate_per_second must be above 0 and at most 1000000'
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'insp.pause(partner => …) stops a partner.';
+    ELSIF limit_partner.rate_burst < 1 OR limit_partner.rate_burst IS NOT NULL AND limit_partner.rate_per_second IS NULL THEN
+        RAISE EXCEPTION 'rate_burst must be at least 1 and belongs to a rate_per_second'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF limit_partner.rate_per_second IS NOT NULL THEN
+        -- A rate without a burst allows at once what it allows in a second, and at least one.
+        burst := coalesce(limit_partner.rate_burst, greatest(1, ceil(limit_partner.rate_per_second))::integer);
+    END IF;
+    UPDATE insp.partner p
+    SET max_running = limit_partner.max_running, rate_per_second = limit_partner.rate_per_second, rate_burst = burst
+    WHERE p.id = number;
+    PERFORM insp.record('limit_partner', 'partner ' || limit_partner.partner, jsonb_build_object(
+        'maxRunning', limit_partner.max_running, 'ratePerSecond', limit_partner.rate_per_second, 'rateBurst', burst));
+    PERFORM insp.wake_all();
+    RETURN format('partner %s: %s running, %s', limit_partner.partner,
+        coalesce('at most ' || limit_partner.max_running, 'any number'),
+        coalesce(format('%s a second in bursts of %s', limit_partner.rate_per_second, burst), 'at any rate'));
+END
+$$;
+COMMENT ON FUNCTION insp.limit_partner(text, integer, double precision, integer) IS
+    'Limits how many of a partner''s jobs run at once and how many are started in a second, over all workers; null: no limit. All limits are set by each call';
+GRANT EXECUTE ON FUNCTION insp.limit_partner(text, integer, double precision, integer) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.set_lane_weight(lane text, weight integer) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    IF set_lane_weight.weight IS NULL OR set_lane_weight.weight NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'weight must be from 1 to 1000' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    UPDATE insp.control c SET weight = set_lane_weight.weight, changed_at = now(), changed_by = session_user
+    WHERE c.lane = insp.lane_number(set_lane_weight.lane);
+    PERFORM insp.record('set_lane_weight', 'lane ' || set_lane_weight.lane,
+        jsonb_build_object('weight', set_lane_weight.weight));
+    PERFORM insp.tell();
+    RETURN format('lane %s: weight %s', set_lane_weight.lane, set_lane_weight.weight);
+END
+$$;
+COMMENT ON FUNCTION insp.set_lane_weight(text, integer) IS
+    'Sets a lane''s share of the claims while several lanes have jobs waiting, 1 to 1000';
+GRANT EXECUTE ON FUNCTION insp.set_lane_weight(text, integer) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    job bigint;
+BEGIN
+    SELECT x.id INTO job FROM insp.job x WHERE x.public_id = p_id AND insp.may_act(x.partner_id);
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    IF insp.end_unclaimed(ARRAY[job], 'CANCELLED', NULL) = 0 THEN
+        RETURN false;
+    END IF;
+    PERFORM insp.record('cancel', p_id::text);
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.cancel(uuid) IS
+    'Finishes a job as cancelled, waiting or running; false: it was finished already. Call it in a transaction that ends at once: until then it holds the job, and nothing of the job can be written. SET LOCAL insp.notify = off as for insp.enqueue: then the worker drops a running job at its next heartbeat';
+GRANT EXECUTE ON FUNCTION insp.cancel(uuid) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL, batch integer DEFAULT 1000) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    queues constant integer[] := ARRAY(
+        SELECT q.id FROM insp.queue q WHERE q.partner_id = insp.partner_number(cancel_partner.partner));
+    jobs bigint[];
+    ended integer := 0;
+BEGIN
+    -- Rows that a claim or maintenance holds for a moment are waited for: skipped, they could be taken for the last ones.
+    -- Jobs that are claimed meanwhile run now, and are cancelled by their ids.
+    WITH heads AS MATERIALIZED (
+        SELECT x.ctid AS row FROM insp.ready x WHERE x.queue = ANY (queues)
+        LIMIT cancel_partner.batch FOR UPDATE
+    ), waiting AS (
+        DELETE FROM insp.ready x WHERE x.ctid = ANY (ARRAY(SELECT h.row FROM heads h)) RETURNING x.job_id
+    )
+    SELECT coalesce(array_agg(w.job_id), '{}') INTO jobs FROM waiting w;
+    IF cardinality(jobs) < cancel_partner.batch THEN
+        WITH due AS MATERIALIZED (
+            SELECT d.ctid AS row FROM insp.delayed d WHERE d.queue = ANY (queues)
+            LIMIT cancel_partner.batch - cardinality(jobs) FOR UPDATE
+        ), waiting AS (
+            DELETE FROM insp.delayed d WHERE d.ctid = ANY (ARRAY(SELECT due.row FROM due)) RETURNING d.job_id
+        )
+        SELECT jobs || coalesce(array_agg(w.job_id), '{}') INTO jobs FROM waiting w;
+    END IF;
+    IF cardinality(jobs) > 0 THEN
+        ended := insp.end_unclaimed(jobs, 'CANCELLED', NULL);
+        PERFORM insp.record('cancel_partner', 'partner ' || cancel_partner.partner,
+            jsonb_build_object('reason', cancel_partner.reason, 'jobs', ended));
+    END IF;
+    RETURN ended;
+END
+$$;
+COMMENT ON FUNCTION insp.cancel_partner(text, text, integer) IS
+    'Cancels up to a batch of a partner''s waiting and delayed jobs and returns how many; call it until it returns 0, each time in a transaction that ends at once: until then it holds these jobs. Running jobs are left alone';
+GRANT EXECUTE ON FUNCTION insp.cancel_partner(text, text, integer) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.rerun(id uuid) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    old insp.job;
+    partner insp.partner;
+    number bigint;
+    fresh constant uuid := gen_random_uuid();
+BEGIN
+    -- Locked, so that neither erasure nor retention can remove between this look and the copying what is copied here; where
+    -- they were first, the row that is read says so.
+    SELECT * INTO old FROM insp.job j WHERE j.public_id = rerun.id AND insp.may_act(j.partner_id) FOR SHARE;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    ELSIF old.status < 128 THEN
+        PERFORM insp.refuse('JOB_NOT_FINISHED', 'status ' || old.status);
+    END IF;
+    SELECT * INTO partner FROM insp.partner p WHERE p.id = old.partner_id;
+    IF NOT partner.enabled THEN
+        PERFORM insp.refuse('PARTNER_DISABLED');
+    END IF;
+    IF NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = old.id) OR EXISTS (
+        SELECT FROM insp.part p WHERE p.job_id = old.id AND p.bytes IS NULL AND p.url IS NULL) THEN
+        PERFORM insp.refuse('PARTS_PURGED');
+    ELSIF old.payload ?| ARRAY['purgedAt', 'erasedAt'] THEN
+        -- Without its options it would be another job.
+        PERFORM insp.refuse('REQUEST_PURGED');
+    END IF;
+    IF partner.max_waiting IS NOT NULL THEN
+        PERFORM insp.take_waiting(partner.id, partner.max_waiting, 1);
+    END IF;
+    IF partner.max_bytes IS NOT NULL THEN
+        PERFORM insp.take_bytes(partner.id, partner.max_bytes, b.sum)
+        FROM (SELECT sum(p.size) FROM insp.part p WHERE p.job_id = old.id AND p.bytes IS NOT NULL) b WHERE b.sum > 0;
+    END IF;
+    number := nextval('insp.job_id');
+    INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, callback_url, traceparent, payload)
+    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.lane, old.region, now() + partner.job_lifetime,
+        old.callback_url, old.traceparent,
+        -- What the partner no longer lets suffice does not suffice again.
+        CASE WHEN partner.liveness_evidence_suffices THEN old.payload ELSE old.payload - 'evidenceSuffices' END
+            || jsonb_build_object('rerunOf', old.public_id));
+    INSERT INTO insp.rerun (job_id, first_id)
+    VALUES (number, coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = old.id), old.id));
+    INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, url, bytes)
+    SELECT number, p.kind, p.ordinal, p.size, p.sha256, p.url, p.bytes FROM insp.part p WHERE p.job_id = old.id;
+    INSERT INTO insp.ready (queue, job_id) VALUES (insp.queue_of(old.region, old.lane, old.partner_id), number);
+    UPDATE insp.dead d SET resolved_at = now(), resolved_by = session_user
+    WHERE d.job_id = old.id AND d.resolved_at IS NULL;
+    PERFORM insp.record('rerun', old.public_id::text, jsonb_build_object('as', fresh));
+    IF number % 1000000 = 0 THEN
+        PERFORM insp.ensure_partitions();
+    END IF;
+    PERFORM insp.wake(old.lane);
+    RETURN fresh;
+END
+$$;
+COMMENT ON FUNCTION insp.rerun(uuid) IS
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result names the old job (rerunOf), and a job that was given up counts as resolved. It counts against the partner''s quotas as any new job. insp.erase of either erases both';
+GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    job bigint;
+    is_bare boolean;
+BEGIN
+    -- Locked against erasure, retention and a rerun of it: what is written about the job is there before they look, or
+    -- after they are done.
+    SELECT j.id, j.payload ?| ARRAY['purgedAt', 'erasedAt'] INTO job, is_bare
+    FROM insp.job j WHERE j.public_id = resolve_dead.id FOR SHARE;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('JOB_UNKNOWN');
+    END IF;
+    UPDATE insp.dead d SET resolved_at = now(), resolved_by = session_user
+    WHERE d.job_id = job AND d.resolved_at IS NULL;
+    IF NOT FOUND THEN RETURN false; END IF;
+    PERFORM insp.record('resolve_dead', resolve_dead.id::text, jsonb_build_object('note',
+        -- Words about a person of whom nothing else is left.
+        CASE WHEN NOT is_bare THEN resolve_dead.note END));
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION insp.resolve_dead(uuid, text) IS
+    'Marks a job that was given up as dealt with, without running it again; false: it is not in v_dead, or is resolved. The note is not kept of a job whose references are removed';
+GRANT EXECUTE ON FUNCTION insp.resolve_dead(uuid, text) TO insp_operator;
+
+CREATE OR REPLACE VIEW insp.v_dead AS
+SELECT j.public_id AS id, p.name AS partner, j.payload ->> 'workflow' AS workflow, d.code, d.detail, d.attempts, d.crashes,
+    d.died_at, d.resolved_at, d.job_id, d.resolved_by
+FROM insp.dead d JOIN insp.job j ON j.id = d.job_id JOIN insp.partner p ON p.id = j.partner_id;
+COMMENT ON VIEW insp.v_dead IS 'Jobs that were given up (finished as NOT_EXECUTED), newest last';
+COMMENT ON COLUMN insp.v_dead.id IS 'The job''s public id';
+COMMENT ON COLUMN insp.v_dead.partner IS 'Whose job';
+COMMENT ON COLUMN insp.v_dead.workflow IS 'Its workflow';
+COMMENT ON COLUMN insp.v_dead.code IS 'Error code it ended with (insp.error_code)';
+COMMENT ON COLUMN insp.v_dead.detail IS 'What exactly was wrong';
+COMMENT ON COLUMN insp.v_dead.attempts IS 'Attempts made';
+COMMENT ON COLUMN insp.v_dead.crashes IS 'Attempts that ended in the death of a process or worker';
+COMMENT ON COLUMN insp.v_dead.died_at IS 'When it was given up';
+COMMENT ON COLUMN insp.v_dead.resolved_at IS 'When an operator dealt with it';
+COMMENT ON COLUMN insp.v_dead.job_id IS 'The job''s internal number';
+COMMENT ON COLUMN insp.v_dead.resolved_by IS 'Who dealt with it (rerun, resolve_dead)';
+GRANT SELECT ON insp.v_dead TO insp_operator, insp_auditor;

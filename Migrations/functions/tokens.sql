@@ -1,0 +1,141 @@
+-- OAuth 2.0: endpoints that want an access token, and the tokens that stateless dispatchers share.
+
+CREATE OR REPLACE FUNCTION insp.callback_authorize(
+    p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL, p_scope text DEFAULT NULL,
+    p_method text DEFAULT 'basic', p_provider text DEFAULT 'client_credentials'
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    e insp.endpoint;
+    problem text;
+BEGIN
+    SELECT * INTO e FROM insp.endpoint x WHERE x.id = p_endpoint;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('ENDPOINT_UNKNOWN');
+    END IF;
+    IF p_provider = 'client_credentials' THEN
+        IF p_token_url IS NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_MISSING', 'the token URL');
+        END IF;
+        -- Visible characters, as RFC 6749 appendix A.1 has them.
+        IF coalesce(p_client_id, '') !~ '^[\x20-\x7e]{1,255}$' THEN
+            PERFORM insp.refuse('CLIENT_ID_INVALID');
+        END IF;
+        IF p_method IN ('basic', 'post') AND coalesce(p_client_secret, '') !~ '^[\x20-\x7e]+$' THEN
+            PERFORM insp.refuse('CLIENT_ID_INVALID', 'method ' || p_method || ' needs a client secret');
+        ELSIF p_method = 'tls' AND e.client_certificate IS NULL THEN
+            PERFORM insp.refuse('CLIENT_ID_INVALID', 'method tls needs the endpoint''s client certificate');
+        END IF;
+    END IF;
+    IF p_token_url IS NOT NULL THEN
+        problem := insp.url_problem(p_token_url, 255, e.allow_http, e.allow_private);
+        IF problem IS NOT NULL THEN
+            PERFORM insp.refuse('CALLBACK_URL_INVALID', 'token URL: ' || problem);
+        END IF;
+    END IF;
+    INSERT INTO insp.endpoint_authorization AS a (endpoint_id, provider, token_url, client_id, client_secret, scope, method)
+    VALUES (p_endpoint, p_provider, p_token_url, p_client_id, p_client_secret, p_scope, p_method)
+    ON CONFLICT (endpoint_id) DO UPDATE SET provider = excluded.provider, token_url = excluded.token_url,
+        client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
+        method = excluded.method;
+    -- The next request gets a token of the new client. A refresh under way is not stored any more.
+    UPDATE insp.access_token t SET token = NULL, generation = t.generation + 1, lease = NULL, lease_until = NULL,
+        failed_until = NULL
+    WHERE t.endpoint_id = p_endpoint;
+    PERFORM insp.record('callback_authorize', 'endpoint ' || p_endpoint,
+        jsonb_build_object('provider', p_provider, 'tokenURL', p_token_url, 'clientID', p_client_id, 'method', p_method));
+END
+$$;
+COMMENT ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) IS
+    'Lets an endpoint''s callbacks carry an access token of OAuth 2.0, by default by client credentials; replaces what was set before';
+GRANT EXECUTE ON FUNCTION insp.callback_authorize(bigint, text, text, text, text, text, text) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    is_gone boolean;
+BEGIN
+    DELETE FROM insp.endpoint_authorization a WHERE a.endpoint_id = p_endpoint;
+    is_gone := FOUND;
+    DELETE FROM insp.access_token t WHERE t.endpoint_id = p_endpoint;
+    PERFORM insp.record('callback_unauthorize', 'endpoint ' || p_endpoint);
+    RETURN is_gone;
+END
+$$;
+COMMENT ON FUNCTION insp.callback_unauthorize(bigint) IS 'Ends the authorization of an endpoint''s callbacks; false: it had none';
+GRANT EXECUTE ON FUNCTION insp.callback_unauthorize(bigint) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.token_take(
+    p_endpoint bigint, p_refused bigint DEFAULT NULL,
+    OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision,
+    OUT lease bigint, OUT code text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
+DECLARE
+    moment constant timestamptz := clock_timestamp();
+    t insp.access_token;
+BEGIN
+    -- A row that is there must not be inserted: that would wait for the session that changes it.
+    IF NOT EXISTS (SELECT FROM insp.access_token x WHERE x.endpoint_id = p_endpoint) THEN
+        INSERT INTO insp.access_token (endpoint_id) VALUES (p_endpoint) ON CONFLICT DO NOTHING;
+    END IF;
+    SELECT * INTO t FROM insp.access_token x WHERE x.endpoint_id = p_endpoint FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        -- Somebody is changing it: all endpoints' tokens must not wait for that. What is there serves unless it was refused.
+        SELECT x.token, x.generation, greatest(1, extract(epoch FROM x.refresh_at - moment)), extract(epoch FROM x.expires_at - moment)
+        INTO token, generation, refresh_in, expires_in
+        FROM insp.access_token x WHERE x.endpoint_id = p_endpoint AND x.expires_at > moment AND x.generation IS DISTINCT FROM p_refused;
+        RETURN;
+    END IF;
+    IF t.generation = p_refused AND t.token IS NOT NULL THEN
+        -- The partner refused just this one; a newer one is not touched.
+        t.token := NULL;
+        UPDATE insp.access_token x SET token = NULL WHERE x.endpoint_id = p_endpoint;
+    END IF;
+    generation := t.generation;
+    IF t.token IS NOT NULL AND t.expires_at > moment THEN
+        token := t.token;
+        refresh_in := extract(epoch FROM t.refresh_at - moment);
+        expires_in := extract(epoch FROM t.expires_at - moment);
+    END IF;
+    IF token IS NULL AND t.failed_until > moment THEN
+        code := coalesce(t.last_code, 'AUTHORIZATION_FAILED');
+    ELSIF (token IS NULL OR t.refresh_at <= moment) AND coalesce(t.failed_until <= moment, true)
+        AND coalesce(t.lease_until <= moment, true)
+    THEN
+        lease := nextval('insp.access_token_lease');
+        -- Twice the time-out of a token request, so that only a dead holder's right lapses.
+        UPDATE insp.access_token x SET lease = token_take.lease, lease_until = moment + interval '30 seconds'
+        WHERE x.endpoint_id = p_endpoint;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.token_take(bigint, bigint) IS
+    'An endpoint''s access token, with seconds until its refresh and its end. With a lease number the caller, and nobody else, must get the next one and call token_store or token_fail; without token, lease and code somebody else is doing so. p_refused: the generation that the partner refused';
+GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.token_store(
+    p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision
+) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET lock_timeout = '1s' AS $$
+    UPDATE insp.access_token x SET token = p_token, generation = x.generation + 1, lease = NULL, lease_until = NULL,
+        refresh_at = clock_timestamp() + (p_lifetime - p_early) * interval '1 second',
+        expires_at = clock_timestamp() + p_lifetime * interval '1 second', failed_until = NULL, last_code = NULL
+    WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
+    RETURNING x.generation
+$$;
+COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
+    'Stores a token that lives p_lifetime seconds and is to be refreshed p_early seconds before; returns its generation, or null if the right had lapsed';
+GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET lock_timeout = '1s' AS $$
+    UPDATE insp.access_token x SET lease = NULL, lease_until = NULL, last_code = p_code,
+        failed_until = clock_timestamp() + p_wait * interval '1 second'
+    WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
+$$;
+COMMENT ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) IS
+    'Gives the right to refresh back after a failure; nobody asks again for p_wait seconds';
+GRANT EXECUTE ON FUNCTION insp.token_fail(bigint, bigint, text, double precision) TO insp_worker;

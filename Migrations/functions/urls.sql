@@ -1,0 +1,70 @@
+-- What a URL may be, of callbacks and parts. The helpers that callers cannot execute set no search_path: they run under that
+-- of the entry function, and a setting costs more than most of them do.
+
+CREATE OR REPLACE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    piece text[];
+    host text;
+BEGIN
+    -- The common case in one look; everything else is taken apart to say what is wrong.
+    IF length(p_url) <= p_max AND p_url ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
+        AND p_url !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)' THEN
+        RETURN NULL;
+    END IF;
+    IF length(p_url) > p_max THEN
+        RETURN format('longer than %s characters', p_max);
+    ELSIF p_url ~ '[^\x21-\x7e]' THEN
+        RETURN 'holds a character other than printable ASCII';
+    END IF;
+    piece := regexp_match(p_url, '^([A-Za-z][A-Za-z0-9+.-]*)://([^/?#\\]*)([^#\\]*)(#?)');
+    IF piece IS NULL THEN
+        RETURN 'not an absolute URL';
+    ELSIF lower(piece[1]) <> 'https' AND NOT (lower(piece[1]) = 'http' AND p_allow_http) THEN
+        RETURN 'not https';
+    ELSIF p_url ~ '#' THEN
+        RETURN 'has a fragment';
+    ELSIF p_url ~ '\\' THEN
+        RETURN 'has a backslash';
+    ELSIF piece[2] ~ '@' THEN
+        RETURN 'has user information';
+    END IF;
+    host := lower(piece[2]);
+    IF p_allow_private THEN
+        IF host !~ '^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$' THEN
+            RETURN 'has no valid host';
+        END IF;
+        RETURN NULL;
+    END IF;
+    -- A last label of digits alone is an IPv4 address to resolvers, in whatever notation (127.1, 2130706433, 0x7f.1).
+    IF host ~ '^\[' OR host ~ '(^|\.)([0-9]+|0x[0-9a-f]*)\.?$' THEN
+        RETURN 'has an IP address in place of a host name';
+    ELSIF host ~ ':' THEN
+        RETURN 'has a port';
+    ELSIF host !~ '^([a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$' THEN
+        RETURN 'has no fully qualified host name';
+    ELSIF host ~ '\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)$' THEN
+        RETURN 'has a host name that is not public';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.url_problem(text, integer, boolean, boolean) IS
+    'What is wrong with a URL to call, or null. Addresses are checked again when the name is resolved';
+
+CREATE OR REPLACE FUNCTION insp.url_origin(p_url text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Whatever is written in another way than this is nobody's origin: a URL that two parsers read differently gets nothing.
+    SELECT lower(m[1]) || '://' || lower(m[2]) || CASE
+        WHEN m[3] IS NULL OR m[3]::integer = CASE lower(m[1]) WHEN 'https' THEN 443 ELSE 80 END THEN '' ELSE ':' || m[3]::integer END
+    FROM regexp_match(p_url, '^([Hh][Tt][Tt][Pp][Ss]?)://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?]|$)') m
+$$;
+COMMENT ON FUNCTION insp.url_origin(text) IS
+    'The origin of a URL (RFC 6454: scheme, host and port) in lower case and without a default port; null: not a plain http or https URL';
+
+CREATE OR REPLACE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce(e.allow_private AND (e.allowed_networks IS NOT NULL OR insp.endpoint_owns(e, p_url)), false)
+$$;
+COMMENT ON FUNCTION insp.may_lead(insp.endpoint, text) IS
+    'Whether a URL that a job specifies may lead to private addresses: at the endpoint''s own origins, and elsewhere in the networks that an operator listed';

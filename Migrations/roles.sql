@@ -1,0 +1,26 @@
+-- The groups that Migrations/ gives rights to: deploy/DEPLOYING.md ("Rights") says who may do what. They belong to the whole cluster,
+-- so an administrator makes them once, with `inspectd migrate --roles` or with psql. Safe to run again, and by many at once.
+DO $$
+DECLARE
+    role record;
+BEGIN
+    FOR role IN
+        SELECT * FROM (VALUES
+            ('insp_producer', 'inspectd: may enqueue, cancel and read the results of jobs'),
+            ('insp_worker', 'inspectd: the worker processes; may claim jobs, read parts and deliver callbacks'),
+            ('insp_operator', 'inspectd: may read every view and steer the queue'),
+            ('insp_auditor', 'inspectd: may read views and events, and change nothing'),
+            ('insp_gateway', 'inspectd: the gateway; acts for the partner whose secret it was shown')) AS r (name, description)
+    LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role.name) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I NOLOGIN', role.name);
+                EXECUTE format('COMMENT ON ROLE %I IS %L', role.name, role.description);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                -- Another administrator made it at this very moment.
+                NULL;
+            END;
+        END IF;
+    END LOOP;
+END
+$$;

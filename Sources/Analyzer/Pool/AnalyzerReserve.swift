@@ -1,0 +1,166 @@
+internal import CSystem
+internal import Dispatch
+internal import Glibc
+internal import InspectCore
+internal import Synchronization
+
+/// Analyzer processes that are ready before anybody asks for one. None of them has seen a byte of any job.
+///
+/// As many as the pool has slots: each may end its job at the same moment, and the next jobs then wait for nobody. One that is
+/// taken is followed by the next at once, while the job that took it runs.
+final class AnalyzerReserve: Sendable {
+    private let configuration: AnalyzerConfiguration
+    private let supervisor: WarmParentSupervisor
+    private let onEvent: @Sendable (AnalyzerEvent) -> Void
+    /// Forking blocks, and the parent makes one process after the other.
+    private let queue = DispatchQueue(label: "inspectd.analyzer.reserve")
+    private let state = Mutex(State())
+
+    private struct State {
+        var ready: [ChildConnection] = []
+        var retryIsScheduled = false
+        var isClosed = false
+    }
+
+    /// How often a fork is tried for a job that waits, and for how long it is waited after the first failure; then twice as long.
+    /// The kernel refuses forks while it is short of processes or memory, which passes.
+    private static let attempts = 5
+    private static let firstPause: UInt32 = 50_000
+    /// How long the reserve stays empty after a failure before it is filled again without being asked.
+    private static let retryPause = DispatchTimeInterval.milliseconds(500)
+
+    init(
+        configuration: AnalyzerConfiguration, supervisor: WarmParentSupervisor,
+        onEvent: @escaping @Sendable (AnalyzerEvent) -> Void
+    ) {
+        self.configuration = configuration
+        self.supervisor = supervisor
+        self.onEvent = onEvent
+    }
+
+    /// Processes that wait for a job.
+    var processIDs: [Int32] { self.state.withLock { $0.ready.map(\.pid) } }
+
+    /// A process that nobody has used. Blocks where none is ready.
+    func take() throws(InspectError) -> ChildConnection {
+        if let child = self.pop() {
+            self.refill()
+            return child
+        }
+        let begun = csys_now()
+        // Behind the fork that is under way, if any: its process will do.
+        let child = try self.queue.sync { Result { () throws(InspectError) in try self.popOrFork() } }.get()
+        self.onEvent(.processAwaited(.nanoseconds(Int64(csys_now() - begun))))
+        self.refill()
+        return child
+    }
+
+    private func pop() -> ChildConnection? {
+        while let child = self.state.withLock({ $0.ready.popLast() }) {
+            if child.isIdle { return child }
+            // It ended, or was killed, while nobody talked to it.
+            let end: ProcessEnd? = if case .ended(let end) = child.kill(patience: .seconds(5)) { end } else { nil }
+            self.onEvent(
+                .processEnded(
+                    slot: nil, end: end, reason: "stage idle: \(end?.cause ?? "unknown cause")",
+                    error: .analyzerCrashed, expected: false))
+        }
+        return nil
+    }
+
+    /// Fills the reserve before it is asked for. What fails here fails again, with its error, when it is.
+    func refill() {
+        guard self.configuration.forksAhead else { return }
+        self.queue.async { try? self.fill() }
+    }
+
+    /// Fills the reserve and says what goes wrong. Blocks.
+    func start() throws(InspectError) {
+        try self.queue.sync { Result { () throws(InspectError) in try self.fill() } }.get()
+    }
+
+    /// Ends the processes of parents before the present one, and makes as many of the present one's.
+    func renew() {
+        let parent = self.supervisor.current
+        let old = self.state.withLock { state in
+            let old = state.ready.filter { $0.parent !== parent }
+            state.ready.removeAll { $0.parent !== parent }
+            return old
+        }
+        for child in old { child.hangUp() }
+        self.refill()
+    }
+
+    /// Ends what waits; nothing is made any more.
+    func close() {
+        let rest = self.state.withLock { state in
+            state.isClosed = true
+            defer { state.ready = [] }
+            return state.ready
+        }
+        for child in rest { child.hangUp() }
+    }
+
+    // MARK: On the queue
+
+    private func fill() throws(InspectError) {
+        while self.state.withLock({ !$0.isClosed && $0.ready.count < self.configuration.slots }),
+            !self.supervisor.isStopped
+        {
+            do {
+                let child = try self.fork()
+                self.state.withLock { state in if !state.isClosed { state.ready.append(child) } }
+            } catch {
+                self.retryLater()
+                throw error
+            }
+        }
+    }
+
+    private func retryLater() {
+        let isFirst = self.state.withLock { state in
+            defer { state.retryIsScheduled = true }
+            return !state.retryIsScheduled && !state.isClosed
+        }
+        guard isFirst, self.configuration.forksAhead else { return }
+        self.queue.asyncAfter(deadline: .now() + Self.retryPause) { [weak self] in
+            guard let self else { return }
+            self.state.withLock { $0.retryIsScheduled = false }
+            // Without a parent it is the supervisor that tries again.
+            if self.supervisor.isReady { try? self.fill() }
+        }
+    }
+
+    private func popOrFork() throws(InspectError) -> ChildConnection {
+        if let child = self.pop() { return child }
+        var pause = Self.firstPause
+        for _ in 1..<Self.attempts {
+            if let child = try? self.fork() { return child }
+            guard self.supervisor.isReady else { break }
+            usleep(pause)
+            pause *= 2
+        }
+        return try self.fork()
+    }
+
+    private func fork() throws(InspectError) -> ChildConnection {
+        let child = try self.forkOnce()
+        self.onEvent(.processStarted(forkTime: child.forkTime))
+        return child
+    }
+
+    private func forkOnce() throws(InspectError) -> ChildConnection {
+        for _ in 0..<3 {
+            let parent = try self.supervisor.parent()
+            do throws(ChildConnection.ForkFailure) {
+                let child = try ChildConnection(parent: parent, configuration: self.configuration)
+                self.supervisor.noteFork(of: parent)
+                return child
+            } catch {
+                if case .childFailed(let error) = error { throw error }
+                self.supervisor.discard(parent)
+            }
+        }
+        throw InspectError(.analyzerUnavailable, "the analyzers' parent ends as soon as it is asked for a process")
+    }
+}

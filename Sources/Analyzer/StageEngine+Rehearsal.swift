@@ -1,0 +1,58 @@
+internal import Foundation
+internal import InspectCore
+internal import Vision
+
+extension StageEngine {
+    /// Runs every stage once, over a picture without meaning.
+    ///
+    /// Libraries set themselves up at first use: they read files, resolve names, build tables. An analyzer can open no file, and
+    /// would do the rest anew for each job; so the first use is in the warm parent, and all of that is shared by its forks.
+    func rehearse() throws(InspectError) {
+        let card = try DecodedImage.testCard(width: 720, height: 480)
+        let file = [UInt8](try card.preview().jpeg)
+        do {
+            try file.withUnsafeBytes { bytes in
+                let parts = [PartKind.front, .face].map { PartView(kind: $0.rawValue, bytes: bytes) }
+                for stage in [JobStatus.acquired, .document, .face, .liveness] {
+                    _ = try self.handle(stage: stage.stageName, request: Self.withPrint, parts: parts)
+                }
+            }
+        } catch let error as InspectError {
+            throw error
+        } catch {
+            throw InspectError(.internalError, "\(error)")
+        }
+        try self.rehearseText(card)
+        try self.rehearseFace(card)
+        self.forget()
+    }
+
+    /// Nothing on the card looks like a line of print, so two rows of strokes are read as if they were.
+    private func rehearseText(_ card: DecodedImage) throws(InspectError) {
+        let (width, height) = (Double(card.facts.width), Double(card.facts.height))
+        let frame = Quad(
+            topLeft: Point(x: 0, y: 0), topRight: Point(x: width, y: 0), bottomRight: Point(x: width, y: height),
+            bottomLeft: Point(x: 0, y: height))
+        let page = try TextPage(card, corners: frame, ignoring: [])
+        for line in page.lines.indices.prefix(2) { _ = try self.text.read(page, line: line) }
+    }
+
+    /// Nor is there a face on it, so the networks are asked about five points that are none.
+    private func rehearseFace(_ card: DecodedImage) throws(InspectError) {
+        let points = [(270, 200), (310, 200), (450, 200), (410, 200), (360, 290)].map { Point(x: $0, y: $1) }
+        let quality = FaceQuality(
+            interEyeDistance: 140, roll: 0, yawOffset: 0, luminanceMean: 0.5, luminanceVariance: 0.05, overExposed: 0,
+            underExposed: 0, illuminationUniformity: 1, dynamicRange: 7, chroma: 20, sharpness: 1, centreX: 0.5,
+            eyeLineY: 0.4, headWidth: 0.5, visible: 1)
+        let feature = try self.faces.describe(points, in: card)
+        let face = FaceFacts(
+            box: Box(x: 210, y: 110, width: 300, height: 300), landmarks: points, detectionScore: 0, quality: quality,
+            feature: feature)
+        var facts = LivenessStageFacts(passive: try self.faces.liveness(in: card, face: face))
+        facts.passive?.network = try self.livenessNetwork?.score(face, in: card)
+        _ = try Self.encode(facts)
+        _ = try Self.encode(
+            FaceStageFacts(pictures: [PartKind.face.rawValue: FaceStageFacts.Picture(image: card.facts, faces: [face])])
+        )
+    }
+}

@@ -1,0 +1,89 @@
+internal import Foundation
+
+/// Answers leave, and what a request held is given back.
+extension HTTPConnection {
+    func answer(_ response: HTTPResponse, withoutBody: Bool = false) {
+        let isHead = withoutBody || self.head?.request.method == "HEAD"
+        self.head = nil
+        if self.loop.core.isDraining.load(ordering: .relaxed) { self.staysOpen = false }
+        self.output.append(contentsOf: response.head(staysOpen: self.staysOpen))
+        if !isHead { self.output.append(contentsOf: response.body) }
+        self.phase = .answering
+        self.deadline = self.loop.after(self.loop.core.limits.answerSeconds)
+        self.moved = self.loop.now
+        self.flush()
+        if let account = self.counted?.account { self.loop.makeRoom(for: account) }
+    }
+
+    func flush() {
+        while self.written < self.output.count {
+            let outcome = self.output.withUnsafeBytes {
+                self.transport.write(UnsafeRawBufferPointer(rebasing: $0[self.written...]))
+            }
+            switch outcome {
+            case .done(let count):
+                self.written += count
+                self.moved = self.loop.now
+            case .later:
+                // What is written is given back from time to time: each time all that is left is copied.
+                if self.written > self.output.count / 2 {
+                    self.output = Array(self.output[self.written...])
+                    self.written = 0
+                }
+                return self.count()
+            case .gone: return self.close()
+            }
+        }
+        self.output = []
+        self.written = 0
+        self.count()
+        guard case .answering = self.phase else { return }
+        self.endRequest()
+        if self.staysOpen {
+            self.phase = .idle
+            self.deadline = self.loop.after(Double(self.loop.core.limits.idleSeconds))
+        } else {
+            self.input = []
+            self.transport.finish()
+            self.phase = .lingering
+            self.deadline = self.loop.after(self.loop.core.limits.lingerSeconds)
+        }
+    }
+
+    /// Counts what waits for the client to read, beside the bodies: of a partner, or of an address where there is no partner.
+    func count() {
+        let bytes = self.output.count
+        guard bytes != self.counted?.bytes ?? 0 else { return }
+        let account = self.counted?.account ?? self.share ?? "address \(self.address?.name ?? "")"
+        self.loop.hold(account, bytes - (self.counted?.bytes ?? 0))
+        self.counted = bytes == 0 ? nil : (account, bytes)
+    }
+
+    /// Gives back what the request held. What is being admitted or worked on is given back by its message.
+    func endRequest() {
+        self.isBusy = false
+        guard self.isInRequest else { return }
+        self.isInRequest = false
+        self.dropBody()
+        self.loop.leavePlace(self.share)
+        self.share = nil
+        self.loop.core.inFlight.subtract(1, ordering: .relaxed)
+    }
+
+    func dropBody() {
+        self.loop.hold(self.share, -self.body.count)
+        self.body = Data()
+    }
+}
+
+extension HTTPResponse {
+    /// Status line and header fields.
+    fileprivate func head(staysOpen: Bool) -> [UInt8] {
+        var text = "HTTP/1.1 \(self.status) \(Self.phrase(self.status))\r\nDate: \(HTTPSyntax.date(time(nil)))\r\n"
+        for (name, value) in self.headers { text += "\(name): \(value)\r\n" }
+        if self.status != 204 { text += "Content-Length: \(self.body.count)\r\n" }
+        text += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+        if !staysOpen { text += "Connection: close\r\n" }
+        return Array((text + "\r\n").utf8)
+    }
+}

@@ -1,0 +1,184 @@
+internal import Foundation
+
+/// What arrives becomes requests, one after the other.
+extension HTTPConnection {
+    func take(_ bytes: UnsafeRawBufferPointer) {
+        var bytes = bytes
+        if self.input.isEmpty { bytes = UnsafeRawBufferPointer(rebasing: bytes[self.feed(bytes)...]) }
+        self.input += bytes
+        self.proceed()
+    }
+
+    /// Goes on with what has arrived, as far as the phase allows.
+    func proceed() {
+        while !self.input.isEmpty {
+            switch self.phase {
+            case .idle, .head:
+                guard self.takeHead() else { return }
+            case .receiving, .discarding:
+                let bytes = self.input
+                self.input = []
+                let used = bytes.withUnsafeBytes { self.feed($0) }
+                if used < bytes.count { self.input = Array(bytes[used...]) }
+            default: return
+            }
+        }
+    }
+
+    private func takeHead() -> Bool {
+        if case .idle = self.phase {
+            self.phase = .head
+            self.deadline = self.loop.after(self.loop.core.limits.headSeconds)
+        }
+        do throws(HTTPFault) {
+            let length = try self.input.withUnsafeBufferPointer { (bytes) throws(HTTPFault) in
+                try self.scanner.scan(UnsafeRawBufferPointer(bytes))
+            }
+            guard (length ?? self.input.count) <= self.loop.core.limits.headBytes else {
+                throw self.scanner.isInFirstLine
+                    ? HTTPFault("the request line is too long") : HTTPFault("the head is too large", status: 431)
+            }
+            guard let length else { return false }
+            let peer = self.peer
+            let head = try self.input.withUnsafeBufferPointer { (bytes) throws(HTTPFault) in
+                try HTTPHead(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<length])), peer: peer)
+            }
+            if length == self.input.count { self.input = [] } else { self.input.removeFirst(length) }
+            self.scanner = HTTPHeadScanner()
+            self.begin(head)
+            return true
+        } catch {
+            self.fail(error)
+            return false
+        }
+    }
+
+    private func begin(_ head: HTTPHead) {
+        self.head = head
+        self.staysOpen = head.staysOpen
+        self.reader = HTTPBodyReader(head.framing)
+        self.dropped = 0
+        self.isInRequest = true
+        self.isBusy = true
+        self.loop.core.inFlight.add(1, ordering: .relaxed)
+        self.phase = .admitting
+        let request = head.request
+        switch self.loop.core.handler {
+        // By a message, as the others: between two requests of one connection there is a turn of all others.
+        case .direct(let answer): self.loop.core.post(.admitted(self.id, .refuse(answer(request))))
+        case .tasks(let admit):
+            let (core, id) = (self.loop.core, self.id)
+            Task { core.post(.admitted(id, await admit(request))) }
+        }
+    }
+
+    func admitted(_ admission: HTTPAdmission) {
+        guard let head = self.head else { return }
+        switch admission {
+        case .refuse(let response): self.refuse(response, head)
+        case .accept(let share, let work):
+            if case .length(let count) = head.framing, count > self.loop.core.limits.bodyBytes {
+                return self.refuse(.problem(.requestTooLarge), head)
+            }
+            guard self.loop.takePlace(share) else {
+                return self.refuse(.problem(.rateLimited, headers: [("Retry-After", "1")]), head)
+            }
+            self.share = share
+            self.deadline = self.loop.after(self.loop.core.limits.bodySeconds)
+            self.moved = self.loop.now
+            self.phase = .receiving(work)
+            if self.reader.isComplete { return self.complete() }
+            if head.expectsContinue, self.input.isEmpty {
+                self.output += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+                self.flush()
+            }
+        }
+    }
+
+    private func refuse(_ response: HTTPResponse, _ head: HTTPHead) {
+        if self.reader.isComplete { return self.answer(response) }
+        let announced = if case .length(let count) = head.framing { count } else { 0 }
+        // Whether a client that asked sends its body all the same, nobody can know.
+        if announced > Self.discardable || head.expectsContinue {
+            self.staysOpen = false
+            return self.answer(response)
+        }
+        self.phase = .discarding(response)
+        self.isBusy = false
+        self.deadline = self.loop.after(self.loop.core.limits.bodySeconds)
+        self.moved = self.loop.now
+    }
+
+    /// Gives octets to the body that is being received, if one is.
+    ///
+    /// - Returns: How many were taken.
+    private func feed(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let isKept: Bool
+        switch self.phase {
+        case .receiving: isKept = true
+        case .discarding: isKept = false
+        default: return 0
+        }
+        var arrived = 0
+        let taken: Int
+        do throws(HTTPFault) {
+            taken = try self.reader.take(bytes) { piece in
+                if isKept, let start = piece.baseAddress {
+                    self.body.append(start.assumingMemoryBound(to: UInt8.self), count: piece.count)
+                }
+                arrived += piece.count
+            }
+        } catch {
+            self.loop.hold(self.share, arrived * (isKept ? 1 : 0))
+            self.fail(error)
+            return bytes.count
+        }
+        if isKept {
+            self.loop.hold(self.share, arrived)
+            if self.body.count > self.loop.core.limits.bodyBytes {
+                return self.giveUp(.problem(.requestTooLarge), bytes)
+            }
+            if self.loop.holdsTooMuch(self.share) { return self.giveUp(.problem(.gatewayOverloaded), bytes) }
+        } else {
+            // With its framing: a chunk's line costs more than what it announces.
+            self.dropped += taken
+        }
+        if self.reader.isComplete {
+            self.complete()
+        } else if self.dropped > Self.discardable, case .discarding(let response) = self.phase {
+            return self.giveUp(response, bytes)
+        }
+        return taken
+    }
+
+    /// Answers before the body's end; what follows is not looked at.
+    private func giveUp(_ response: HTTPResponse, _ bytes: UnsafeRawBufferPointer) -> Int {
+        self.staysOpen = false
+        self.dropBody()
+        self.answer(response)
+        return bytes.count
+    }
+
+    private func complete() {
+        switch self.phase {
+        case .discarding(let response): self.answer(response)
+        case .receiving(let work):
+            self.phase = .working
+            let (core, id, body, share) = (self.loop.core, self.id, self.body, self.share)
+            self.body = Data()
+            Task {
+                let response = await work(body)
+                core.post(.answered(id, response, held: body.count, share: share))
+            }
+        default: break
+        }
+    }
+
+    private func fail(_ fault: HTTPFault) {
+        self.staysOpen = false
+        let isHead = self.input.starts(with: Array("HEAD ".utf8))
+        self.input = []
+        self.dropBody()
+        self.answer(fault.response, withoutBody: isHead)
+    }
+}

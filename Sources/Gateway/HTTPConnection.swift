@@ -1,0 +1,193 @@
+internal import Foundation
+
+/// One client's connection, on the loop's thread: what arrives becomes requests, one after the other, and answers leave.
+///
+/// (PROXY header) → (TLS) → idle → head → admitting → receiving or discarding the body → working → answering → idle or
+/// lingering. Nothing is read while a request is admitted or worked on: whoever pipelines waits in the kernel.
+final class HTTPConnection {
+    enum Phase {
+        case proxy, handshake
+        /// Not a byte of a request yet.
+        case idle
+        case head
+        case admitting
+        case receiving(@Sendable (Data) async -> HTTPResponse)
+        /// A refused body is read and dropped: a client that is still sending would not read the answer.
+        case discarding(HTTPResponse)
+        case working, answering
+        /// Everything is said; what the client still sends is dropped, lest the kernel drop the answer instead.
+        case lingering
+        case closed
+    }
+
+    /// Bodies up to this size are read before a refusal is sent; of larger ones clients ask first (`Expect: 100-continue`).
+    static let discardable = 1024 * 1024
+
+    let id: UInt64
+    let transport: HTTPTransport
+    unowned let loop: HTTPLoop
+    /// Numeric address of the client, and where it is counted; `nil`: a proxy's, behind which there are many.
+    var peer: String
+    private(set) var address: HTTPAddress?
+    var phase: Phase
+    var moved: UInt64
+    var deadline: UInt64
+    /// What the loop watches for now.
+    var watched: UInt32 = 0
+
+    private var proxy = ProxyHeader()
+    private var proxyNeeds = 8
+    /// What has arrived and belongs to no request yet.
+    var input: [UInt8] = []
+    var scanner = HTTPHeadScanner()
+    var head: HTTPHead?
+    var reader = HTTPBodyReader(.none)
+    var body = Data()
+    var dropped = 0
+    var output: [UInt8] = []
+    var written = 0
+    /// What is counted of `output`, and for whom.
+    var counted: (account: String, bytes: Int)?
+    var staysOpen = true
+    var share: String?
+    /// Whether a request is under way, and whether it holds a place that nobody else can be given.
+    var isInRequest = false
+    var isBusy = false {
+        didSet { self.loop.busy += (self.isBusy ? 1 : 0) - (oldValue ? 1 : 0) }
+    }
+
+    init(
+        _ id: UInt64, _ transport: HTTPTransport, _ peer: String, _ address: HTTPAddress?, isProxied: Bool,
+        _ loop: HTTPLoop
+    ) {
+        self.id = id
+        self.transport = transport
+        self.loop = loop
+        self.peer = peer
+        self.address = address
+        self.moved = loop.now
+        self.deadline = loop.after(loop.core.limits.firstByteSeconds)
+        self.phase = .idle
+        if isProxied { self.phase = .proxy } else { self.startTLS() }
+    }
+
+    private func startTLS() {
+        guard let context = self.loop.tls else { return self.phase = .idle }
+        self.phase = self.transport.startTLS(context) ? .handshake : .closed
+    }
+
+    // MARK: What the loop asks
+
+    var isClosed: Bool { if case .closed = self.phase { true } else { false } }
+
+    /// How readily the connection gives way to a new one; `nil`: it does not.
+    var eviction: Int? {
+        switch self.phase {
+        case .lingering: 3
+        case .proxy, .handshake, .idle: 2
+        case .head, .discarding: 1
+        // Its client does not read.
+        case .answering where self.loop.now > self.moved + 2_000_000_000: 0
+        default: nil
+        }
+    }
+
+    var wantsInput: Bool {
+        switch self.phase {
+        case .proxy, .handshake, .idle, .head, .receiving, .discarding, .lingering: true
+        case .admitting, .working, .answering, .closed: false
+        }
+    }
+
+    var wantsOutput: Bool { self.written < self.output.count || self.transport.wantsToWrite }
+
+    /// Whether the client has used up its time.
+    func isLate(_ now: UInt64) -> Bool {
+        switch self.phase {
+        case .admitting, .working: false
+        default: now > self.deadline || now > self.moved + UInt64(self.loop.core.limits.idleSeconds) * 1_000_000_000
+        }
+    }
+
+    func writable() {
+        if case .handshake = self.phase { return self.handshake() }
+        self.flush()
+        self.proceed()
+        // TLS had to write before it could read.
+        if self.transport.wantsToWrite, self.wantsInput { self.readable() }
+    }
+
+    func readable() {
+        // So many pieces at a time: others have a turn.
+        for _ in 0..<8 where self.wantsInput {
+            switch self.phase {
+            case .proxy:
+                guard self.readProxy() else { return }
+            case .handshake:
+                self.handshake()
+                guard case .idle = self.phase else { return }
+            case .lingering:
+                let outcome = self.transport.readPlain(self.loop.scratch)
+                self.stopIfGone(outcome)
+                guard case .done = outcome else { return }
+            default:
+                guard case .done(let count) = self.read() else { return }
+                self.moved = self.loop.now
+                self.take(UnsafeRawBufferPointer(rebasing: self.loop.scratch[..<count]))
+            }
+        }
+    }
+
+    private func read() -> HTTPTransport.Outcome {
+        let outcome = self.transport.read(self.loop.scratch)
+        self.stopIfGone(outcome)
+        return outcome
+    }
+
+    private func stopIfGone(_ outcome: HTTPTransport.Outcome) { if case .gone = outcome { self.close() } }
+
+    private func handshake() {
+        switch self.transport.handshake() {
+        case .done: self.phase = .idle
+        case .later: break
+        case .gone: self.close()
+        }
+    }
+
+    private func readProxy() -> Bool {
+        let outcome = self.transport.readPlain(
+            UnsafeMutableRawBufferPointer(rebasing: self.loop.scratch[..<self.proxyNeeds]))
+        self.stopIfGone(outcome)
+        guard case .done(let count) = outcome else { return false }
+        switch self.proxy.take(UnsafeRawBufferPointer(rebasing: self.loop.scratch[..<count])) {
+        case .read(let more): self.proxyNeeds = more
+        case .broken: self.close()
+        case .client(let address):
+            if let address {
+                self.peer = address
+                self.address = self.loop.join(address)
+                if self.address == nil {
+                    self.close()
+                    return false
+                }
+            }
+            self.startTLS()
+        }
+        return !self.isClosed
+    }
+
+    /// Closes the connection at once. The loop forgets it after that.
+    func close() {
+        self.output = []
+        self.written = 0
+        self.count()
+        switch self.phase {
+        case .closed: return
+        case .admitting, .working:
+            self.isInRequest = false
+            self.isBusy = false
+        default: self.endRequest()
+        }
+        self.phase = .closed
+    }
+}

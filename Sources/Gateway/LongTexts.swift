@@ -1,0 +1,116 @@
+internal import Foundation
+internal import InspectCore
+
+/// A body's long strings, which are Base64, left where they are: the parser sees a short mark in place of each.
+///
+/// A string of 60 MB would otherwise be copied, converted and walked through several times.
+struct LongTexts {
+    /// Octets from which a string counts as long: as large as a whole payload may be without its images.
+    static let threshold = 16 * 1024
+
+    private let body: Data
+    /// Cannot be guessed, so nobody can write a mark.
+    private let mark = "long-\(UUID().uuidString)-"
+    private var ranges: [Range<Int>] = []
+
+    /// The body with marks.
+    private(set) var text = Data()
+
+    init(_ body: Data) {
+        self.body = body
+        body.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            var copied = 0
+            var index = 0
+            func next(_ byte: UInt8, _ from: Int) -> Int? {
+                guard from < bytes.count, let found = memchr(base + from, CInt(byte), bytes.count - from) else {
+                    return nil
+                }
+                return UnsafeRawPointer(found) - base
+            }
+            while let start = next(UInt8(ascii: "\""), index) {
+                // A quote that ends a string has an even number of backslashes before it.
+                var end = next(UInt8(ascii: "\""), start + 1)
+                while let quote = end {
+                    var slash = quote
+                    while bytes[slash - 1] == UInt8(ascii: "\\") { slash -= 1 }
+                    if (quote - slash).isMultiple(of: 2) { break }
+                    end = next(UInt8(ascii: "\""), quote + 1)
+                }
+                // Without an end the parser says what is wrong.
+                guard let end else { break }
+                index = end + 1
+                guard end - start > Self.threshold else { continue }
+                Self.append(base + copied, start + 1 - copied, to: &self.text)
+                self.text.append(contentsOf: Array("\(self.mark)\(self.ranges.count)".utf8))
+                self.ranges.append(start + 1..<end)
+                copied = end
+            }
+            Self.append(base + copied, bytes.count - copied, to: &self.text)
+        }
+    }
+
+    /// Where the long string lies that a parsed one stands for.
+    private func range(_ text: String) -> Range<Int>? {
+        guard text.hasPrefix(self.mark), let number = Int(text.dropFirst(self.mark.count)) else { return nil }
+        return self.ranges.indices.contains(number) ? self.ranges[number] : nil
+    }
+
+    /// Octets of the string that a parsed one stands for, escapes as they are.
+    func count(_ text: String) -> Int { self.range(text)?.count ?? text.utf8.count }
+
+    /// The bytes that a parsed string stands for in Base64, marked or as it is.
+    ///
+    /// - Returns: `nil` if it is no Base64.
+    func bytes(_ text: String) -> Data? {
+        guard let range = self.range(text) else { return Self.decode(Data(text.utf8)) }
+        return self.body.withUnsafeBytes { Self.plain(UnsafeRawBufferPointer(rebasing: $0[range])) }.flatMap {
+            Data(base64Encoded: $0)
+        }
+    }
+
+    /// The text that a parsed string stands for, marked or as it is.
+    func string(_ text: String) -> String? {
+        guard let range = self.range(text) else { return text }
+        return self.body.withUnsafeBytes { bytes in
+            // With its quotes.
+            let quoted = Data(bytes[(range.lowerBound - 1)...range.upperBound])
+            return try? JSONDecoder().decode(String.self, from: quoted)
+        }
+    }
+
+    /// Whether a mark is left in what was written out again: a long string where none belongs.
+    func isLeft(in data: Data) -> Bool { !self.ranges.isEmpty && data.range(of: Data(self.mark.utf8)) != nil }
+
+    /// Resolves the few escapes that Base64 has in JSON: line breaks, and slashes as some encoders write them.
+    private static func plain(_ bytes: UnsafeRawBufferPointer) -> Data? {
+        guard let base = bytes.baseAddress else { return Data() }
+        var plain = Data(capacity: bytes.count)
+        var index = 0
+        while let found = memchr(base + index, CInt(UInt8(ascii: "\\")), bytes.count - index) {
+            let slash = UnsafeRawPointer(found) - base
+            Self.append(base + index, slash - index, to: &plain)
+            // The string has an end, so no backslash is its last octet.
+            switch bytes[slash + 1] {
+            case UInt8(ascii: "n"), UInt8(ascii: "r"): break
+            case UInt8(ascii: "/"): plain.append(UInt8(ascii: "/"))
+            default: return nil
+            }
+            index = slash + 2
+        }
+        Self.append(base + index, bytes.count - index, to: &plain)
+        return plain
+    }
+
+    /// By address: through a slice every octet is a call.
+    private static func append(_ start: UnsafeRawPointer, _ count: Int, to data: inout Data) {
+        data.append(start.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+
+    private static func decode(_ text: Data) -> Data? {
+        if let data = Data(base64Encoded: text) { return data }
+        // Some encoders break lines.
+        let plain = text.filter { $0 != 0x0a && $0 != 0x0d }
+        return plain.count < text.count ? Data(base64Encoded: plain) : nil
+    }
+}

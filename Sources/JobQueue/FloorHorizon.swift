@@ -1,0 +1,39 @@
+/// How far floors may rise without passing what a transaction that is under way may still commit.
+///
+/// Every place is drawn by a transaction that has its number by then. So what was drawn before a look has a transaction below
+/// the next number of that look, and once a later look finds none of these running, nothing more can come from below.
+struct FloorHorizon: Sendable {
+    /// What a look at all queues tells of transactions.
+    struct Look: Sendable {
+        /// How far the queues reached, read before the other two.
+        var high: Int64
+        /// The lowest transaction that runs.
+        var running: Int64
+        /// The number of the next one.
+        var next: Int64
+    }
+
+    /// One that stays open for longer is left to the sweep, or claims would wade through all that is claimed meanwhile.
+    static let patience = Duration.seconds(60)
+    /// Nor does a floor stay further behind than this.
+    static let reach: Int64 = 200_000
+
+    /// Looks behind which some transaction may still run, oldest first.
+    private var open: [(look: Look, at: ContinuousClock.Instant)] = []
+    /// No floor may lie above it; `nil`: nothing is known.
+    private(set) var bound: Int64?
+
+    mutating func learn(_ look: Look, at now: ContinuousClock.Instant) {
+        var bound = self.bound ?? 0
+        let over = self.open.prefix { $0.look.next <= look.running }
+        if let last = over.last { bound = max(bound, last.look.high) }
+        self.open.removeFirst(over.count)
+        let left = self.open.prefix { now - $0.at > Self.patience }
+        if let last = left.last { bound = max(bound, last.look.high) }
+        self.open.removeFirst(left.count)
+        self.bound = max(bound, look.high - Self.reach)
+        // One for each tenth of a second, however often is looked.
+        if let last = self.open.last, now - last.at < .milliseconds(90) { return }
+        self.open.append((look, now))
+    }
+}

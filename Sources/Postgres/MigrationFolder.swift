@@ -1,0 +1,102 @@
+internal import Foundation
+
+/// The files of a folder of migrations, in the order in which they are applied.
+///
+/// ```
+/// NNNN_topic.sql        tables and data; each is applied once and never changes afterwards
+/// functions/topic.sql   functions, triggers and views; applied again whenever the file has changed
+/// roles.sql             roles, which belong to the whole cluster and not to the database
+/// ```
+struct MigrationFolder: Sendable {
+    /// One file that a database remembers.
+    struct Script: Sendable {
+        /// As `public.insp_migration` has it: `0001_types`, `functions/claim`.
+        var name: String
+        var sql: String
+        /// What must stand in the database before this: names of other functions files.
+        var after: Set<String> = []
+        var isNumbered: Bool { !self.name.hasPrefix(MigrationFolder.functions) }
+    }
+
+    static let functions = "functions/"
+    private static let header = "-- After:"
+
+    /// Numbered scripts by their numbers, then functions files, each after those that it names.
+    var scripts: [Script]
+    /// `roles.sql`, if the folder has it.
+    var rolesScript: String?
+
+    /// The roles that `roles.sql` makes: every literal in it that is a role's name.
+    var roles: [String] {
+        (self.rolesScript ?? "").matches(of: /'(insp_[a-z]+)'/).map { String($0.output.1) }
+    }
+
+    init(_ path: String) throws {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
+            throw PostgresError(.migration, "the folder of migrations cannot be read")
+        }
+        var numbered: [Script] = []
+        for name in names.filter({ $0.hasSuffix(".sql") }).sorted() {
+            let sql = try Self.read("\(path)/\(name)")
+            if name == "roles.sql" {
+                self.rolesScript = sql
+            } else if name.prefixMatch(of: /[0-9]{4}_/) != nil {
+                numbered.append(Script(name: String(name.dropLast(4)), sql: sql))
+            } else {
+                throw PostgresError(.migration, "\(name) is neither a numbered script nor roles.sql")
+            }
+        }
+        guard !numbered.isEmpty || self.rolesScript != nil else {
+            throw PostgresError(.migration, "the folder of migrations holds no script")
+        }
+        let topics = (try? FileManager.default.contentsOfDirectory(atPath: path + "/" + Self.functions)) ?? []
+        let functions = try topics.filter { $0.hasSuffix(".sql") }.map { name in
+            let sql = try Self.read("\(path)/\(Self.functions)\(name)")
+            return Script(name: Self.functions + name.dropLast(4), sql: sql, after: Self.after(sql))
+        }
+        self.scripts = numbered + (try Self.ordered(functions))
+    }
+
+    private static func read(_ path: String) throws -> String {
+        guard let bytes = FileManager.default.contents(atPath: path), let sql = String(data: bytes, encoding: .utf8)
+        else { throw PostgresError(.migration, "\(path) cannot be read") }
+        return sql
+    }
+
+    /// The names in lines like `-- After: claim, errors`, which belong to a file's head but count wherever they stand.
+    private static func after(_ sql: String) -> Set<String> {
+        let lines = sql.split(separator: "\n").filter { $0.hasPrefix(Self.header) }
+        return Set(
+            lines.flatMap { $0.dropFirst(Self.header.count).split(separator: ",") }
+                .map { Self.functions + $0.trimmingCharacters(in: .whitespaces) })
+    }
+
+    /// Each file after those that it names, otherwise by name.
+    private static func ordered(_ files: [Script]) throws -> [Script] {
+        let names = Set(files.map(\.name))
+        for file in files {
+            guard let unknown = file.after.subtracting(names).min() else { continue }
+            throw PostgresError(.migration, "\(file.name) comes after \(unknown), which is no file of the folder")
+        }
+        var waiting = files.sorted { $0.name < $1.name }
+        var ordered: [Script] = []
+        var done: Set<String> = []
+        while let next = waiting.firstIndex(where: { $0.after.isSubset(of: done) }) {
+            let file = waiting.remove(at: next)
+            done.insert(file.name)
+            ordered.append(file)
+        }
+        guard waiting.isEmpty else {
+            // What waits for itself, without the files that only wait for such ones.
+            var circle = Set(waiting.map(\.name))
+            while let outside = circle.first(where: { name in
+                !waiting.contains { circle.contains($0.name) && $0.after.contains(name) }
+            }) {
+                circle.remove(outside)
+            }
+            throw PostgresError(
+                .migration, "each of these comes after another of them: \(circle.sorted().joined(separator: ", "))")
+        }
+        return ordered
+    }
+}

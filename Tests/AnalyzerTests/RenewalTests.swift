@@ -1,0 +1,107 @@
+import Foundation
+import InspectCore
+import Synchronization
+import Testing
+
+@testable import Analyzer
+
+@Suite("The parent, whose addresses all its forks share, is made anew without a gap", .serialized)
+struct RenewalTests {
+    @Test func aCrashCostsOneAttemptAndRenewsTheParent() async throws {
+        try await withPool(slots: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in
+            let old = try #require(pool.parentPID)
+            try await pool.withAnalyzer(parts: []) { session in
+                let pid = try await session.perform("pid")
+                #expect(await inspectError { try await pool.perform("segfault") }?.code == .analyzerCrashed)
+                // Jobs go on meanwhile: first from the old parent, then from the new one.
+                var served = 0
+                try await eventually("the parent is not made anew") {
+                    served += try await pool.perform("echo", "served") == "served" ? 1 : 0
+                    return pool.parentPID != old && log.replacements == [.crash]
+                }
+                #expect(served > 0)
+                #expect(try await session.perform("pid") == pid, "the old parent's job goes on")
+                #expect(isAlive(old))
+                #expect(try await pool.perform("echo", "of the new one") == "of the new one")
+            }
+            try await eventually("the old parent outlives its last job") { !isAlive(old) }
+            #expect(log.losses.count == 1)
+            #expect(log.parentsEnded == 0, "a parent that was replaced is no loss")
+            let parent = try #require(pool.parentPID)
+            try await eventually("what waits is not the new parent's") {
+                let ready = pool.reserve.processIDs
+                return ready.count == 2 && Set(childProcesses(of: parent)).isSuperset(of: ready)
+            }
+        }
+    }
+
+    @Test func aKillForTakingTooLongIsNoCrash() async throws {
+        try await withPool(slots: 1, configure: { $0.restBetweenParents = .zero }) { pool, log in
+            let parent = pool.parentPID
+            _ = await inspectError { try await pool.perform("sleep", deadline: .milliseconds(100)) }
+            _ = await inspectError { try await pool.perform("raise") }
+            for _ in 0..<5 { _ = try await pool.perform("echo") }
+            #expect(pool.parentPID == parent && log.replacements.isEmpty)
+        }
+    }
+
+    @Test func aParentServesAShareOfJobsOnly() async throws {
+        func configure(_ configuration: inout AnalyzerConfiguration) {
+            configuration.restBetweenParents = .zero
+            configuration.forksPerParent = 10
+        }
+        try await withPool(slots: 1, configure: configure) { pool, log in
+            let first = try #require(pool.parentPID)
+            try await eventually("the parent serves on and on") {
+                _ = try await pool.perform("echo")
+                return log.replacements.count >= 2
+            }
+            #expect(log.replacements.allSatisfy { $0 == .forks })
+            #expect(log.losses.isEmpty && log.parentsEnded == 0)
+            try await eventually("the first parent is still there") { !isAlive(first) }
+        }
+    }
+
+    @Test func anOldParentIsReplacedOnceItForks() async throws {
+        func configure(_ configuration: inout AnalyzerConfiguration) {
+            configuration.restBetweenParents = .zero
+            configuration.parentLifetime = .milliseconds(300)
+        }
+        try await withPool(slots: 1, configure: configure) { pool, log in
+            try await Task.sleep(for: .milliseconds(400))
+            #expect(log.replacements.isEmpty, "nobody learnt anything of a parent that was idle")
+            _ = try await pool.perform("echo")
+            try await eventually("the parent grows old") { log.replacements.first == .age }
+        }
+    }
+
+    @Test func aParentThatCannotBeReplacedServesOn() async throws {
+        let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let link = directory + "/analyzer"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: faultyAnalyzer)
+        func configure(_ configuration: inout AnalyzerConfiguration) {
+            configuration.executable = link
+            configuration.restBetweenParents = .zero
+            configuration.forksPerParent = 4
+        }
+        try await withPool(slots: 1, configure: configure) { pool, log in
+            try await eventually("no parent was replaced") {
+                _ = try await pool.perform("echo")
+                return log.replacements.count == 1
+            }
+            try FileManager.default.removeItem(atPath: link)
+            try await eventually("the replacement does not fail") {
+                let answer = try await pool.perform("echo", "on")
+                #expect(answer == "on")
+                return log.parentsKept > 0
+            }
+            for _ in 0..<10 { #expect(try await pool.perform("echo", "on and on") == "on and on") }
+            let count = log.replacements.count
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: faultyAnalyzer)
+            try await eventually("the parent is never replaced") { log.replacements.count > count }
+            #expect(log.losses.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+/// Answers that their clients do not read.
+@Suite struct HTTPAnswerTests {
+    /// More than the kernel takes for a client that does not read.
+    private static let large = 12_000_000
+    private static let bodies = [
+        Self.large: Data(repeating: 0x78, count: Self.large), 9_000_000: Data(count: 9_000_000),
+    ]
+
+    private static func server() throws -> HTTPServer {
+        var limits = HTTPLimits()
+        limits.bodyBytes = 15_000_000
+        limits.heldBytes = 60_000_000
+        // Behind a proxy, so that it is the share that counts.
+        let proxies = try #require(TrustedProxies(["127.0.0.1"]))
+        return try HTTPServer(try #require(ListenAddress("0")), limits: limits, proxies: proxies) { request in
+            let size = request.query["size"].flatMap { Int($0) } ?? Self.large
+            return .accept(share: request.query["share"]) { _ in
+                HTTPResponse(status: 200, body: Self.bodies[size] ?? Data())
+            }
+        }
+    }
+
+    /// A client that has asked and does not read.
+    private static func ask(_ server: HTTPServer, _ query: String) async throws -> HTTPClient {
+        let client = try HTTPClient(server.port)
+        await client.send("GET /x?\(query) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        return client
+    }
+
+    private static func reaches(_ condition: () -> Bool) async throws -> Bool {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while !condition(), .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        return condition()
+    }
+
+    private static func isWhole(_ client: HTTPClient, _ size: Int) async -> Bool {
+        let answer = await client.rest()
+        return answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.utf8.count > size
+    }
+
+    @Test(arguments: ["share=a", ""])
+    func `An answer is held memory until it is read or its connection ends`(query: String) async throws {
+        let server = try Self.server()
+        let reader = try await Self.ask(server, query)
+        #expect(try await Self.reaches { server.heldBytes > Self.large / 3 })
+        #expect(await Self.isWhole(reader, Self.large))
+        #expect(try await Self.reaches { server.heldBytes == 0 })
+        reader.close()
+        let deserter = try await Self.ask(server, query)
+        #expect(try await Self.reaches { server.heldBytes > Self.large / 3 })
+        deserter.close()
+        #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
+        await server.stop(within: 1)
+    }
+
+    @Test func `The kernel takes few of the answers that a client does not read`() async throws {
+        let answered = Atomic(0)
+        let server = try HTTPServer(try #require(ListenAddress("0"))) { _ in
+            .accept(share: nil) { _ in
+                answered.add(1, ordering: .relaxed)
+                return HTTPResponse(status: 200, body: Data(count: 50_000))
+            }
+        }
+        let client = try HTTPClient(server.port)
+        await client.send(String(repeating: "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", count: 200))
+        #expect(try await Self.reaches { server.heldBytes > 0 })
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(server.heldBytes > 0)
+        // 2.5 MB and more, where the kernel decides.
+        #expect(answered.load(ordering: .relaxed) < 20)
+        client.close()
+        await server.stop(within: 1)
+    }
+
+    @Test func `Who reads nothing has no more memory than is left to others, and loses the answers of before`()
+        async throws
+    {
+        let server = try Self.server()
+        let good = try await Self.ask(server, "share=good")
+        #expect(try await Self.reaches { server.requestsInFlight == 1 && server.heldBytes > 0 })
+        var silent: [HTTPClient] = []
+        for count in 2..<12 {
+            silent.append(try await Self.ask(server, "share=a"))
+            _ = try await Self.reaches { server.requestsInFlight == count || server.connections < count }
+        }
+        #expect(try await Self.reaches { server.connections <= 5 })
+        #expect(server.heldBytes <= 60_000_000)
+        // Neither what is asked now, nor what is sent, nor what has waited for its client is lost to others.
+        #expect(await Self.isWhole(try await Self.ask(server, "share=b"), Self.large))
+        let body = String(repeating: "x", count: 10_000_000)
+        #expect(
+            try await HTTPClient.exchange(server.port, "POST /x?share=b&size=0", body: body).hasPrefix("HTTP/1.1 200 "))
+        #expect(await Self.isWhole(good, Self.large))
+        // What it asked last is its to have, whichever the kernel took last.
+        var isLeft = false
+        for client in silent.suffix(3) where !isLeft { isLeft = await Self.isWhole(client, Self.large) }
+        #expect(isLeft)
+        for client in silent + [good] { client.close() }
+        #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
+        await server.stop(within: 1)
+    }
+
+    @Test func `Where nobody reads, those who hold most give way`() async throws {
+        let server = try Self.server()
+        let good = try await Self.ask(server, "share=good&size=9000000")
+        #expect(try await Self.reaches { server.requestsInFlight == 1 && server.heldBytes > 0 })
+        var silent: [HTTPClient] = []
+        for number in 0..<10 { silent.append(try await Self.ask(server, "share=a\(number)")) }
+        #expect(try await Self.reaches { server.connections <= 7 })
+        #expect(server.heldBytes <= 60_000_000)
+        #expect(await Self.isWhole(good, 9_000_000))
+        for client in silent + [good] { client.close() }
+        #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
+        await server.stop(within: 1)
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import InspectCore
+import Postgres
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// After a person's erasure, and after retention, nothing of the person is in any table.
+@Suite struct ErasureTests {
+    private func erase(_ fixture: QueueFixture, _ id: String) async throws -> Bool {
+        try await fixture.admin.query("SELECT insp.erase($1)", [.text(id)])[0].bool(0)
+    }
+
+    @Test func `Every key of a request is marked or cannot hold text`() async throws {
+        let fixture = try await QueueFixture()
+        let source = try await fixture.admin.query(
+            "SELECT prosrc FROM pg_proc WHERE proname = 'check_request' AND pronamespace = 'insp'::regnamespace")[0]
+            .string(0)
+        // The list of keys that a request may have: what is not in it is refused.
+        let list = try #require(
+            source.matches(of: /ARRAY\[([^\]]*'customerInternalReference'[^\]]*'consent'[^\]]*)\]/).first)
+        let keys = Set(list.output.1.matches(of: /'([A-Za-z]+)'/).map { String($0.output.1) })
+        #expect(keys.count >= 24)
+        #expect(keys == Set(PersonalMarks.request.keys))
+    }
+
+    @Test func `After erasure no table holds anything of the person`() async throws {
+        let fixture = try await QueueFixture()
+        var marks = PersonalMarks(fixture)
+        try await marks.plant()
+        try await fixture.admin.execute("ANALYZE")
+
+        // The test itself: every column is marked before, or says why it need not be.
+        let all = Set(try await fixture.columns().map { "\($0.table).\($0.column)" })
+        let before = try await fixture.holding()
+        #expect(all.filter { !PersonalMarks.isExempt($0) }.subtracting(before).isEmpty, "not covered by a mark")
+        #expect(before.filter(PersonalMarks.isExempt).subtracting(Self.openOnly).isEmpty, "exempt, and marked")
+        #expect(try await !fixture.dump().isEmpty)
+
+        #expect(try await fixture.count("insp.job WHERE status < 128") == 4)
+        for id in marks.jobs where try await fixture.count("insp.job WHERE public_id = '\(id)' AND status < 128") > 0 {
+            let refused = await #expect(throws: PostgresError.self) { try await self.erase(fixture, id) }
+            #expect(refused?.sqlState == ErrorCode.jobNotFinished.sqlState)
+            #expect(try await fixture.client.cancel(id))
+        }
+        let waiting = try await fixture.count("insp.callback_waiting WHERE state IN ('pending', 'held')")
+        // One job of the chain stands for all of them.
+        #expect(try await self.erase(fixture, marks.chain[1]))
+        for id in marks.jobs {
+            let erased = try await self.erase(fixture, id)
+            #expect(erased != marks.chain.contains(id))
+            #expect(try await !self.erase(fixture, id))
+        }
+        try await fixture.admin.execute("ANALYZE")
+        #expect(try await fixture.dump() == [])
+        #expect(try await fixture.holding() == [])
+
+        // What stays: jobs, times, the consent's proof, and callbacks that wait, but for those that have nowhere to go.
+        #expect(try await fixture.count("insp.job WHERE payload ? 'consentProof' AND status = 128") == marks.jobs.count)
+        let consent = try #require(PersonalMarks.request["consent"] ?? nil)
+        for (given, holds) in [(consent, true), (consent.replacing("v7", with: "v8"), false)] {
+            let answer = try await fixture.admin.query(
+                "SELECT insp.consent_holds($1, $2::text::jsonb)", [.text(marks.jobs[0]), .text(given)])
+            #expect(try answer[0].bool(0) == holds)
+        }
+        #expect(try await fixture.count("insp.callback_waiting WHERE state IN ('pending', 'held')") == waiting - 1)
+        #expect(
+            try await fixture.count("insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id WHERE c.url <> e.url")
+                == 0)
+        let body = try await fixture.admin.query(
+            "SELECT convert_from(body, 'UTF8') FROM insp.callback WHERE event = 'job.finished' LIMIT 1")[0].string(0)
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any])
+        #expect(Set(document.keys) == ["type", "timestamp", "callbackSentAt", "workflowExecution", "data"])
+        #expect(body.hasPrefix(#"{"type":"job.finished","timestamp":""#))
+    }
+
+    /// Columns of jobs that are not finished: marked until they are cancelled.
+    private static let openOnly: Set<String> = ["face_job.face_id", "face_pending.face_id", "face_pending.feature"]
+
+    @Test func `After retention no table holds anything of the person`() async throws {
+        let fixture = try await QueueFixture()
+        var marks = PersonalMarks(fixture)
+        try await marks.plant()
+        for id in marks.jobs where try await fixture.count("insp.job WHERE public_id = '\(id)' AND status < 128") > 0 {
+            #expect(try await fixture.client.cancel(id))
+        }
+        _ = try await fixture.admin.query("SELECT insp.set_face_limits('acme', keep => '30 days')")
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.job SET created_at = created_at - interval '31 days', completed_at = completed_at - interval '31 days';
+            UPDATE insp.callback SET created_at = created_at - interval '31 days';
+            UPDATE insp.callback_attempt SET started_at = started_at - interval '31 days';
+            UPDATE insp.job_key SET created_at = created_at - interval '31 days';
+            UPDATE insp.face_template SET created_at = created_at - interval '31 days';
+            UPDATE insp.face_rate SET since = since - interval '31 days'
+            """)
+        #expect(try await fixture.admin.query("SELECT insp.face_purge()")[0].int(0) == 1)
+        repeat {} while try await fixture.admin.query("SELECT more FROM insp.purge(5)")[0].bool(0)
+        #expect(try await fixture.dump() == [])
+        #expect(try await fixture.holding() == [])
+        #expect(try await fixture.count("insp.job") == marks.jobs.count)
+        #expect(try await fixture.count("insp.callback_waiting WHERE state = 'dead'") == 0)
+        #expect(try await fixture.count("insp.v_operator_events WHERE action = 'review' AND detail = '{}'") == 1)
+        #expect(try await fixture.count("insp.job_key") == 0)
+    }
+
+    @Test func `Deleting a face takes its id from every table`() async throws {
+        let fixture = try await QueueFixture()
+        var marks = PersonalMarks(fixture)
+        try await marks.plant()
+        _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'zqmark face')")
+        #expect(try await fixture.dump().filter { $0.contains("zqmark face") } == [])
+        #expect(try await fixture.count("insp.face_template") == 0)
+    }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import InspectCore
+import Postgres
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// Retention walks cheaply, waits for nobody, and passes nothing by.
+@Suite struct PurgeTests {
+    private func purge(_ fixture: QueueFixture) async throws -> PostgresRow {
+        try await fixture.admin.query("SELECT * FROM insp.purge()")[0]
+    }
+
+    /// Finished jobs with a part each.
+    private func finished(_ fixture: QueueFixture, _ count: Int, partner: String = "acme") async throws -> [String] {
+        var ids: [String] = []
+        for _ in 0..<count {
+            let id = try await fixture.client.enqueue(
+                payload: Data(#"{"partner":"\#(partner)","workflow":"id","userReference":"Jane"}"#.utf8),
+                parts: [.front: [Data("x".utf8)]])
+            #expect(try await fixture.client.cancel(id))
+            ids.append(id)
+        }
+        return ids
+    }
+
+    private func age(_ fixture: QueueFixture, _ interval: String = "40 days") async throws {
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.job SET created_at = created_at - interval '\(interval)',
+                completed_at = completed_at - interval '\(interval)'
+            """)
+    }
+
+    /// Pages that a call reads, once its plans are made.
+    private func pages(_ fixture: QueueFixture, _ call: String) async throws -> Int {
+        var pages = 0
+        for _ in 0..<3 {
+            let plan = try await fixture.admin.query("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT \(call)")[0].data(
+                0)
+            let document = try JSONSerialization.jsonObject(with: plan) as? [[String: Any]]
+            let top = try #require(document?.first?["Plan"] as? [String: Any])
+            pages = try #require(top["Shared Hit Blocks"] as? Int) + (try #require(top["Shared Read Blocks"] as? Int))
+        }
+        return pages
+    }
+
+    @Test func `A partner's new time moves the cursor of that time alone, and no further than it must`() async throws {
+        let fixture = try await QueueFixture()
+        for name in ["b", "c"] { _ = try await fixture.admin.query("SELECT insp.create_partner('\(name)', NULL)") }
+        _ = try await fixture.admin.query("SELECT insp.set_retention('c', '90 days', '90 days')")
+        for partner in ["acme", "b", "c"] { _ = try await self.finished(fixture, 2, partner: partner) }
+        try await self.age(fixture)
+        _ = try await self.purge(fixture)
+        func cursors() async throws -> [String: Int64] {
+            Dictionary(
+                uniqueKeysWithValues: try await fixture.admin.query(
+                    "SELECT what || ' ' || extract(day FROM keep), next_id FROM insp.retention_cursor WHERE keep > '0'"
+                ).map { (try $0.string(0), try $0.int(1)) })
+        }
+        let before = try await cursors()
+        #expect(before["results 30"] == 7)
+        #expect(before["results 90"] == 1 || before["results 90"] == 0)
+        _ = try await fixture.admin.query("SELECT insp.set_retention('b', keep_results => '20 days')")
+        var after = try await cursors()
+        // Beginning where the former time's cursor is: all before is gone.
+        #expect(after.removeValue(forKey: "results 20") == 7)
+        #expect(after == before)
+        // To a time whose cursor is ahead: this one goes back to where the partner's was, and its jobs go.
+        _ = try await fixture.admin.query("SELECT insp.set_retention('c', keep_results => '30 days')")
+        after = try await cursors()
+        #expect(after["results 30"] == before["results 90"])
+        #expect(after["parts 30"] == before["parts 30"])
+        #expect(try await self.purge(fixture).int("results") == 2)
+        #expect(try await fixture.count("insp.step WHERE status = 128 AND NOT output ? 'purgedAt'") == 0)
+    }
+
+    @Test func `An operator's open transaction costs its own jobs alone`() async throws {
+        let fixture = try await QueueFixture()
+        let ids = try await self.finished(fixture, 6)
+        try await self.age(fixture)
+        let operators = [
+            "SELECT insp.erase('\(ids[0])')", "SELECT insp.rerun('\(ids[1])')",
+            "SELECT insp.callback_bury('msg_' || replace('\(ids[2])', '-', ''))",
+        ]
+        var open: [PostgresConnection] = []
+        for call in operators {
+            let connection = try await fixture.database.connect()
+            try await connection.execute("BEGIN; \(call)")
+            open.append(connection)
+        }
+        let start = ContinuousClock.now
+        _ = try await self.purge(fixture)
+        // The rerun drew a number: only what was drawn before is walked over, once it is known.
+        _ = try await self.purge(fixture)
+        #expect(ContinuousClock.now - start < .seconds(5))
+        for connection in open { try await connection.execute("COMMIT") }
+        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = look_at - interval '1 minute'")
+        repeat {} while try await self.purge(fixture).bool("more")
+        #expect(try await fixture.count("insp.job WHERE status = 128 AND payload ? 'userReference'") == 0)
+        #expect(try await fixture.count("insp.job WHERE status = 1 AND payload ? 'userReference'") == 1)
+
+        // While someone changes the times, or purges already, a call does nothing, waits for nothing, and says so.
+        try await open[0].execute("BEGIN; SELECT insp.set_retention('acme', '8 days')")
+        let refused = await #expect(throws: PostgresError.self) { try await self.purge(fixture) }
+        #expect(refused?.sqlState == "55P03")
+        try await open[0].execute("ROLLBACK")
+        for connection in open { await connection.close() }
+    }
+
+    @Test func `A job of a transaction that was open for longer than its parts are kept is not passed by`() async throws
+    {
+        let fixture = try await QueueFixture()
+        let producer = try await fixture.database.connect()
+        try await producer.execute(
+            """
+            BEGIN;
+            SELECT insp.cancel(insp.enqueue('{"partner":"acme","workflow":"id","userReference":"Jane"}', front => 'x'));
+            """)
+        _ = try await self.finished(fixture, 3)
+        try await self.age(fixture)
+        repeat {} while try await self.purge(fixture).bool("more")
+        try await producer.execute("COMMIT")
+        await producer.close()
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.job SET created_at = now() - interval '40 days', completed_at = now() - interval '40 days';
+            UPDATE insp.callback SET created_at = now() - interval '40 days'
+            """)
+        for _ in 0..<3 { _ = try await self.purge(fixture) }
+        #expect(try await fixture.count("insp.part") == 0)
+        #expect(try await fixture.count("insp.job j WHERE j::text LIKE '%Jane%'") == 0)
+        #expect(try await fixture.count("insp.callback c WHERE convert_from(c.body, 'UTF8') LIKE '%Jane%'") == 0)
+    }
+
+    @Test func `A call ends after a few seconds, and what was left comes first the next time`() async throws {
+        let fixture = try await QueueFixture()
+        for number in 0..<9 {
+            _ = try await fixture.admin.query("SELECT insp.create_partner('p\(number)', NULL)")
+            _ = try await fixture.admin.query("SELECT insp.set_retention('p\(number)', '\(number + 1) days')")
+            _ = try await self.finished(fixture, 1, partner: "p\(number)")
+        }
+        try await self.age(fixture)
+        try await fixture.admin.execute(
+            """
+            CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.6); RETURN NULL; END';
+            CREATE TRIGGER slow BEFORE DELETE ON insp.part FOR EACH STATEMENT EXECUTE FUNCTION slow()
+            """)
+        let start = ContinuousClock.now
+        let first = try await self.purge(fixture)
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(try first.bool("more"))
+        var parts = try first.int("parts")
+        var calls = 1
+        while parts < 9, calls < 4 {
+            parts += try await self.purge(fixture).int("parts")
+            calls += 1
+        }
+        #expect(parts == 9)
+    }
+
+    @Test func `Callbacks that wait for long are not walked over again and again`() async throws {
+        let fixture = try await QueueFixture()
+        try await fixture.admin.execute(
+            """
+            INSERT INTO insp.callback (job_id, endpoint_id, url, body, created_at)
+            SELECT n, 1, 'https://hooks.example.com/x', '{}', now() - interval '40 days' FROM generate_series(1, 3000) n;
+            UPDATE insp.callback_waiting SET state = CASE WHEN callback_id % 2 = 0 THEN 'held' ELSE 'dead' END
+            """)
+        repeat {} while try await self.purge(fixture).bool("more")
+        #expect(try await fixture.count("insp.callback") == 1500)
+        #expect(try await fixture.count("insp.callback_waiting WHERE state = 'dead'") == 0)
+        #expect(try await self.pages(fixture, "insp.purge()") < 1000)
+        #expect(try await fixture.count("insp.callback_waiting WHERE state = 'held'") == 1500)
+    }
+
+    @Test func `Accesses and vendor sessions go after their time, and not before a year`() async throws {
+        let fixture = try await QueueFixture()
+        try await fixture.admin.execute(
+            """
+            INSERT INTO insp.access_event (at, credential_id, action, job_id)
+            SELECT now() - n * interval '100 days', 1, 'read', n FROM generate_series(10, 1, -1) n;
+            INSERT INTO insp.session_access (job_id, fence, worker_id, began_at) VALUES (1, 1, 1, now() - interval '3 years');
+            SELECT insp.set_retention(what => 'access_events', keep => '2 hours')
+            """)
+        _ = try await self.purge(fixture)
+        #expect(try await fixture.count("insp.access_event") == 3)
+        #expect(try await fixture.count("insp.session_access") == 0)
+        await #expect(throws: PostgresError.self) { try await fixture.admin.execute("DELETE FROM insp.access_event") }
+        // What operators did may be redacted, and changed in no other way.
+        try await fixture.admin.execute("SELECT insp.pause(partner => 'acme', reason => 'Jane')")
+        for change in ["detail = '{\"reason\": \"none\"}'", "who = 'nobody'", "detail = '{}', at = now()"] {
+            await #expect(throws: PostgresError.self, "\(change)") {
+                try await fixture.admin.execute("UPDATE insp.operator_event SET \(change) WHERE action = 'pause'")
+            }
+        }
+        try await fixture.admin.execute("UPDATE insp.operator_event SET detail = '{}' WHERE action = 'pause'")
+    }
+
+    @Test func `Templates that have come of age are found without a look at the others`() async throws {
+        let fixture = try await QueueFixture()
+        try await fixture.admin.execute(
+            """
+            INSERT INTO insp.face (partner_id, face_id) SELECT 1, n::text FROM generate_series(1, 20000) n;
+            INSERT INTO insp.face_template (partner_id, face_id, engine, model_sha256, feature)
+            SELECT 1, n::text, 'e', repeat('a', 64), repeat('e', 1024) FROM generate_series(1, 20000) n;
+            SELECT insp.set_face_limits('acme', keep => '1 day')
+            """)
+        #expect(try await self.pages(fixture, "insp.face_purge()") < 50)
+        try await fixture.admin.execute(
+            "UPDATE insp.face_template SET created_at = now() - interval '2 days' WHERE id IN (7, 8)")
+        let holder = try await fixture.database.connect()
+        try await holder.execute("BEGIN; SELECT FROM insp.face WHERE face_id = '7' FOR UPDATE")
+        #expect(try await fixture.admin.query("SELECT insp.face_purge()")[0].int(0) == 1)
+        try await holder.execute("COMMIT")
+        #expect(try await fixture.admin.query("SELECT insp.face_purge()")[0].int(0) == 1)
+        await holder.close()
+    }
+}

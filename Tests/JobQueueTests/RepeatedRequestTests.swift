@@ -1,0 +1,91 @@
+import Foundation
+import InspectCore
+import JobQueue
+import Postgres
+import TestSupport
+import Testing
+
+/// Requests under an idempotency key: one job, whoever asks again and however the session is set.
+@Suite struct RepeatedRequestTests {
+    private static func keyed(_ key: String, _ more: String = "") -> String {
+        QueueFixture.byURL.dropLast() + #","idempotencyKey":"\#(key)"\#(more)}"#
+    }
+
+    /// The key is found taken, retention removes it, and only then the job behind it is looked up.
+    @Test func `A key that retention removes meanwhile is no job's id`() async throws {
+        let fixture = try await QueueFixture()
+        let first = try await fixture.client.enqueue(many: [Data(Self.keyed("a").utf8)])[0]
+        try await fixture.admin.execute("UPDATE insp.job_key SET created_at = now() - interval '31 days'")
+        // Another request of the batch waits for a transaction under way with its key, and with it the whole call.
+        let holder = try await fixture.database.connect()
+        try await holder.execute("BEGIN")
+        _ = try await holder.query("SELECT insp.enqueue($1)", [.text(Self.keyed("b"))])
+        let payloads = [Self.keyed("a"), Self.keyed("b")].map { Data($0.utf8) }
+        let call = Task { try await fixture.client.enqueue(many: payloads) }
+        try await fixture.wait(
+            for:
+                "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%enqueue_many%' AND datname = current_database())"
+        )
+        _ = try await fixture.admin.query("SELECT * FROM insp.purge()")
+        #expect(try await fixture.count("insp.job_key WHERE key = 'a'") == 0)
+        try await holder.execute("ROLLBACK")
+        let error = await #expect(throws: InspectError.self) { try await call.value }
+        #expect(error?.code == .databaseUnavailable && error?.code.isRetryable == true)
+        // Sent again, both are jobs that exist.
+        let ids = try await fixture.client.enqueue(many: payloads)
+        for id in ids { #expect(try await fixture.result(of: id)["status"] as? Int == 1) }
+        #expect(ids[0] != first && Set(ids).count == 2)
+    }
+
+    @Test func `A request is the same whatever the session is set to, and in whatever span it comes`() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.database.connect()
+        func enqueue(_ payload: String) async throws -> String {
+            try await session.query(
+                "SELECT insp.enqueue($1, front => '\\x0102', frames => '{\"\\\\x03\",\"\\\\x04\"}')", [.text(payload)])[
+                    0
+                ]
+                .string(0)
+        }
+        let plain = #"{"partner":"acme","workflow":"id","idempotencyKey":"k""#
+        let first = try await enqueue(plain + "}")
+        let span = #","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}"#
+        for setting in [
+            "bytea_output = escape", "IntervalStyle = iso_8601", "DateStyle = 'SQL, DMY'",
+            "TimeZone = 'Pacific/Chatham'", "extra_float_digits = 0", "search_path = pg_temp",
+            "transform_null_equals = on", "array_nulls = off",
+        ] {
+            try await session.execute("SET \(setting)")
+            #expect(try await enqueue(plain + "}") == first, "\(setting)")
+            try await session.execute("RESET ALL")
+        }
+        #expect(try await enqueue(plain + span) == first)
+        #expect(try await enqueue(plain + span.replacing("b7ad", with: "c7ad")) == first)
+        #expect(try await fixture.count("insp.job") == 1)
+        let error = await #expect(throws: PostgresError.self) {
+            try await session.query("SELECT insp.enqueue($1, front => '\\x0103')", [.text(plain + "}")])
+        }
+        #expect(error?.sqlState == ErrorCode.idempotencyConflict.sqlState)
+    }
+
+    @Test func `A request asks for more reviews than its partner's policy, and never for fewer`() async throws {
+        let fixture = try await QueueFixture()
+        let levels = ["never", "rejected", "warning", "always"]
+        for (i, policy) in levels.enumerated() {
+            _ = try await fixture.admin.query("UPDATE insp.partner SET review = $1", [.text(policy)])
+            for (j, asked) in levels.enumerated() {
+                let payload = QueueFixture.byURL.dropLast() + #","review":"\#(asked)"}"#
+                let ids = [
+                    try await fixture.client.enqueue(payload: Data(payload.utf8)),
+                    try await fixture.client.enqueue(many: [Data(payload.utf8), Data(QueueFixture.byURL.utf8)])[0],
+                ]
+                for id in ids {
+                    let stored = try await fixture.admin.query(
+                        "SELECT coalesce(payload ->> 'review', 'never') FROM insp.job WHERE public_id = $1", [.text(id)]
+                    )
+                    #expect(try stored[0].string(0) == levels[max(i, j)], "\(policy), asked \(asked)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# What others say is right: runs a set of cases from outside against the product. The data belongs to others, is not part of
+# this repository and must not be committed to it.
+#
+# Usage: Tests/referees.sh http11 [--data DIR] [--bin DIR]
+#   http11         raw HTTP/1.1 requests and their acceptable outcomes, against a gateway, in the clear and over TLS; what
+#                  posts both without a credential and with one
+#   --data DIR     the folder with all sets [INSPECTD_REFEREES, else ../shared/referees]
+#   --bin DIR      a folder with inspectd; else a release build is made
+#
+# What comes out otherwise for a reason is in Tests/Referees/SUITE.exceptions, one line each. The last line is
+# {"suite", "cases", "passed", "failed", "exceptions"}; exit status 0 only if nothing failed, 3 where the data is not there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/lib.sh
+source deploy/lib.sh
+
+suite=${1:-}
+data=${INSPECTD_REFEREES:-../shared/referees}
+bin=
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[ "$suite" = http11 ] || usage
+shift
+while [ $# -gt 0 ]; do
+    case $1 in
+    --data) data=${2:?}; shift 2 ;;
+    --bin) bin=${2:?}; shift 2 ;;
+    *) usage ;;
+    esac
+done
+if [ ! -f "$data/$suite/cases.jsonl" ]; then
+    echo "referees: no $suite in $data; nothing was tried" >&2
+    exit 3
+fi
+
+begin referees
+if [ -z "$bin" ]; then
+    say "release build"
+    quietly "the build" swift build -c release --product inspectd
+    bin=.build/release
+fi
+start_postgres
+quietly "the roles" "$bin/inspectd" migrate --roles
+quietly "the migration" "$bin/inspectd" migrate
+psql -Xq "$INSPECTD_DATABASE_URL" -c "SELECT insp.create_partner('bank')" >/dev/null
+bearer=$(psql -XqAt "$INSPECTD_DATABASE_URL" -c \
+    "SELECT bearer FROM insp.create_credential('bank', ARRAY['create', 'read'], rate_per_second => 100000)")
+openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout "$scratch/key.pem" -out "$scratch/chain.pem" 2>/dev/null
+
+# Starts a gateway and prints its port.
+gateway() {
+    local name=$1 port=
+    shift
+    "$bin/inspectd" gateway --listen 0 --address-rate 100000 "$@" 2>"$scratch/$name.log" &
+    remember $!
+    for _ in $(seq 300); do
+        port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/$name.log")
+        [ -z "$port" ] || break
+        sleep 0.1
+    done
+    [ -n "$port" ]
+    declare -g "port_$name=$port"
+}
+gateway plain
+gateway tls --certificate "$scratch/chain.pem" --key "$scratch/key.pem"
+BEARER=$bearer /usr/bin/python3 Tests/Referees/http11.py "$data/http11/cases.jsonl" "$port_plain" "$port_tls"

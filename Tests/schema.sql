@@ -1,0 +1,3416 @@
+CREATE SCHEMA insp;
+
+CREATE TYPE insp.request AS (
+	partner_id integer,
+	endpoint_id bigint,
+	payload jsonb,
+	lane smallint,
+	region smallint,
+	run_at timestamp with time zone,
+	expires_at timestamp with time zone,
+	expires_named boolean,
+	callback_url text,
+	idempotency_key text,
+	traceparent text,
+	digests jsonb,
+	part_urls jsonb
+);
+
+CREATE FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.access_event_guard() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.bare_body(p_body bytea) RETURNS bytea
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.begin_epoch(p_fence bigint DEFAULT 0, p_seq bigint DEFAULT 0) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '2s'
+    AS ...
+
+CREATE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_announce() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text DEFAULT NULL::text, p_scope text DEFAULT NULL::text, p_method text DEFAULT 'basic'::text, p_provider text DEFAULT 'client_credentials'::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_body(p_job bigint, p_body bytea) RETURNS bytea
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_breaker_reset(p_endpoint bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_bury(p_webhook_id text, p_reason text DEFAULT 'buried by an operator'::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) RETURNS tid[]
+    LANGUAGE plpgsql
+    AS ...
+
+CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean, options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.callback_counts() RETURNS TABLE(endpoint_id bigint, pending bigint, retrying bigint, held bigint, dead bigint, in_flight bigint, oldest bigint, delivered bigint, last_delivered_at timestamp with time zone, median_seconds double precision, recently_dead bigint, dead_code text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE TABLE insp.callback (
+    id bigint NOT NULL,
+    webhook_id text DEFAULT ('msg_'::text || replace((gen_random_uuid())::text, '-'::text, ''::text)) NOT NULL,
+    job_id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    event text DEFAULT 'job.finished'::text NOT NULL,
+    url text NOT NULL,
+    body bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    public_id uuid,
+    traceparent text,
+    CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');
+ALTER TABLE ONLY insp.callback ALTER COLUMN url SET STATISTICS 0;
+ALTER TABLE ONLY insp.callback ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ONLY insp.callback ALTER COLUMN traceparent SET STATISTICS 0;
+
+CREATE FUNCTION insp.callback_delivered_at(c insp.callback) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_disable(p_endpoint bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS ...
+
+CREATE FUNCTION insp.callback_enable(p_endpoint bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS ...
+
+CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(place tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS ...
+
+CREATE FUNCTION insp.callback_prepare() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_progress() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_renew(p_callback bigint, p_state text, p_reason text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_replay(p_webhook_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with time zone, p_until timestamp with time zone DEFAULT now(), p_delivered boolean DEFAULT false, p_per_second double precision DEFAULT 50) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval DEFAULT '24:00:00'::interval, p_secret text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text) RETURNS TABLE(id bigint, endpoint_id bigint, event text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.callback_since(p_time timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_unauthorize(p_endpoint bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.cancel(p_id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.cancel_partner(partner text, reason text DEFAULT NULL::text, batch integer DEFAULT 1000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.challenge_issue(partner text, method text DEFAULT 'colour_flash'::text, colours integer DEFAULT 7, colour_ms integer DEFAULT 400, steps integer DEFAULT 3, motions text[] DEFAULT ARRAY['MOUTH_OPEN'::text, 'SMILE'::text, 'BLINK'::text, 'SHAKE'::text, 'NOD'::text], step_timeout_ms integer DEFAULT 7000, lifetime interval DEFAULT NULL::interval) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.check_challenge(p jsonb, p_flow text, p_kinds text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE TABLE insp.partner (
+    id integer NOT NULL,
+    name text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    lane smallint DEFAULT 1 NOT NULL,
+    region smallint,
+    consent_required boolean DEFAULT false NOT NULL,
+    callback_required boolean DEFAULT false NOT NULL,
+    job_lifetime interval DEFAULT '7 days'::interval NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    pause_reason text,
+    max_running integer,
+    rate_per_second double precision,
+    rate_burst integer,
+    review text DEFAULT 'never'::text NOT NULL,
+    keep_parts interval DEFAULT '30 days'::interval NOT NULL,
+    keep_results interval DEFAULT '30 days'::interval NOT NULL,
+    face_templates smallint DEFAULT 5 NOT NULL,
+    face_attempts integer DEFAULT 10 NOT NULL,
+    face_window interval DEFAULT '00:10:00'::interval NOT NULL,
+    keep_faces interval,
+    liveness_evidence_suffices boolean DEFAULT false NOT NULL,
+    max_waiting bigint,
+    max_bytes bigint,
+    keep_references interval,
+    CONSTRAINT partner_face_attempts_check CHECK ((face_attempts > 0)),
+    CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
+    CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
+    CONSTRAINT partner_job_lifetime_check CHECK ((job_lifetime > '00:00:00'::interval)),
+    CONSTRAINT partner_keep_faces_check CHECK ((keep_faces >= '01:00:00'::interval)),
+    CONSTRAINT partner_keep_parts_check CHECK ((keep_parts >= '01:00:00'::interval)),
+    CONSTRAINT partner_keep_references_check CHECK ((keep_references >= '01:00:00'::interval)),
+    CONSTRAINT partner_keep_results_check CHECK ((keep_results >= '01:00:00'::interval)),
+    CONSTRAINT partner_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
+    CONSTRAINT partner_max_bytes_check CHECK ((max_bytes > 0)),
+    CONSTRAINT partner_max_running_check CHECK ((max_running > 0)),
+    CONSTRAINT partner_max_waiting_check CHECK ((max_waiting > 0)),
+    CONSTRAINT partner_name_check CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'::text)),
+    CONSTRAINT partner_rate_burst_check CHECK ((rate_burst > 0)),
+    CONSTRAINT partner_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
+    CONSTRAINT partner_review_check CHECK ((review = ANY (ARRAY['never'::text, 'rejected'::text, 'warning'::text, 'always'::text])))
+);
+
+CREATE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_document(p jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_face_request(p jsonb, p_workflow text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE TABLE insp.endpoint (
+    id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    url text,
+    secret text NOT NULL,
+    allow_http boolean DEFAULT false NOT NULL,
+    allow_private boolean DEFAULT false NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    max_inflight integer DEFAULT 8 NOT NULL,
+    is_default boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    gone_at timestamp with time zone,
+    paused boolean DEFAULT false NOT NULL,
+    disabled_reason text,
+    events text[] DEFAULT '{job.finished}'::text[] NOT NULL,
+    inline_result boolean DEFAULT false NOT NULL,
+    ordering text,
+    alert_endpoint_id bigint,
+    http2 boolean DEFAULT false NOT NULL,
+    pins text[],
+    allowed_networks cidr[],
+    signing_key text,
+    client_certificate text,
+    client_key text,
+    api_key_header text,
+    api_key text,
+    origins text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT endpoint_allowed_networks_check CHECK (((cardinality(allowed_networks) >= 1) AND (cardinality(allowed_networks) <= 32))),
+    CONSTRAINT endpoint_api_key_check CHECK (((api_key ~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$'::text) AND (length(api_key) <= 4096))),
+    CONSTRAINT endpoint_api_key_header_check CHECK (((api_key_header ~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]{1,64}$'::text) AND (lower(api_key_header) !~ '^(webhook-.*|host|connection|content-.*|transfer-encoding|te|upgrade|expect|traceparent|keep-alive|proxy-.*|trailer|authorization|user-agent|cookie)$'::text))),
+    CONSTRAINT endpoint_api_key_pair CHECK (((api_key_header IS NULL) = (api_key IS NULL))),
+    CONSTRAINT endpoint_check CHECK ((alert_endpoint_id <> id)),
+    CONSTRAINT endpoint_client_pair CHECK (((client_certificate IS NULL) = (client_key IS NULL))),
+    CONSTRAINT endpoint_events_check CHECK ((events <@ ARRAY['job.status'::text, 'job.review_needed'::text, 'job.finished'::text])),
+    CONSTRAINT endpoint_max_inflight_check CHECK (((max_inflight >= 1) AND (max_inflight <= 1000))),
+    CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['job'::text, 'user'::text]))),
+    CONSTRAINT endpoint_origins_check CHECK ((cardinality(origins) <= 32)),
+    CONSTRAINT endpoint_pins_check CHECK ((array_to_string(pins, ' '::text, '-'::text) ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'::text)),
+    CONSTRAINT endpoint_secret_check CHECK ((secret ~~ 'whsec\_%'::text)),
+    CONSTRAINT endpoint_signing_key_check CHECK ((signing_key ~~ 'whsk\_%'::text))
+);
+
+CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload text, traceparent text, steps text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.consent_proof(p_consent jsonb, p_key smallint DEFAULT NULL::smallint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.consume_challenge() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.create_credential(partner text, scopes text[] DEFAULT ARRAY['create'::text, 'read'::text], note text DEFAULT NULL::text, expires interval DEFAULT NULL::interval, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer, OUT key_id text, OUT secret text, OUT bearer text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, OUT endpoint_id bigint, OUT secret text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NULL::text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.definition_key(p_workflow text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.delayed_by_queue() RETURNS TABLE(queue integer, last_error text, delayed bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.depth() RETURNS TABLE(measure text, lane text, value double precision)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.drain_worker(p_worker bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.draw(p_key bytea, p_purpose text, p_kinds integer, p_count integer) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '50ms'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.duty_take(p_name text, p_spacing interval) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_hold(p_endpoint bigint, p_reason text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_judge(p_endpoint bigint, p_succeeded integer, p_failed integer, p_gone boolean, p_code text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_lock(p_endpoint bigint) RETURNS insp.endpoint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.enqueue(payload jsonb, front bytea DEFAULT NULL::bytea, back bytea DEFAULT NULL::bytea, face bytea DEFAULT NULL::bytea, frames bytea[] DEFAULT NULL::bytea[], dg1 bytea DEFAULT NULL::bytea, dg2 bytea DEFAULT NULL::bytea, sod bytea DEFAULT NULL::bytea, session_blob bytea DEFAULT NULL::bytea) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '2s'
+    AS ...
+
+CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_features(partner text, face_id text) RETURNS TABLE(template bigint, engine text, model_sha256 text, feature text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.face_finished() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean DEFAULT false) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.face_of(p_job bigint, p_fence bigint) RETURNS TABLE(generation bigint, mode text, engine text, model_sha256 text, feature text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_submitted() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.face_templates(partner text, face_id text) RETURNS TABLE(template bigint, engine text, model_sha256 text, job uuid, created_at timestamp with time zone, generation bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.failure_output(p_code text, p_detail text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.find_producers() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea DEFAULT NULL::bytea, back bytea DEFAULT NULL::bytea, face bytea DEFAULT NULL::bytea, frames bytea[] DEFAULT NULL::bytea[], dg1 bytea DEFAULT NULL::bytea, dg2 bytea DEFAULT NULL::bytea, sod bytea DEFAULT NULL::bytea, session_blob bytea DEFAULT NULL::bytea, OUT id uuid, OUT job bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
+    LANGUAGE sql IMMUTABLE STRICT
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.id_prefix() RETURNS text
+    LANGUAGE sql
+    AS ...
+
+CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.iso_time(p_time timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.keep_of(p insp.partner, p_what text) RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.lane_name(p_lane smallint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.lane_number(p_lane text) RETURNS smallint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.limit_partner(partner text, max_running integer DEFAULT NULL::integer, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL::integer) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.look_at_epoch() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.look_at_floors() RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.make_queue() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.may_act(p_partner integer) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.measure_quotas() RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.new_secret() RETURNS text
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.operator_event_guard() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.part_freed() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.part_kinds() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.partner_keeps() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.partner_number(p_partner text) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.pause(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text, reason text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) RETURNS record
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.plain_requests(p_payloads jsonb[]) RETURNS TABLE(n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
+    LANGUAGE sql STABLE
+    AS ...
+
+CREATE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.purge(p_limit integer DEFAULT 1000, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '200ms'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.purge_horizon(p_what text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.purge_late(p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.random_id(p_prefix text) RETURNS uuid
+    LANGUAGE sql
+    AS ...
+
+CREATE FUNCTION insp.recent_attempts(p_within interval DEFAULT '00:05:00'::interval, p_limit integer DEFAULT 4000) RETURNS TABLE(at timestamp with time zone, duration_ms integer, delivered boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.recently_finished(p_within interval DEFAULT '00:05:00'::interval, p_pages integer DEFAULT 32) RETURNS TABLE(job_id bigint, at timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.redacted(p_detail jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.request_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_lane(p jsonb) RETURNS smallint
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_partner(p jsonb) RETURNS insp.partner
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_region(p jsonb) RETURNS smallint
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_review(p jsonb, partner insp.partner) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_run_at(p jsonb) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_text(p_payload jsonb, p_key text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_time(p_payload jsonb, p_key text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_traceparent(p jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_workflow(p jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.rerun(id uuid) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.rescue(p_dead_after interval DEFAULT '00:00:15'::interval, p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3, p_limit integer DEFAULT 1000, p_thorough boolean DEFAULT true, p_elapsed interval DEFAULT NULL::interval, OUT requeued integer, OUT given_up integer, OUT workers integer) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.resume(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.retention_keeps() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) RETURNS SETOF bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL::text, note text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.sample_nothing() RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.session_begin(p_job bigint, p_fence bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '50ms'
+    AS ...
+
+CREATE FUNCTION insp.session_purge() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.session_result(id uuid) RETURNS jsonb
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_face_limits(partner text, templates integer DEFAULT NULL::integer, attempts integer DEFAULT NULL::integer, "window" interval DEFAULT NULL::interval, keep interval DEFAULT NULL::interval) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_lane_weight(lane text, weight integer) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_quota(partner text, max_waiting bigint DEFAULT NULL::bigint, max_bytes bigint DEFAULT NULL::bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.set_retention(partner text DEFAULT NULL::text, keep_parts interval DEFAULT NULL::interval, keep_results interval DEFAULT NULL::interval, what text DEFAULT NULL::text, keep interval DEFAULT NULL::interval, keep_references interval DEFAULT NULL::interval) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.snapshot(p_rate interval DEFAULT '00:00:10'::interval) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.spend(p_queues integer[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET lock_timeout TO '50ms'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.sweep(p_limit integer DEFAULT 10000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.tell(p_worker bigint DEFAULT NULL::bigint) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '1s'
+    AS ...
+
+CREATE FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '1s'
+    AS ...
+
+CREATE FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint DEFAULT NULL::bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '1s'
+    AS ...
+
+CREATE FUNCTION insp.unbind_producer(login text, partner text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.url_origin(p_url text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS ...
+
+CREATE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000) RETURNS TABLE(queue integer, waiting bigint, is_estimate boolean, head_seq bigint, head_job bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.wake(p_lane smallint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.wake_all() RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.worker_drained() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.access_event (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    credential_id bigint NOT NULL,
+    action text NOT NULL,
+    job_id bigint NOT NULL,
+    CONSTRAINT access_event_action_check CHECK ((action = ANY (ARRAY['create'::text, 'read'::text, 'session'::text])))
+);
+ALTER TABLE insp.access_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.access_event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.access_token (
+    endpoint_id bigint NOT NULL,
+    token text,
+    generation bigint DEFAULT 0 NOT NULL,
+    refresh_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    lease bigint,
+    lease_until timestamp with time zone,
+    failed_until timestamp with time zone,
+    last_code text
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
+CREATE SEQUENCE insp.access_token_lease
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.callback_attempt (
+    callback_id bigint NOT NULL,
+    attempt integer NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    duration_ms integer NOT NULL,
+    http_status integer,
+    error text,
+    worker text,
+    code text
+)
+WITH (autovacuum_vacuum_insert_scale_factor='0.2');
+ALTER TABLE ONLY insp.callback_attempt ALTER COLUMN error SET STATISTICS 0;
+
+CREATE SEQUENCE insp.callback_claim
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER TABLE insp.callback ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.callback_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.callback_lease (
+    endpoint_id bigint NOT NULL,
+    claim_id bigint NOT NULL,
+    callback_id bigint NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    ordering_key text,
+    recorded integer DEFAULT 0,
+    holder bigint
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+ALTER TABLE ONLY insp.callback_lease ALTER COLUMN ordering_key SET STATISTICS 0;
+
+CREATE TABLE insp.callback_waiting (
+    callback_id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer NOT NULL,
+    released integer NOT NULL,
+    state text NOT NULL,
+    ordering_key text,
+    recorded integer DEFAULT 0,
+    reason text,
+    CONSTRAINT callback_waiting_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'held'::text, 'dead'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='50000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN ordering_key SET STATISTICS 0;
+ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN reason SET STATISTICS 0;
+
+CREATE TABLE insp.challenge (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    partner_id integer NOT NULL,
+    spec jsonb NOT NULL,
+    issued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    consumed_at timestamp with time zone,
+    job_id bigint
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
+
+CREATE TABLE insp.challenge_key (
+    id smallint NOT NULL,
+    key bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT challenge_key_key_check CHECK ((length(key) = 32))
+);
+ALTER TABLE insp.challenge_key ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.challenge_key_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.consent_key (
+    id smallint NOT NULL,
+    key bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT consent_key_key_check CHECK ((length(key) = 32))
+);
+ALTER TABLE insp.consent_key ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.consent_key_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.control (
+    lane smallint NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    reason text,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text DEFAULT SESSION_USER NOT NULL,
+    weight smallint DEFAULT 1 NOT NULL,
+    CONSTRAINT control_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
+    CONSTRAINT control_weight_check CHECK (((weight >= 1) AND (weight <= 1000)))
+);
+
+CREATE TABLE insp.country (
+    code text NOT NULL,
+    CONSTRAINT country_code_check CHECK ((code ~ '^[A-Z]{3}$'::text))
+);
+
+CREATE TABLE insp.credential (
+    id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    key_id text NOT NULL,
+    secret_sha256 bytea NOT NULL,
+    note text,
+    scopes text[] NOT NULL,
+    rate_per_second double precision,
+    rate_burst integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text DEFAULT SESSION_USER NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    used_at timestamp with time zone,
+    CONSTRAINT credential_key_id_check CHECK ((key_id ~ '^ik_[0-9a-f]{16}$'::text)),
+    CONSTRAINT credential_note_check CHECK ((length(note) <= 200)),
+    CONSTRAINT credential_rate_burst_check CHECK ((rate_burst > 0)),
+    CONSTRAINT credential_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
+    CONSTRAINT credential_scopes_check CHECK (((scopes <@ ARRAY['create'::text, 'read'::text, 'session'::text]) AND (cardinality(scopes) > 0))),
+    CONSTRAINT credential_secret_sha256_check CHECK ((length(secret_sha256) = 32))
+);
+ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.credential_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.dead (
+    job_id bigint NOT NULL,
+    code text NOT NULL,
+    detail text,
+    attempts smallint NOT NULL,
+    crashes smallint NOT NULL,
+    died_at timestamp with time zone DEFAULT now() NOT NULL,
+    resolved_at timestamp with time zone,
+    resolved_by text
+);
+ALTER TABLE ONLY insp.dead ALTER COLUMN detail SET STATISTICS 0;
+
+CREATE TABLE insp.delayed (
+    run_at timestamp with time zone NOT NULL,
+    job_id bigint NOT NULL,
+    attempt smallint DEFAULT 0 NOT NULL,
+    crashes smallint DEFAULT 0 NOT NULL,
+    last_error text,
+    queue integer NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+
+CREATE TABLE insp.duty (
+    name text NOT NULL,
+    every interval NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    took interval,
+    run_by text,
+    outcome jsonb,
+    failed_at timestamp with time zone,
+    error text,
+    failures integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE TABLE insp.endpoint_authorization (
+    endpoint_id bigint NOT NULL,
+    provider text DEFAULT 'client_credentials'::text NOT NULL,
+    token_url text,
+    client_id text,
+    client_secret text,
+    scope text,
+    method text DEFAULT 'basic'::text NOT NULL,
+    CONSTRAINT endpoint_authorization_method_check CHECK ((method = ANY (ARRAY['basic'::text, 'post'::text, 'tls'::text]))),
+    CONSTRAINT endpoint_authorization_provider_check CHECK ((provider ~ '^[a-z][a-z0-9_-]{0,63}$'::text))
+);
+
+CREATE TABLE insp.endpoint_event (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    endpoint_id bigint NOT NULL,
+    kind text NOT NULL,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT endpoint_event_kind_check CHECK ((kind = ANY (ARRAY['failing'::text, 'recovered'::text, 'disabled'::text, 'enabled'::text])))
+);
+ALTER TABLE insp.endpoint_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.endpoint_event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.endpoint_health (
+    endpoint_id bigint NOT NULL,
+    window_start timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    succeeded integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    open_until timestamp with time zone,
+    trips integer DEFAULT 0 NOT NULL,
+    last_code text
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+ALTER TABLE insp.endpoint ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.endpoint_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.endpoint_secret (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    secret text NOT NULL,
+    valid_until timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_secret_secret_check CHECK (((secret ~~ 'whsec\_%'::text) OR (secret ~~ 'whsk\_%'::text)))
+);
+ALTER TABLE insp.endpoint_secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.endpoint_secret_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.endpoint_tally (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    succeeded integer NOT NULL,
+    failed integer NOT NULL,
+    gone boolean NOT NULL,
+    code text
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+ALTER TABLE insp.endpoint_tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.endpoint_tally_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.epoch (
+    single boolean DEFAULT true NOT NULL,
+    id bigint NOT NULL,
+    system bigint NOT NULL,
+    timeline text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    recovered_at timestamp with time zone,
+    began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    reason text NOT NULL,
+    CONSTRAINT epoch_single_check CHECK (single)
+);
+
+CREATE TABLE insp.error_code (
+    code text NOT NULL,
+    sqlstate text NOT NULL,
+    message text NOT NULL,
+    retryable boolean NOT NULL,
+    CONSTRAINT error_code_code_check CHECK ((code ~ '^[A-Z][A-Z_]+$'::text)),
+    CONSTRAINT error_code_sqlstate_check CHECK ((sqlstate ~ '^IN[0-9]{3}$'::text))
+);
+
+CREATE TABLE insp.event (
+    job_id bigint NOT NULL,
+    kind text NOT NULL,
+    fence bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    worker_id bigint,
+    detail jsonb,
+    CONSTRAINT event_kind_check CHECK ((kind = ANY (ARRAY['finished'::text, 'retry'::text, 'rescued'::text, 'handed_back'::text, 'review_needed'::text])))
+)
+PARTITION BY RANGE (job_id);
+
+CREATE TABLE insp.expiry (
+    expires_at timestamp with time zone NOT NULL,
+    job_id bigint NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE TABLE insp.face (
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT face_face_id_check CHECK (((length(face_id) >= 1) AND (length(face_id) <= 100)))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
+ALTER TABLE ONLY insp.face ALTER COLUMN face_id SET STATISTICS 0;
+
+CREATE TABLE insp.face_job (
+    job_id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+ALTER TABLE ONLY insp.face_job ALTER COLUMN face_id SET STATISTICS 0;
+
+CREATE TABLE insp.face_named (
+    job_id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
+ALTER TABLE ONLY insp.face_named ALTER COLUMN face_id SET STATISTICS 0;
+
+CREATE TABLE insp.face_outcome (
+    outcome text NOT NULL,
+    status text NOT NULL,
+    code integer,
+    error text,
+    CONSTRAINT face_outcome_outcome_check CHECK ((outcome ~ '^[a-z_]+$'::text)),
+    CONSTRAINT face_outcome_status_check CHECK ((status = ANY (ARRAY['success'::text, 'error'::text, 'cancelled'::text])))
+);
+
+CREATE TABLE insp.face_pending (
+    job_id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    engine text NOT NULL,
+    model_sha256 text NOT NULL,
+    feature text NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
+ALTER TABLE ONLY insp.face_pending ALTER COLUMN face_id SET STATISTICS 0;
+ALTER TABLE ONLY insp.face_pending ALTER COLUMN feature SET STATISTICS 0;
+
+CREATE TABLE insp.face_rate (
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    attempts integer NOT NULL
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+ALTER TABLE ONLY insp.face_rate ALTER COLUMN face_id SET STATISTICS 0;
+
+CREATE TABLE insp.face_template (
+    id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    face_id text NOT NULL,
+    engine text NOT NULL,
+    model_sha256 text NOT NULL,
+    feature text NOT NULL,
+    job uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT face_template_engine_check CHECK ((engine ~ '^[[:print:]]{1,100}$'::text)),
+    CONSTRAINT face_template_feature_check CHECK (((length(feature) = 1024) AND (feature ~ '^[0-9a-f]+$'::text))),
+    CONSTRAINT face_template_model_sha256_check CHECK ((model_sha256 ~ '^[0-9a-f]{64}$'::text))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='100');
+ALTER TABLE ONLY insp.face_template ALTER COLUMN face_id SET STATISTICS 0;
+ALTER TABLE ONLY insp.face_template ALTER COLUMN feature SET STATISTICS 0;
+ALTER TABLE insp.face_template ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.face_template_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE SEQUENCE insp.fence
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE SEQUENCE insp.job_id
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.job (
+    id bigint DEFAULT nextval('insp.job_id'::regclass) NOT NULL,
+    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    partner_id integer NOT NULL,
+    endpoint_id bigint,
+    lane smallint NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
+    status smallint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    callback_url text,
+    traceparent text,
+    payload jsonb NOT NULL,
+    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY[1, 2, 4, 8, 16, 32, 64, 128])))
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY insp.job ALTER COLUMN callback_url SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN payload SET STATISTICS 0;
+
+CREATE TABLE insp.job_key (
+    partner_id integer NOT NULL,
+    key text NOT NULL,
+    job_id bigint NOT NULL,
+    public_id uuid NOT NULL,
+    request_sha256 bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY insp.job_key ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY insp.job_key ALTER COLUMN request_sha256 SET STATISTICS 0;
+
+CREATE TABLE insp.lease (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    worker_id bigint NOT NULL,
+    claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+    deadline timestamp with time zone NOT NULL,
+    queue integer NOT NULL,
+    attempt smallint NOT NULL,
+    crashes smallint NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+
+CREATE SEQUENCE insp.looked
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.observer (
+    single boolean DEFAULT true NOT NULL,
+    CONSTRAINT observer_single_check CHECK (single)
+);
+
+CREATE TABLE insp.operator_event (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    who text DEFAULT SESSION_USER NOT NULL,
+    action text NOT NULL,
+    subject text NOT NULL,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT operator_event_action_check CHECK ((action ~ '^[a-z_]+$'::text))
+);
+ALTER TABLE ONLY insp.operator_event ALTER COLUMN detail SET STATISTICS 0;
+ALTER TABLE insp.operator_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.operator_event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.part (
+    job_id bigint NOT NULL,
+    kind text NOT NULL,
+    ordinal smallint DEFAULT 0 NOT NULL,
+    size integer,
+    sha256 bytea NOT NULL,
+    url text,
+    bytes bytea
+)
+PARTITION BY RANGE (job_id);
+ALTER TABLE ONLY insp.part ALTER COLUMN sha256 SET STATISTICS 0;
+ALTER TABLE ONLY insp.part ALTER COLUMN url SET STATISTICS 0;
+ALTER TABLE ONLY insp.part ALTER COLUMN bytes SET STATISTICS 0;
+ALTER TABLE insp.partner ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.partner_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.partner_tokens (
+    partner_id integer NOT NULL,
+    tokens double precision NOT NULL,
+    at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
+
+CREATE TABLE insp.producer_partner (
+    login name NOT NULL,
+    partner_id integer NOT NULL,
+    role oid NOT NULL
+);
+
+CREATE TABLE insp.purge_later (
+    look_at timestamp with time zone NOT NULL,
+    what text NOT NULL,
+    job_id bigint NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE TABLE insp.queue (
+    id integer NOT NULL,
+    region smallint NOT NULL,
+    lane smallint NOT NULL,
+    partner_id integer NOT NULL,
+    CONSTRAINT queue_lane_check CHECK (((lane >= 0) AND (lane <= 2)))
+);
+ALTER TABLE insp.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.queue_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.quota (
+    partner_id integer NOT NULL,
+    waiting bigint DEFAULT 0 NOT NULL,
+    bytes bigint DEFAULT 0 NOT NULL,
+    measured_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE insp.quota_use (
+    partner_id integer NOT NULL,
+    waiting bigint DEFAULT 0 NOT NULL,
+    bytes bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000');
+
+CREATE SEQUENCE insp.ready_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.ready (
+    job_id bigint NOT NULL,
+    seq bigint DEFAULT nextval('insp.ready_seq'::regclass) NOT NULL,
+    queue integer NOT NULL,
+    attempt smallint DEFAULT 0 NOT NULL,
+    crashes smallint DEFAULT 0 NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='50000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
+
+CREATE TABLE insp.region (
+    id smallint NOT NULL,
+    name text NOT NULL,
+    CONSTRAINT region_name_check CHECK ((name ~ '^[A-Z][A-Z0-9-]{1,15}$'::text)),
+    CONSTRAINT region_not_any CHECK ((id > 0))
+);
+
+CREATE TABLE insp.rerun (
+    job_id bigint NOT NULL,
+    first_id bigint NOT NULL
+);
+
+CREATE TABLE insp.retention (
+    what text NOT NULL,
+    keep interval NOT NULL,
+    CONSTRAINT retention_keep_check CHECK ((keep >= '01:00:00'::interval)),
+    CONSTRAINT retention_what_check CHECK ((what = ANY (ARRAY['events'::text, 'callbacks'::text, 'dead_callbacks'::text, 'idempotency_keys'::text, 'operator_events'::text, 'access_events'::text])))
+);
+
+CREATE TABLE insp.retention_cursor (
+    what text NOT NULL,
+    keep interval DEFAULT '00:00:00'::interval NOT NULL,
+    next_id bigint DEFAULT 0 NOT NULL,
+    ran_at timestamp with time zone,
+    CONSTRAINT retention_cursor_what_check CHECK ((what = ANY (ARRAY['parts'::text, 'results'::text, 'references'::text, 'callbacks'::text, 'partitions'::text, 'late'::text, 'rows'::text])))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE insp.retention_horizon (
+    what text NOT NULL,
+    safe_id bigint DEFAULT 0 NOT NULL,
+    next_id bigint DEFAULT 0 NOT NULL,
+    waits_for text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT retention_horizon_what_check CHECK ((what = ANY (ARRAY['job'::text, 'callback'::text])))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE insp.review_wait (
+    job_id bigint NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE TABLE insp.session_access (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    worker_id bigint NOT NULL,
+    began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ended_at timestamp with time zone,
+    outcome text,
+    http_status smallint,
+    CONSTRAINT session_access_outcome_check CHECK ((outcome = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))
+);
+ALTER TABLE insp.session_access ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.session_access_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE SEQUENCE insp.steady
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.step (
+    job_id bigint NOT NULL,
+    status smallint NOT NULL,
+    fence bigint NOT NULL,
+    stored_at timestamp with time zone DEFAULT now() NOT NULL,
+    output jsonb NOT NULL
+)
+PARTITION BY RANGE (job_id);
+ALTER TABLE ONLY insp.step ALTER COLUMN output SET STATISTICS 0;
+
+CREATE VIEW insp.v_access AS
+ SELECT a.at,
+    p.name AS partner,
+    c.key_id,
+    a.action,
+    j.public_id AS job
+   FROM (((insp.access_event a
+     JOIN insp.credential c ON ((c.id = a.credential_id)))
+     JOIN insp.partner p ON ((p.id = c.partner_id)))
+     LEFT JOIN insp.job j ON ((j.id = a.job_id)));
+
+CREATE VIEW insp.v_callback AS
+ SELECT c.id,
+    c.webhook_id,
+    c.job_id,
+    c.endpoint_id,
+    c.event,
+    c.url,
+    c.created_at,
+    COALESCE(w.state,
+        CASE
+            WHEN (l.callback_id IS NULL) THEN 'delivered'::text
+            ELSE 'pending'::text
+        END) AS state,
+    COALESCE((l.lease_until > now()), false) AS is_claimed,
+    COALESCE(w.due_at, l.due_at) AS due_at,
+    COALESCE(w.attempts, l.attempts, (( SELECT count(*) AS count
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)))::integer) AS attempts,
+    COALESCE(w.released, l.released, 0) AS released,
+    insp.callback_delivered_at(c.*) AS delivered_at,
+    ( SELECT a.http_status
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1) AS last_http_status,
+    COALESCE(w.reason, ( SELECT a.error
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1)) AS last_error,
+    ( SELECT a.started_at
+           FROM insp.callback_attempt a
+          WHERE (a.callback_id = c.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1) AS last_attempt_at
+   FROM ((insp.callback c
+     LEFT JOIN insp.callback_waiting w ON ((w.callback_id = c.id)))
+     LEFT JOIN insp.callback_lease l ON (((l.endpoint_id = c.endpoint_id) AND (l.callback_id = c.id))));
+
+CREATE VIEW insp.v_callback_dead AS
+ SELECT p.name AS partner,
+    c.webhook_id,
+    c.endpoint_id,
+    c.job_id,
+    c.event,
+    c.created_at,
+    c.attempts,
+    c.last_http_status,
+    c.last_error,
+    c.last_attempt_at
+   FROM ((insp.v_callback c
+     JOIN insp.endpoint e ON ((e.id = c.endpoint_id)))
+     JOIN insp.partner p ON ((p.id = e.partner_id)))
+  WHERE (c.id IN ( SELECT w.callback_id
+           FROM insp.callback_waiting w
+          WHERE (w.state = 'dead'::text)));
+
+CREATE VIEW insp.v_callbacks AS
+ SELECT e.id AS endpoint_id,
+    p.name AS partner,
+    e.enabled,
+    k.pending,
+    k.in_flight,
+    k.retrying,
+    k.held,
+    k.dead,
+    k.delivered,
+    (now() - ( SELECT c.created_at
+           FROM insp.callback c
+          WHERE (c.id = k.oldest))) AS oldest_pending,
+    k.last_delivered_at,
+    k.median_seconds,
+        CASE
+            WHEN (NOT e.enabled) THEN 'disabled'::text
+            WHEN e.paused THEN 'paused'::text
+            WHEN (h.open_until > now()) THEN 'open'::text
+            WHEN (h.open_until IS NOT NULL) THEN 'half open'::text
+            ELSE 'closed'::text
+        END AS breaker,
+    h.failing_since,
+    h.last_code,
+    NULLIF(concat_ws('; '::text, e.disabled_reason,
+        CASE
+            WHEN (k.recently_dead > 0) THEN concat('given up within the last day: ', k.recently_dead, (', the last with '::text || k.dead_code))
+            ELSE NULL::text
+        END,
+        CASE
+            WHEN (e.api_key_header IS NOT NULL) THEN 'a static API key is deprecated: use insp.callback_authorize'::text
+            ELSE NULL::text
+        END,
+        CASE
+            WHEN (e.allow_private AND (e.allowed_networks IS NULL)) THEN 'every private address is allowed: set allowedNetworks'::text
+            ELSE NULL::text
+        END,
+        CASE
+            WHEN e.allow_http THEN 'plain http is allowed'::text
+            ELSE NULL::text
+        END,
+        CASE
+            WHEN (cardinality(e.pins) = 1) THEN 'one pin only: its key cannot be replaced without an outage'::text
+            ELSE NULL::text
+        END,
+        CASE
+            WHEN e.inline_result THEN 'results with personal data are sent'::text
+            ELSE NULL::text
+        END), ''::text) AS warnings
+   FROM (((insp.endpoint e
+     JOIN insp.partner p ON ((p.id = e.partner_id)))
+     LEFT JOIN insp.endpoint_health h ON ((h.endpoint_id = e.id)))
+     JOIN insp.callback_counts() k(endpoint_id, pending, retrying, held, dead, in_flight, oldest, delivered, last_delivered_at, median_seconds, recently_dead, dead_code) ON ((k.endpoint_id = e.id)));
+
+CREATE VIEW insp.v_credential AS
+ SELECT p.name AS partner,
+    c.key_id,
+    c.note,
+    c.scopes,
+        CASE
+            WHEN (c.revoked_at IS NOT NULL) THEN 'revoked'::text
+            WHEN (c.expires_at <= now()) THEN 'expired'::text
+            WHEN (NOT p.enabled) THEN 'partner disabled'::text
+            ELSE 'valid'::text
+        END AS state,
+    c.used_at,
+    c.created_at,
+    c.created_by,
+    c.expires_at,
+    c.revoked_at,
+    c.rate_per_second,
+    c.rate_burst
+   FROM (insp.credential c
+     JOIN insp.partner p ON ((p.id = c.partner_id)));
+
+CREATE VIEW insp.v_dead AS
+ SELECT j.public_id AS id,
+    p.name AS partner,
+    (j.payload ->> 'workflow'::text) AS workflow,
+    d.code,
+    d.detail,
+    d.attempts,
+    d.crashes,
+    d.died_at,
+    d.resolved_at,
+    d.job_id,
+    d.resolved_by
+   FROM ((insp.dead d
+     JOIN insp.job j ON ((j.id = d.job_id)))
+     JOIN insp.partner p ON ((p.id = j.partner_id)));
+
+CREATE VIEW insp.v_endpoint_events AS
+ SELECT v.at,
+    p.name AS partner,
+    v.endpoint_id,
+    v.kind,
+    v.detail
+   FROM ((insp.endpoint_event v
+     LEFT JOIN insp.endpoint e ON ((e.id = v.endpoint_id)))
+     LEFT JOIN insp.partner p ON ((p.id = e.partner_id)))
+  ORDER BY v.id DESC;
+
+CREATE VIEW insp.v_faces AS
+ SELECT p.name AS partner,
+    count(DISTINCT t.face_id) AS faces,
+    count(*) AS templates,
+    t.engine,
+    t.model_sha256,
+    min(t.created_at) AS oldest,
+    max(t.created_at) AS newest
+   FROM (insp.face_template t
+     JOIN insp.partner p ON ((p.id = t.partner_id)))
+  GROUP BY p.name, t.engine, t.model_sha256;
+
+CREATE TABLE insp.worker (
+    id bigint NOT NULL,
+    incarnation uuid NOT NULL,
+    host text NOT NULL,
+    process integer NOT NULL,
+    version text NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
+    lanes smallint[] NOT NULL,
+    slots integer NOT NULL,
+    busy integer DEFAULT 0 NOT NULL,
+    draining boolean DEFAULT false NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    floor_queues integer[] DEFAULT '{}'::integer[] NOT NULL,
+    floor_seqs bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    fence_floor bigint DEFAULT 0 NOT NULL,
+    beat bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
+
+CREATE VIEW insp.v_floor AS
+ SELECT u.queue,
+    min(u.seq) AS seq
+   FROM insp.worker w,
+    LATERAL UNNEST(w.floor_queues, w.floor_seqs) u(queue, seq)
+  GROUP BY u.queue;
+
+CREATE VIEW insp.v_maintenance AS
+ SELECT d.name AS duty,
+    d.every,
+    d.finished_at,
+    GREATEST('00:00:00'::interval, (clock_timestamp() - COALESCE(d.finished_at, d.since))) AS age,
+    d.took,
+    d.run_by,
+    d.outcome,
+    d.failed_at,
+    d.failures,
+    d.error,
+        CASE
+            WHEN (d.error IS NOT NULL) THEN 'fails'::text
+            WHEN ((clock_timestamp() - COALESCE(d.finished_at, d.since)) > GREATEST('00:01:00'::interval, ((10)::double precision * d.every))) THEN 'late'::text
+            ELSE 'well'::text
+        END AS state
+   FROM insp.duty d;
+
+CREATE VIEW insp.v_operator_events AS
+ SELECT o.at,
+    o.who,
+    o.action,
+    o.subject,
+    o.detail
+   FROM insp.operator_event o
+  ORDER BY o.id DESC;
+
+CREATE VIEW insp.v_partner AS
+ SELECT p.id,
+    p.name,
+    p.enabled,
+    p.paused,
+    insp.lane_name(p.lane) AS lane,
+    COALESCE(g.name, 'any'::text) AS region,
+    ( SELECT count(*) AS count
+           FROM ( SELECT
+                   FROM ((insp.queue q
+                     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
+                     CROSS JOIN LATERAL ( SELECT
+                           FROM insp.ready r
+                          WHERE ((r.queue = q.id) AND (r.seq >= COALESCE(f.seq, (0)::bigint)))
+                         LIMIT 100001) y)
+                  WHERE (q.partner_id = p.id)
+                 LIMIT 100001) w) AS waiting,
+    ( SELECT count(*) AS count
+           FROM (insp.lease l
+             JOIN insp.queue q ON ((q.id = l.queue)))
+          WHERE (q.partner_id = p.id)) AS running,
+    p.max_running,
+    p.rate_per_second,
+    ( SELECT count(*) AS count
+           FROM (insp.dead d
+             JOIN insp.job j ON ((j.id = d.job_id)))
+          WHERE ((j.partner_id = p.id) AND (d.resolved_at IS NULL))) AS given_up,
+    ( SELECT count(*) AS count
+           FROM insp.endpoint e
+          WHERE ((e.partner_id = p.id) AND e.enabled)) AS endpoints,
+    p.pause_reason,
+    p.rate_burst,
+    p.review,
+    ( SELECT count(*) AS count
+           FROM (insp.review_wait w
+             JOIN insp.job j ON ((j.id = w.job_id)))
+          WHERE ((j.partner_id = p.id) AND (j.status = 64))) AS in_review,
+    p.keep_parts,
+    p.keep_results,
+    p.liveness_evidence_suffices
+   FROM (insp.partner p
+     LEFT JOIN insp.region g ON ((g.id = p.region)));
+
+CREATE VIEW insp.v_producer AS
+ SELECT (b.login)::text AS login,
+    p.name AS partner,
+        CASE
+            WHEN (r.rolname = b.login) THEN 'acts for the partner'::text
+            WHEN (r.oid IS NOT NULL) THEN format('is called %s now, and acts for nobody by this: bind it anew'::text, r.rolname)
+            WHEN (n.oid IS NOT NULL) THEN 'another login has the name, and acts for nobody by this: bind or unbind it'::text
+            ELSE 'there is no such login'::text
+        END AS state
+   FROM (((insp.producer_partner b
+     JOIN insp.partner p ON ((p.id = b.partner_id)))
+     LEFT JOIN pg_roles r ON ((r.oid = b.role)))
+     LEFT JOIN pg_roles n ON ((n.rolname = b.login)));
+
+CREATE VIEW insp.v_queue AS
+ SELECT COALESCE(g.name, 'any'::text) AS region,
+    insp.lane_name(c.lane) AS lane,
+    c.paused,
+    w.waiting,
+    (w.waiting > 100000) AS waiting_is_more,
+    (now() - ( SELECT j.created_at
+           FROM insp.job j
+          WHERE (j.id = w.first_job))) AS oldest,
+    ( SELECT count(*) AS count
+           FROM (insp.delayed d
+             JOIN insp.queue q ON ((q.id = d.queue)))
+          WHERE ((q.region = r.id) AND (q.lane = c.lane))) AS delayed,
+    ( SELECT count(*) AS count
+           FROM (insp.lease l
+             JOIN insp.queue q ON ((q.id = l.queue)))
+          WHERE ((q.region = r.id) AND (q.lane = c.lane))) AS running,
+    c.weight
+   FROM (((( SELECT (0)::smallint AS id
+        UNION ALL
+         SELECT region.id
+           FROM insp.region) r
+     CROSS JOIN insp.control c)
+     LEFT JOIN insp.region g ON ((g.id = r.id)))
+     CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
+            min(x.job_id) AS first_job
+           FROM ( SELECT y.job_id
+                   FROM ((insp.queue q
+                     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
+                     CROSS JOIN LATERAL ( SELECT z.job_id
+                           FROM insp.ready z
+                          WHERE ((z.queue = q.id) AND (z.seq >= COALESCE(f.seq, (0)::bigint)))
+                          ORDER BY z.seq
+                         LIMIT 100001) y)
+                  WHERE ((q.region = r.id) AND (q.lane = c.lane))
+                 LIMIT 100001) x) w)
+  WHERE ((r.id = 0) OR (EXISTS ( SELECT
+           FROM insp.queue q
+          WHERE ((q.region = r.id) AND (q.lane = c.lane)))));
+
+CREATE VIEW insp.v_quota AS
+ SELECT p.name AS partner,
+    p.max_waiting,
+        CASE
+            WHEN (p.max_waiting IS NOT NULL) THEN (q.waiting + COALESCE(u.waiting, (0)::bigint))
+            ELSE NULL::bigint
+        END AS waiting,
+    p.max_bytes,
+        CASE
+            WHEN (p.max_bytes IS NOT NULL) THEN (q.bytes + COALESCE(u.bytes, (0)::bigint))
+            ELSE NULL::bigint
+        END AS bytes,
+    q.measured_at
+   FROM ((insp.quota q
+     JOIN insp.partner p ON ((p.id = q.partner_id)))
+     LEFT JOIN ( SELECT x.partner_id,
+            (sum(x.waiting))::bigint AS waiting,
+            (sum(x.bytes))::bigint AS bytes
+           FROM insp.quota_use x
+          GROUP BY x.partner_id) u ON ((u.partner_id = q.partner_id)));
+
+CREATE VIEW insp.v_retention AS
+ SELECT p.name AS partner,
+    w.what,
+    insp.keep_of(p.*, w.what) AS keep,
+    c.ran_at
+   FROM ((insp.partner p
+     CROSS JOIN unnest(ARRAY['parts'::text, 'results'::text, 'references'::text]) w(what))
+     LEFT JOIN insp.retention_cursor c ON (((c.what = w.what) AND (c.keep = insp.keep_of(p.*, w.what)))))
+UNION ALL
+ SELECT p.name AS partner,
+    'faces'::text AS what,
+    p.keep_faces AS keep,
+    NULL::timestamp with time zone AS ran_at
+   FROM insp.partner p
+UNION ALL
+ SELECT NULL::text AS partner,
+    r.what,
+    r.keep,
+    c.ran_at
+   FROM (insp.retention r
+     LEFT JOIN insp.retention_cursor c ON (((c.keep = '00:00:00'::interval) AND (c.what =
+        CASE
+            WHEN (r.what = ANY (ARRAY['callbacks'::text, 'dead_callbacks'::text])) THEN 'callbacks'::text
+            WHEN (r.what = 'events'::text) THEN 'partitions'::text
+            ELSE 'rows'::text
+        END))));
+
+CREATE VIEW insp.v_review AS
+ SELECT j.public_id AS id,
+    p.name AS partner,
+    (j.payload ->> 'workflow'::text) AS workflow,
+    (s.output #>> '{decision,type}'::text[]) AS decision,
+    (now() - w.since) AS since,
+    (j.expires_at - now()) AS expires,
+    ( SELECT string_agg(DISTINCT ((k.key || ' '::text) || (c.value #>> '{decision,details,label}'::text[])), ', '::text) AS string_agg
+           FROM jsonb_each((s.output -> 'capabilities'::text)) k(key, value),
+            LATERAL jsonb_array_elements(
+                CASE
+                    WHEN (jsonb_typeof(k.value) = 'array'::text) THEN k.value
+                    ELSE '[]'::jsonb
+                END) c(value)
+          WHERE ((c.value #>> '{decision,type}'::text[]) = ANY (ARRAY['WARNING'::text, 'REJECTED'::text]))) AS because,
+    w.job_id
+   FROM (((insp.review_wait w
+     JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
+     JOIN insp.partner p ON ((p.id = j.partner_id)))
+     JOIN insp.step s ON (((s.job_id = w.job_id) AND (s.status = 64))))
+  ORDER BY w.since;
+
+CREATE VIEW insp.v_running AS
+ SELECT j.public_id AS id,
+    p.name AS partner,
+    (j.payload ->> 'workflow'::text) AS workflow,
+    GREATEST(j.status, (2)::smallint) AS status,
+    l.attempt,
+    l.crashes,
+    (now() - l.claimed_at) AS running_for,
+    l.deadline,
+    l.worker_id,
+    w.host,
+    w.process,
+    l.fence,
+    l.job_id
+   FROM (((insp.lease l
+     JOIN insp.job j ON ((j.id = l.job_id)))
+     JOIN insp.partner p ON ((p.id = j.partner_id)))
+     LEFT JOIN insp.worker w ON ((w.id = l.worker_id)));
+
+CREATE VIEW insp.v_stuck AS
+ SELECT r.id,
+    r.job_id,
+    'running'::text AS state,
+    r.running_for AS since,
+    format('attempt %s at status %s on worker %s; taken back at the deadline'::text, r.attempt, r.status, r.worker_id) AS what
+   FROM insp.v_running r
+  WHERE (r.running_for > '00:02:00'::interval)
+UNION ALL
+ SELECT j.public_id AS id,
+    d.job_id,
+    'delayed'::text AS state,
+    (now() - d.run_at) AS since,
+    'due, but no worker with the maintain role promotes it'::text AS what
+   FROM (insp.delayed d
+     JOIN insp.job j ON ((j.id = d.job_id)))
+  WHERE (d.run_at < (now() - '00:01:00'::interval))
+UNION ALL
+ SELECT j.public_id AS id,
+    x.job_id,
+    'waiting'::text AS state,
+    (now() - j.created_at) AS since,
+    format('first of region %s, lane %s, partner %s: paused, limited, or no worker for it is free'::text, q.region, insp.lane_name(q.lane), p.name) AS what
+   FROM ((((insp.queue q
+     JOIN insp.partner p ON ((p.id = q.partner_id)))
+     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
+     CROSS JOIN LATERAL ( SELECT y.job_id,
+            y.seq,
+            y.queue,
+            y.attempt,
+            y.crashes
+           FROM insp.ready y
+          WHERE ((y.queue = q.id) AND (y.seq >= COALESCE(f.seq, (0)::bigint)))
+          ORDER BY y.queue, y.seq
+         LIMIT 1) x)
+     JOIN insp.job j ON (((j.id = x.job_id) AND (j.status < 128))))
+  WHERE (j.created_at < (now() - '00:05:00'::interval));
+
+CREATE VIEW insp.v_waiting AS
+ SELECT COALESCE(g.name, 'any'::text) AS region,
+    insp.lane_name(q.lane) AS lane,
+    p.name AS partner,
+    w.waiting,
+    (now() - ( SELECT j.created_at
+           FROM insp.job j
+          WHERE (j.id = w.first_job))) AS oldest,
+        CASE
+            WHEN c.paused THEN ('the lane is paused'::text || COALESCE((': '::text || c.reason), ''::text))
+            WHEN p.paused THEN ('the partner is paused'::text || COALESCE((': '::text || p.pause_reason), ''::text))
+            WHEN (fleet.workers = 0) THEN 'no live worker serves the lane and region'::text
+            WHEN (r.running >= p.max_running) THEN format('the partner''s limit: %s running'::text, r.running)
+            WHEN ((p.rate_per_second IS NOT NULL) AND (EXISTS ( SELECT
+               FROM insp.partner_tokens t
+              WHERE ((t.partner_id = p.id) AND ((t.tokens + (p.rate_per_second * (EXTRACT(epoch FROM (now() - t.at)))::double precision)) < (1)::double precision))))) THEN format('the partner''s limit: %s a second'::text, p.rate_per_second)
+            WHEN (fleet.busy >= (fleet.slots)::numeric) THEN format('all %s slots of %s workers are busy'::text, fleet.slots, fleet.workers)
+            WHEN (fleet.running >= (fleet.slots)::numeric) THEN format('about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy'::text, (fleet.running - fleet.busy), fleet.busy, fleet.slots)
+            ELSE 'about to be claimed'::text
+        END AS why
+   FROM (((((((insp.queue q
+     JOIN insp.partner p ON ((p.id = q.partner_id)))
+     JOIN insp.control c ON ((c.lane = q.lane)))
+     LEFT JOIN insp.region g ON ((g.id = q.region)))
+     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
+     CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
+            min(y.job_id) AS first_job
+           FROM ( SELECT z.job_id
+                   FROM insp.ready z
+                  WHERE ((z.queue = q.id) AND (z.seq >= COALESCE(f.seq, (0)::bigint)))
+                  ORDER BY z.seq
+                 LIMIT 10001) y) w)
+     CROSS JOIN LATERAL ( SELECT count(*) AS workers,
+            COALESCE(sum(x.slots), (0)::bigint) AS slots,
+            COALESCE(sum(l.running), (0)::numeric) AS running,
+            COALESCE(sum(LEAST((x.busy)::bigint, l.running)), (0)::numeric) AS busy
+           FROM (insp.worker x
+             CROSS JOIN LATERAL ( SELECT count(*) AS running
+                   FROM insp.lease l_1
+                  WHERE ((l_1.worker_id = x.id) AND (l_1.fence >= x.fence_floor))) l)
+          WHERE ((x.heartbeat_at > (now() - '00:00:15'::interval)) AND (NOT x.draining) AND (q.lane = ANY (x.lanes)) AND ((q.region = 0) OR (x.region = q.region)))) fleet)
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (p.max_running IS NOT NULL) THEN ( SELECT count(*) AS count
+                       FROM (insp.lease l
+                         JOIN insp.queue k ON ((k.id = l.queue)))
+                      WHERE (k.partner_id = p.id))
+                    ELSE NULL::bigint
+                END AS running) r)
+  WHERE (w.waiting > 0);
+
+CREATE VIEW insp.v_workers AS
+ SELECT w.id,
+    w.host,
+    w.process,
+    w.version,
+    COALESCE(g.name, ''::text) AS region,
+    ARRAY( SELECT insp.lane_name(u.u) AS lane_name
+           FROM unnest(w.lanes) u(u)) AS lanes,
+    w.slots,
+    w.busy,
+    w.draining,
+    (now() - w.started_at) AS up,
+    (now() - w.heartbeat_at) AS silent_for,
+        CASE
+            WHEN ((now() - w.heartbeat_at) > '00:00:15'::interval) THEN 'dead'::text
+            WHEN ((now() - w.heartbeat_at) > '00:00:10'::interval) THEN 'silent'::text
+            WHEN w.draining THEN 'draining'::text
+            ELSE 'live'::text
+        END AS state,
+    ( SELECT count(*) AS count
+           FROM insp.lease l
+          WHERE (l.worker_id = w.id)) AS leases
+   FROM (insp.worker w
+     LEFT JOIN insp.region g ON ((g.id = w.region)));
+
+CREATE VIEW insp.v_xmin_holders AS
+ SELECT 'session'::text AS kind,
+    (a.pid)::text AS name,
+    (a.usename)::text AS role,
+    a.application_name AS application,
+    GREATEST(age(a.backend_xmin), age(a.backend_xid)) AS xids_held,
+    (now() - a.xact_start) AS since,
+    a.state,
+    format('SELECT pg_terminate_backend(%s)'::text, a.pid) AS remedy
+   FROM pg_stat_activity a
+  WHERE ((a.backend_xmin IS NOT NULL) OR (a.backend_xid IS NOT NULL))
+UNION ALL
+ SELECT 'prepared transaction'::text AS kind,
+    p.gid AS name,
+    (p.owner)::text AS role,
+    NULL::text AS application,
+    age(p.transaction) AS xids_held,
+    (now() - p.prepared) AS since,
+    NULL::text AS state,
+    format('ROLLBACK PREPARED %L'::text, p.gid) AS remedy
+   FROM pg_prepared_xacts p
+UNION ALL
+ SELECT 'replication slot'::text AS kind,
+    (s.slot_name)::text AS name,
+    NULL::text AS role,
+    (s.plugin)::text AS application,
+    GREATEST(age(s.xmin), age(s.catalog_xmin)) AS xids_held,
+    NULL::interval AS since,
+        CASE
+            WHEN s.active THEN 'active'::text
+            ELSE 'inactive'::text
+        END AS state,
+    format('SELECT pg_drop_replication_slot(%L)'::text, s.slot_name) AS remedy
+   FROM pg_replication_slots s
+  WHERE ((s.xmin IS NOT NULL) OR (s.catalog_xmin IS NOT NULL));
+
+CREATE SEQUENCE insp.wake_bulk
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE SEQUENCE insp.wake_callback
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE SEQUENCE insp.wake_normal
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE SEQUENCE insp.wake_urgent
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.worker_drain (
+    worker_id bigint NOT NULL
+);
+ALTER TABLE insp.worker ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.worker_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY insp.access_event
+    ADD CONSTRAINT access_event_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.access_token
+    ADD CONSTRAINT access_token_pkey PRIMARY KEY (endpoint_id);
+ALTER TABLE ONLY insp.callback_attempt
+    ADD CONSTRAINT callback_attempt_pkey PRIMARY KEY (callback_id, attempt);
+ALTER TABLE ONLY insp.callback
+    ADD CONSTRAINT callback_job_id_event_endpoint_id_key UNIQUE (job_id, event, endpoint_id);
+ALTER TABLE ONLY insp.callback_lease
+    ADD CONSTRAINT callback_lease_pkey PRIMARY KEY (endpoint_id, claim_id, callback_id);
+ALTER TABLE ONLY insp.callback
+    ADD CONSTRAINT callback_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.callback_waiting
+    ADD CONSTRAINT callback_waiting_pkey PRIMARY KEY (callback_id);
+ALTER TABLE ONLY insp.challenge_key
+    ADD CONSTRAINT challenge_key_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.challenge
+    ADD CONSTRAINT challenge_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.consent_key
+    ADD CONSTRAINT consent_key_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.control
+    ADD CONSTRAINT control_pkey PRIMARY KEY (lane);
+ALTER TABLE ONLY insp.country
+    ADD CONSTRAINT country_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY insp.credential
+    ADD CONSTRAINT credential_key_id_key UNIQUE (key_id);
+ALTER TABLE ONLY insp.credential
+    ADD CONSTRAINT credential_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.dead
+    ADD CONSTRAINT dead_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.delayed
+    ADD CONSTRAINT delayed_pkey PRIMARY KEY (run_at, job_id);
+ALTER TABLE ONLY insp.duty
+    ADD CONSTRAINT duty_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY insp.endpoint_authorization
+    ADD CONSTRAINT endpoint_authorization_pkey PRIMARY KEY (endpoint_id);
+ALTER TABLE ONLY insp.endpoint_event
+    ADD CONSTRAINT endpoint_event_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.endpoint_health
+    ADD CONSTRAINT endpoint_health_pkey PRIMARY KEY (endpoint_id);
+ALTER TABLE ONLY insp.endpoint
+    ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.endpoint_secret
+    ADD CONSTRAINT endpoint_secret_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.endpoint_tally
+    ADD CONSTRAINT endpoint_tally_pkey PRIMARY KEY (endpoint_id, id);
+ALTER TABLE ONLY insp.epoch
+    ADD CONSTRAINT epoch_pkey PRIMARY KEY (single);
+ALTER TABLE ONLY insp.error_code
+    ADD CONSTRAINT error_code_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY insp.error_code
+    ADD CONSTRAINT error_code_sqlstate_key UNIQUE (sqlstate);
+ALTER TABLE ONLY insp.event
+    ADD CONSTRAINT event_pkey PRIMARY KEY (job_id, kind, fence);
+ALTER TABLE ONLY insp.expiry
+    ADD CONSTRAINT expiry_pkey PRIMARY KEY (expires_at, job_id);
+ALTER TABLE ONLY insp.face_job
+    ADD CONSTRAINT face_job_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.face_named
+    ADD CONSTRAINT face_named_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.face_outcome
+    ADD CONSTRAINT face_outcome_pkey PRIMARY KEY (outcome);
+ALTER TABLE ONLY insp.face_pending
+    ADD CONSTRAINT face_pending_partner_id_face_id_key UNIQUE (partner_id, face_id);
+ALTER TABLE ONLY insp.face_pending
+    ADD CONSTRAINT face_pending_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.face
+    ADD CONSTRAINT face_pkey PRIMARY KEY (partner_id, face_id);
+ALTER TABLE ONLY insp.face_rate
+    ADD CONSTRAINT face_rate_pkey PRIMARY KEY (partner_id, face_id);
+ALTER TABLE ONLY insp.face_template
+    ADD CONSTRAINT face_template_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.job_key
+    ADD CONSTRAINT job_key_pkey PRIMARY KEY (partner_id, key);
+ALTER TABLE ONLY insp.job
+    ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.lease
+    ADD CONSTRAINT lease_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.observer
+    ADD CONSTRAINT observer_pkey PRIMARY KEY (single);
+ALTER TABLE ONLY insp.operator_event
+    ADD CONSTRAINT operator_event_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.part
+    ADD CONSTRAINT part_pkey PRIMARY KEY (job_id, kind, ordinal);
+ALTER TABLE ONLY insp.partner
+    ADD CONSTRAINT partner_name_key UNIQUE (name);
+ALTER TABLE ONLY insp.partner
+    ADD CONSTRAINT partner_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.partner_tokens
+    ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
+ALTER TABLE ONLY insp.producer_partner
+    ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
+ALTER TABLE ONLY insp.purge_later
+    ADD CONSTRAINT purge_later_pkey PRIMARY KEY (look_at, what, job_id);
+ALTER TABLE ONLY insp.queue
+    ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.queue
+    ADD CONSTRAINT queue_region_lane_partner_id_key UNIQUE (region, lane, partner_id);
+ALTER TABLE ONLY insp.quota
+    ADD CONSTRAINT quota_pkey PRIMARY KEY (partner_id);
+ALTER TABLE ONLY insp.ready
+    ADD CONSTRAINT ready_pkey PRIMARY KEY (queue, seq);
+ALTER TABLE ONLY insp.region
+    ADD CONSTRAINT region_name_key UNIQUE (name);
+ALTER TABLE ONLY insp.region
+    ADD CONSTRAINT region_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.rerun
+    ADD CONSTRAINT rerun_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.retention_cursor
+    ADD CONSTRAINT retention_cursor_pkey PRIMARY KEY (what, keep);
+ALTER TABLE ONLY insp.retention_horizon
+    ADD CONSTRAINT retention_horizon_pkey PRIMARY KEY (what);
+ALTER TABLE ONLY insp.retention
+    ADD CONSTRAINT retention_pkey PRIMARY KEY (what);
+ALTER TABLE ONLY insp.review_wait
+    ADD CONSTRAINT review_wait_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.session_access
+    ADD CONSTRAINT session_access_job_id_fence_key UNIQUE (job_id, fence);
+ALTER TABLE ONLY insp.session_access
+    ADD CONSTRAINT session_access_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.step
+    ADD CONSTRAINT step_pkey PRIMARY KEY (job_id, status);
+ALTER TABLE ONLY insp.worker_drain
+    ADD CONSTRAINT worker_drain_pkey PRIMARY KEY (worker_id);
+ALTER TABLE ONLY insp.worker
+    ADD CONSTRAINT worker_incarnation_key UNIQUE (incarnation);
+ALTER TABLE ONLY insp.worker
+    ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
+CREATE INDEX access_event_at ON insp.access_event USING btree (at);
+CREATE INDEX access_event_job ON insp.access_event USING btree (job_id);
+CREATE INDEX callback_attempt_time ON insp.callback_attempt USING brin (started_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX callback_lease_order ON insp.callback_lease USING btree (endpoint_id, ordering_key, callback_id) WHERE (ordering_key IS NOT NULL);
+CREATE INDEX callback_named ON insp.callback USING btree (webhook_id) WHERE (job_id < 0);
+CREATE INDEX callback_waiting_due ON insp.callback_waiting USING btree (endpoint_id, LEAST(attempts, 1), due_at, callback_id) WHERE (state = 'pending'::text);
+CREATE INDEX callback_waiting_idle ON insp.callback_waiting USING btree (state, endpoint_id, due_at) WHERE (state <> 'pending'::text);
+CREATE INDEX callback_waiting_order ON insp.callback_waiting USING btree (endpoint_id, ordering_key, callback_id) WHERE ((ordering_key IS NOT NULL) AND (state = ANY (ARRAY['pending'::text, 'held'::text])));
+CREATE INDEX callback_waiting_retry ON insp.callback_waiting USING btree (due_at) WHERE ((attempts > 0) AND (state = 'pending'::text));
+CREATE INDEX challenge_expires ON insp.challenge USING btree (expires_at);
+CREATE INDEX credential_partner ON insp.credential USING btree (partner_id);
+CREATE INDEX dead_died ON insp.dead USING btree (died_at);
+CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
+CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
+CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
+CREATE INDEX endpoint_event_of ON insp.endpoint_event USING btree (endpoint_id, at);
+CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
+CREATE INDEX endpoint_secret_of ON insp.endpoint_secret USING btree (endpoint_id, valid_until);
+CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (NOT (events @> ARRAY['job.finished'::text])));
+CREATE INDEX face_job_face ON insp.face_job USING btree (partner_id, face_id);
+CREATE INDEX face_named_face ON insp.face_named USING btree (partner_id, face_id);
+CREATE INDEX face_rate_since ON insp.face_rate USING btree (since);
+CREATE INDEX face_template_age ON insp.face_template USING btree (partner_id, created_at);
+CREATE INDEX face_template_face ON insp.face_template USING btree (partner_id, face_id);
+CREATE INDEX face_template_job ON insp.face_template USING btree (job) WHERE (job IS NOT NULL);
+CREATE INDEX job_key_job ON insp.job_key USING btree (job_id);
+CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
+CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
+CREATE INDEX operator_event_subject ON insp.operator_event USING btree (subject);
+CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
+CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
+CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
+CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
+
+CREATE TRIGGER access_event_guard BEFORE DELETE OR UPDATE ON insp.access_event FOR EACH ROW EXECUTE FUNCTION insp.access_event_guard();
+
+CREATE TRIGGER access_event_truncate BEFORE TRUNCATE ON insp.access_event FOR EACH STATEMENT EXECUTE FUNCTION insp.access_event_guard();
+
+CREATE TRIGGER callback_announce AFTER INSERT ON insp.callback FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_announce();
+
+CREATE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_prepare();
+
+CREATE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
+
+CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((new.payload ? 'challenge'::text) AND (NOT (new.payload ? 'rerunOf'::text)))) EXECUTE FUNCTION insp.consume_challenge();
+
+CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job FOR EACH ROW WHEN (((new.status = 128) AND (old.status < 128) AND (new.payload ? 'faceId'::text))) EXECUTE FUNCTION insp.face_finished();
+
+CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN ((new.payload ? 'faceId'::text)) EXECUTE FUNCTION insp.face_submitted();
+
+CREATE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch FOR EACH ROW WHEN ((old.system <> new.system)) EXECUTE FUNCTION insp.find_producers();
+
+CREATE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
+
+CREATE TRIGGER operator_event_guard BEFORE DELETE OR UPDATE ON insp.operator_event FOR EACH ROW EXECUTE FUNCTION insp.operator_event_guard();
+
+CREATE TRIGGER operator_event_truncate BEFORE TRUNCATE ON insp.operator_event FOR EACH STATEMENT EXECUTE FUNCTION insp.operator_event_guard();
+
+CREATE TRIGGER part_freed_delete AFTER DELETE ON insp.part REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.part_freed();
+
+CREATE TRIGGER part_freed_update AFTER UPDATE ON insp.part REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.part_freed();
+
+CREATE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_references ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.partner_keeps();
+
+CREATE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
+
+CREATE TRIGGER session_purge AFTER INSERT ON insp.session_access FOR EACH STATEMENT EXECUTE FUNCTION insp.session_purge();
+
+CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
+ALTER TABLE ONLY insp.access_token
+    ADD CONSTRAINT access_token_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.credential
+    ADD CONSTRAINT credential_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.endpoint
+    ADD CONSTRAINT endpoint_alert_endpoint_id_fkey FOREIGN KEY (alert_endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.endpoint_authorization
+    ADD CONSTRAINT endpoint_authorization_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.endpoint_health
+    ADD CONSTRAINT endpoint_health_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.endpoint
+    ADD CONSTRAINT endpoint_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.endpoint_secret
+    ADD CONSTRAINT endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
+ALTER TABLE ONLY insp.face_template
+    ADD CONSTRAINT face_template_partner_id_face_id_fkey FOREIGN KEY (partner_id, face_id) REFERENCES insp.face(partner_id, face_id);
+ALTER TABLE ONLY insp.partner
+    ADD CONSTRAINT partner_region_fkey FOREIGN KEY (region) REFERENCES insp.region(id);
+ALTER TABLE ONLY insp.producer_partner
+    ADD CONSTRAINT producer_partner_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.quota
+    ADD CONSTRAINT quota_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+GRANT USAGE ON SCHEMA insp TO insp_producer;
+GRANT USAGE ON SCHEMA insp TO insp_worker;
+GRANT USAGE ON SCHEMA insp TO insp_gateway;
+GRANT USAGE ON SCHEMA insp TO insp_operator;
+GRANT USAGE ON SCHEMA insp TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.access_event_guard() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.bare_body(p_body bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.bare_request(p jsonb, p_word text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.bind_producer(login text, partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_announce() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_body(p_job bigint, p_body bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_bury(p_webhook_id text, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_bury(p_webhook_id text, p_reason text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_counts() TO insp_operator;
+GRANT ALL ON FUNCTION insp.callback_counts() TO insp_auditor;
+GRANT SELECT ON TABLE insp.callback TO insp_operator;
+GRANT SELECT ON TABLE insp.callback TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_operator;
+GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_disable(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_due(p_limit integer, p_moment timestamp with time zone, p_floor bigint, p_endpoints bigint[], p_floors bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT retried boolean[], OUT waiting bigint[], OUT heads bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_free(p_moment timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_places(p_taken bigint[], p_starts timestamp with time zone[], p_retried boolean[], p_moment timestamp with time zone, p_claim bigint, p_holder bigint, p_endpoints bigint[], p_claims bigint[], OUT endpoints bigint[], OUT starts timestamp with time zone[], OUT limits integer[], OUT places integer[], OUT lates integer[], OUT lowest bigint[], OUT urls text[], OUT inlined bigint[], OUT guarded bigint[], OUT ordered bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_prepare() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_progress() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_renew(p_callback bigint, p_state text, p_reason text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_replay(p_webhook_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_replay(p_webhook_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_delivered boolean, p_per_second double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_delivered boolean, p_per_second double precision) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.callback_since(p_time timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel(p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_producer;
+GRANT ALL ON FUNCTION insp.cancel(p_id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
+GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow text, p_kinds text[]) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.partner TO insp_operator;
+GRANT SELECT ON TABLE insp.partner TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_document(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_workflow text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
+GRANT SELECT(id) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(partner_id) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(partner_id) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(url) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(url) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(allow_http) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(allow_http) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(allow_private) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(allow_private) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(enabled) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(enabled) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(max_inflight) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(max_inflight) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(is_default) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(is_default) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(created_at) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(created_at) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(gone_at) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(gone_at) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(paused) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(paused) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(disabled_reason) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(disabled_reason) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(events) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(events) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(inline_result) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(inline_result) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(ordering) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(ordering) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(alert_endpoint_id) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(alert_endpoint_id) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(http2) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(http2) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(pins) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(pins) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(allowed_networks) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(allowed_networks) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(client_certificate) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(client_certificate) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(api_key_header) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(api_key_header) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT(origins) ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT(origins) ON TABLE insp.endpoint TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operator;
+GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.definition_key(p_workflow text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.delayed_by_queue() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.delayed_by_queue() TO insp_operator;
+GRANT ALL ON FUNCTION insp.delayed_by_queue() TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.depth() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.depth() TO insp_worker;
+GRANT ALL ON FUNCTION insp.depth() TO insp_operator;
+GRANT ALL ON FUNCTION insp.depth() TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.drain_worker(p_worker bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.drain_worker(p_worker bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.draw(p_key bytea, p_purpose text, p_kinds integer, p_count integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.drop_history(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.drop_history(p_limit integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.duty_done(p_name text, p_by text, p_outcome jsonb) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.duty_take(p_name text, p_spacing interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.duty_take(p_name text, p_spacing interval) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.end_unclaimed(p_jobs bigint[], p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_event_note(p_endpoint bigint, p_kind text, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_hold(p_endpoint bigint, p_reason text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_judge(p_endpoint bigint, p_succeeded integer, p_failed integer, p_gone boolean, p_code text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_lock(p_endpoint bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_options(e insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.endpoint_owns(e insp.endpoint, p_url text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) TO insp_producer;
+GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_producer;
+GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.expire(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.expire(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.face_delete(partner text, face_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_delete(partner text, face_id text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.face_delete(partner text, face_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.face_event(p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_event(p_id uuid) TO insp_producer;
+GRANT ALL ON FUNCTION insp.face_event(p_id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text) TO insp_producer;
+REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean) TO insp_producer;
+REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.face_purge(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_purge(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_stage(p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.failure_output(p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamp with time zone[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.id_prefix() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.job_result(p_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_producer;
+GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.lane_name(p_lane smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.lane_number(p_lane text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.look_at_epoch() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.look_at_epoch() TO insp_worker;
+GRANT ALL ON FUNCTION insp.look_at_epoch() TO insp_operator;
+REVOKE ALL ON FUNCTION insp.look_at_floors() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.operator_event_guard() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.part_freed() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.part_kinds() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.pause(lane text, partner text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.pause(lane text, partner text, reason text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_worker;
+GRANT ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_class(p_what text, p_keep interval, p_limit integer, OUT removed integer, OUT more boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_horizon(p_what text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_late(p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_operator;
+GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_operator;
+GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.redacted(p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_lane(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_partner(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_region(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_review(p jsonb, partner insp.partner) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_run_at(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_text(p_payload jsonb, p_key text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_time(p_payload jsonb, p_key text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_traceparent(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_workflow(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.rerun(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_producer;
+GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT given_up integer, OUT workers integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT given_up integer, OUT workers integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.resolve_dead(id uuid, note text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.resume(lane text, partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.retention_keeps() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.retire_callbacks(p_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.session_purge() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.session_result(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
+GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_face_limits(partner text, templates integer, attempts integer, "window" interval, keep interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_face_limits(partner text, templates integer, attempts integer, "window" interval, keep interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.snapshot(p_rate interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_worker;
+GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
+GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.spend(p_queues integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.sweep(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sweep(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.take_quota(p_partner integer, p_waiting bigint, p_bytes bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.take_waiting(p_partner integer, p_max bigint, p_jobs bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.tell(p_worker bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT token text, OUT generation bigint, OUT refresh_in double precision, OUT expires_in double precision, OUT lease bigint, OUT code text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_operator;
+GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.worker_drained() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) TO insp_worker;
+GRANT SELECT(endpoint_id) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(generation) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(generation) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(refresh_at) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(refresh_at) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(expires_at) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(expires_at) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(lease_until) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(lease_until) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(failed_until) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
+GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
+GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
+GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
+GRANT SELECT ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(id) ON TABLE insp.challenge TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT(partner_id) ON TABLE insp.challenge TO insp_operator;
+GRANT SELECT(partner_id) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT(issued_at) ON TABLE insp.challenge TO insp_operator;
+GRANT SELECT(issued_at) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT(expires_at) ON TABLE insp.challenge TO insp_operator;
+GRANT SELECT(expires_at) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT(consumed_at) ON TABLE insp.challenge TO insp_operator;
+GRANT SELECT(consumed_at) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT(job_id) ON TABLE insp.challenge TO insp_operator;
+GRANT SELECT(job_id) ON TABLE insp.challenge TO insp_auditor;
+GRANT SELECT ON TABLE insp.control TO insp_operator;
+GRANT SELECT ON TABLE insp.control TO insp_auditor;
+GRANT SELECT ON TABLE insp.country TO insp_operator;
+GRANT SELECT ON TABLE insp.country TO insp_auditor;
+GRANT SELECT ON TABLE insp.dead TO insp_operator;
+GRANT SELECT ON TABLE insp.dead TO insp_auditor;
+GRANT SELECT ON TABLE insp.delayed TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT(provider) ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT(provider) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT(token_url) ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT(token_url) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT(client_id) ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT(client_id) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT(scope) ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT(scope) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT(method) ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT(method) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT ON TABLE insp.endpoint_event TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint_event TO insp_auditor;
+GRANT SELECT ON TABLE insp.endpoint_health TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint_health TO insp_auditor;
+GRANT SELECT ON TABLE insp.endpoint_tally TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint_tally TO insp_auditor;
+GRANT SELECT ON TABLE insp.epoch TO insp_operator;
+GRANT SELECT ON TABLE insp.epoch TO insp_auditor;
+GRANT SELECT ON TABLE insp.error_code TO insp_producer;
+GRANT SELECT ON TABLE insp.error_code TO insp_worker;
+GRANT SELECT ON TABLE insp.error_code TO insp_gateway;
+GRANT SELECT ON TABLE insp.error_code TO insp_operator;
+GRANT SELECT ON TABLE insp.error_code TO insp_auditor;
+GRANT SELECT ON TABLE insp.event TO insp_operator;
+GRANT SELECT ON TABLE insp.event TO insp_auditor;
+GRANT SELECT ON TABLE insp.expiry TO insp_operator;
+GRANT SELECT ON TABLE insp.face_outcome TO insp_producer;
+GRANT SELECT ON TABLE insp.face_outcome TO insp_operator;
+GRANT SELECT ON TABLE insp.face_outcome TO insp_auditor;
+GRANT SELECT ON TABLE insp.job TO insp_operator;
+GRANT SELECT ON TABLE insp.lease TO insp_operator;
+GRANT SELECT ON TABLE insp.operator_event TO insp_operator;
+GRANT SELECT ON TABLE insp.operator_event TO insp_auditor;
+GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
+GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
+GRANT SELECT ON TABLE insp.queue TO insp_operator;
+GRANT SELECT ON TABLE insp.queue TO insp_auditor;
+GRANT SELECT ON TABLE insp.quota TO insp_operator;
+GRANT SELECT ON TABLE insp.quota TO insp_auditor;
+GRANT SELECT ON TABLE insp.ready TO insp_operator;
+GRANT SELECT ON TABLE insp.region TO insp_operator;
+GRANT SELECT ON TABLE insp.region TO insp_auditor;
+GRANT SELECT ON TABLE insp.rerun TO insp_operator;
+GRANT SELECT ON TABLE insp.rerun TO insp_auditor;
+GRANT SELECT ON TABLE insp.retention TO insp_operator;
+GRANT SELECT ON TABLE insp.retention TO insp_auditor;
+GRANT SELECT ON TABLE insp.retention_cursor TO insp_operator;
+GRANT SELECT ON TABLE insp.retention_cursor TO insp_auditor;
+GRANT SELECT ON TABLE insp.retention_horizon TO insp_operator;
+GRANT SELECT ON TABLE insp.retention_horizon TO insp_auditor;
+GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
+GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
+GRANT SELECT ON TABLE insp.session_access TO insp_operator;
+GRANT SELECT ON TABLE insp.session_access TO insp_auditor;
+GRANT SELECT ON TABLE insp.step TO insp_operator;
+GRANT SELECT ON TABLE insp.v_access TO insp_operator;
+GRANT SELECT ON TABLE insp.v_access TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_callback TO insp_operator;
+GRANT SELECT ON TABLE insp.v_callback TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_callback_dead TO insp_operator;
+GRANT SELECT ON TABLE insp.v_callback_dead TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_callbacks TO insp_operator;
+GRANT SELECT ON TABLE insp.v_callbacks TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_credential TO insp_operator;
+GRANT SELECT ON TABLE insp.v_credential TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
+GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_operator;
+GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_faces TO insp_operator;
+GRANT SELECT ON TABLE insp.v_faces TO insp_auditor;
+GRANT SELECT ON TABLE insp.worker TO insp_operator;
+GRANT SELECT ON TABLE insp.worker TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_floor TO insp_operator;
+GRANT SELECT ON TABLE insp.v_floor TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_maintenance TO insp_operator;
+GRANT SELECT ON TABLE insp.v_maintenance TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_operator_events TO insp_operator;
+GRANT SELECT ON TABLE insp.v_operator_events TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_partner TO insp_operator;
+GRANT SELECT ON TABLE insp.v_partner TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_producer TO insp_operator;
+GRANT SELECT ON TABLE insp.v_producer TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_queue TO insp_operator;
+GRANT SELECT ON TABLE insp.v_queue TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_quota TO insp_operator;
+GRANT SELECT ON TABLE insp.v_quota TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_retention TO insp_operator;
+GRANT SELECT ON TABLE insp.v_retention TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_review TO insp_operator;
+GRANT SELECT ON TABLE insp.v_review TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_running TO insp_operator;
+GRANT SELECT ON TABLE insp.v_running TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_stuck TO insp_operator;
+GRANT SELECT ON TABLE insp.v_stuck TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_waiting TO insp_operator;
+GRANT SELECT ON TABLE insp.v_waiting TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_workers TO insp_operator;
+GRANT SELECT ON TABLE insp.v_workers TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_xmin_holders TO insp_operator;
+GRANT SELECT ON TABLE insp.v_xmin_holders TO insp_auditor;

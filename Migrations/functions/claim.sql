@@ -115,6 +115,12 @@ BEGIN
         epoch := insp.begin_epoch(p_fence, p_seq);
         SELECT s.last_value INTO high FROM insp.ready_seq s;
     END IF;
+    -- A claim alone need not wait for the disk or a standby: a server that forgets it begins a new epoch, which voids the
+    -- fence, and the job still waits. Whatever the worker writes for the job is flushed after the claim. A transaction that
+    -- has written something before (results, beside which a worker claims) waits as ever.
+    IF pg_current_xact_id_if_assigned() IS NULL THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
     IF paused IS NOT NULL THEN
         SELECT array_agg(CASE WHEN q.lane = ANY (paused) THEN 0 ELSE u.cap END ORDER BY u.place) INTO caps
         FROM unnest(p_queues, p_caps) WITH ORDINALITY AS u (queue, cap, place) LEFT JOIN insp.queue q ON q.id = u.queue;
@@ -170,6 +176,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row holds no job but, in fence, the epoch (another one voids all floors); in seq, how far the queues reach; in payload, the caps that held if any was lowered; in traceparent, the queues numbered above p_known as id,region,lane,partner; in steps, if p_horizon asks for it, the lowest transaction that runs and the next one';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row holds no job but, in fence, the epoch (another one voids all floors); in seq, how far the queues reach; in payload, the caps that held if any was lowered; in traceparent, the queues numbered above p_known as id,region,lane,partner; in steps, if p_horizon asks for it, the lowest transaction that runs and the next one';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;

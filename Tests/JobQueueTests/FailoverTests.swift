@@ -103,6 +103,26 @@ import Testing
         #expect(try await hand.claim(1, on: fixture.admin).epoch == hand.seen.epoch)
     }
 
+    @Test func `A claim alone waits for no disk; beside results, or with a new epoch, it does`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(4)
+        var hand = try await Hand(fixture.admin)
+        func durability(beginning: String? = nil) async throws -> String {
+            try await fixture.admin.execute("BEGIN")
+            if let beginning { try await fixture.admin.execute(beginning) }
+            _ = try await hand.claim(1, on: fixture.admin)
+            let now = try await fixture.admin.query("SELECT current_setting('synchronous_commit')")[0].string(0)
+            try await fixture.admin.execute("COMMIT")
+            return now
+        }
+        #expect(try await durability() == "off")
+        #expect(try await durability(beginning: "UPDATE insp.control SET paused = paused") == "on")
+        try await fixture.admin.execute("UPDATE insp.epoch SET started_at = started_at - interval '1 s'")
+        #expect(try await durability() == "on")
+        // A setting of one transaction: the next on the same connection waits again.
+        #expect(try await fixture.admin.query("SELECT current_setting('synchronous_commit')")[0].string(0) == "on")
+    }
+
     @Test func `Another epoch begins once, however many notice it`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(40)

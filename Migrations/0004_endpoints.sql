@@ -5,7 +5,6 @@ CREATE TABLE insp.endpoint (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     partner_id integer NOT NULL REFERENCES insp.partner,
     url text,
-    secret text NOT NULL CHECK (secret LIKE 'whsec\_%'),
     allow_http boolean NOT NULL DEFAULT false,
     allow_private boolean NOT NULL DEFAULT false,
     enabled boolean NOT NULL DEFAULT true,
@@ -24,15 +23,10 @@ CREATE TABLE insp.endpoint (
     pins text[] CHECK (array_to_string(pins, ' ', '-')
         ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'),
     allowed_networks cidr[] CHECK (cardinality(allowed_networks) BETWEEN 1 AND 32),
-    signing_key text CHECK (signing_key LIKE 'whsk\_%'),
     client_certificate text,
-    client_key text,
     api_key_header text CHECK (api_key_header ~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]{1,64}$'
         AND lower(api_key_header) !~ '^(webhook-.*|host|connection|content-.*|transfer-encoding|te|upgrade|expect|traceparent|keep-alive|proxy-.*|trailer|authorization|user-agent|cookie)$'),
-    api_key text CHECK (api_key ~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' AND length(api_key) <= 4096),
-    origins text[] NOT NULL DEFAULT '{}' CHECK (cardinality(origins) <= 32),
-    CONSTRAINT endpoint_client_pair CHECK ((client_certificate IS NULL) = (client_key IS NULL)),
-    CONSTRAINT endpoint_api_key_pair CHECK ((api_key_header IS NULL) = (api_key IS NULL))
+    origins text[] NOT NULL DEFAULT '{}' CHECK (cardinality(origins) <= 32)
 );
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint (partner_id) WHERE is_default;
 -- Looked at by every statement that stores results: empty for as long as nobody asks for more than job.finished.
@@ -43,7 +37,6 @@ COMMENT ON TABLE insp.endpoint IS 'Where a partner''s callbacks go, and what is 
 COMMENT ON COLUMN insp.endpoint.id IS 'Number of the endpoint';
 COMMENT ON COLUMN insp.endpoint.partner_id IS 'Whose endpoint it is';
 COMMENT ON COLUMN insp.endpoint.url IS 'Default URL; null: only jobs that bring a callbackUrl are called back';
-COMMENT ON COLUMN insp.endpoint.secret IS 'Signing secret (Standard Webhooks); readable by insp_worker alone';
 COMMENT ON COLUMN insp.endpoint.allow_http IS 'Whether plain http is allowed, for callbacks and for parts by URL';
 COMMENT ON COLUMN insp.endpoint.allow_private IS
     'Whether address literals and ports are allowed in URLs, and private and loopback addresses: all, or those of allowed_networks. At origins that are not the endpoint''s, also of parts, those of allowed_networks alone';
@@ -66,30 +59,12 @@ COMMENT ON COLUMN insp.endpoint.pins IS
     'One or two public keys, one of which the certificate of a server at the endpoint''s own origins must have: sha256// and the base64 of the digest of the SubjectPublicKeyInfo. The second is for the next key';
 COMMENT ON COLUMN insp.endpoint.allowed_networks IS
     'Networks inside private ranges that may be connected to, no matter who specifies the URL. Null: none, or with allow_private all of them at the endpoint''s own origins';
-COMMENT ON COLUMN insp.endpoint.signing_key IS
-    'Ed25519 key (whsk_ and the base64 of the seed) that signs as v1a beside the secret; readable by insp_worker alone';
-COMMENT ON COLUMN insp.endpoint.client_certificate IS 'Certificate chain in PEM for mutual TLS';
-COMMENT ON COLUMN insp.endpoint.client_key IS 'Its private key in PEM; readable by insp_worker alone';
-COMMENT ON COLUMN insp.endpoint.api_key_header IS 'Deprecated: the header of a static API key; OAuth 2.0 takes its place';
-COMMENT ON COLUMN insp.endpoint.api_key IS 'Deprecated: a static API key; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint.client_certificate IS 'Certificate chain in PEM for mutual TLS; its key is the secret client_key';
+COMMENT ON COLUMN insp.endpoint.api_key_header IS
+    'Deprecated: the header of a static API key, the secret api_key; OAuth 2.0 takes its place';
 COMMENT ON COLUMN insp.endpoint.origins IS
     'Origins (scheme, host, port) beside that of its URL to which its credentials and inline results are sent as well; any other URL that a job specifies gets the signed, thin body alone';
-GRANT SELECT (id, partner_id, url, allow_http, allow_private, enabled, max_inflight, is_default, created_at, gone_at,
-    paused, disabled_reason, events, inline_result, ordering, alert_endpoint_id, http2, pins, allowed_networks,
-    client_certificate, api_key_header, origins) ON insp.endpoint TO insp_operator, insp_auditor;
-
-CREATE TABLE insp.endpoint_secret (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    endpoint_id bigint NOT NULL REFERENCES insp.endpoint,
-    secret text NOT NULL CHECK (secret LIKE 'whsec\_%' OR secret LIKE 'whsk\_%'),
-    valid_until timestamptz NOT NULL
-);
-CREATE INDEX endpoint_secret_of ON insp.endpoint_secret (endpoint_id, valid_until);
-COMMENT ON TABLE insp.endpoint_secret IS 'Keys that were rotated away and sign until their overlap ends; readable by insp_worker alone';
-COMMENT ON COLUMN insp.endpoint_secret.id IS 'Internal number';
-COMMENT ON COLUMN insp.endpoint_secret.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.endpoint_secret.secret IS 'whsec_ (v1) or whsk_ (v1a)';
-COMMENT ON COLUMN insp.endpoint_secret.valid_until IS 'End of the overlap';
+GRANT SELECT ON insp.endpoint TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.endpoint_health (
     endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
@@ -153,7 +128,6 @@ CREATE TABLE insp.endpoint_authorization (
     provider text NOT NULL DEFAULT 'client_credentials' CHECK (provider ~ '^[a-z][a-z0-9_-]{0,63}$'),
     token_url text,
     client_id text,
-    client_secret text,
     scope text,
     method text NOT NULL DEFAULT 'basic' CHECK (method IN ('basic', 'post', 'tls'))
 );
@@ -162,17 +136,14 @@ COMMENT ON COLUMN insp.endpoint_authorization.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.endpoint_authorization.provider IS
     'Who gets the tokens: client_credentials (RFC 6749 section 4.4), or a provider that the worker was built with';
 COMMENT ON COLUMN insp.endpoint_authorization.token_url IS 'Token endpoint of the authorization server';
-COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there';
-COMMENT ON COLUMN insp.endpoint_authorization.client_secret IS 'Our secret there; readable by insp_worker alone';
+COMMENT ON COLUMN insp.endpoint_authorization.client_id IS 'Our identifier there, beside the secret client_secret';
 COMMENT ON COLUMN insp.endpoint_authorization.scope IS 'Scopes to ask for, separated by spaces';
 COMMENT ON COLUMN insp.endpoint_authorization.method IS
     'How we prove who we are: basic (HTTP Basic, RFC 6749 section 2.3.1), post (in the body), tls (the endpoint''s client certificate, RFC 8705)';
-GRANT SELECT (endpoint_id, provider, token_url, client_id, scope, method)
-    ON insp.endpoint_authorization TO insp_operator, insp_auditor;
+GRANT SELECT ON insp.endpoint_authorization TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.access_token (
     endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
-    token text,
     generation bigint NOT NULL DEFAULT 0,
     refresh_at timestamptz,
     expires_at timestamptz,
@@ -181,9 +152,8 @@ CREATE TABLE insp.access_token (
     failed_until timestamptz,
     last_code text
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-COMMENT ON TABLE insp.access_token IS 'The access token of each endpoint, shared by all dispatchers; readable by insp_worker alone';
+COMMENT ON TABLE insp.access_token IS 'What is known of the access token of each endpoint, the secret access_token, which all dispatchers share';
 COMMENT ON COLUMN insp.access_token.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.access_token.token IS 'The token; null: none, or refused';
 COMMENT ON COLUMN insp.access_token.generation IS 'Rises with each token, so that a refusal of an old one ends no newer one';
 COMMENT ON COLUMN insp.access_token.refresh_at IS 'From when on a dispatcher gets the next one, while the others go on with this';
 COMMENT ON COLUMN insp.access_token.expires_at IS 'When it ends';

@@ -1,21 +1,9 @@
 -- Liveness challenges: what a person is asked to do in front of the camera, once.
 
-CREATE TABLE insp.challenge_key (
-    id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- Two random UUIDs carry 244 bits of the server's strong random source.
-    key bytea NOT NULL DEFAULT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')
-        CHECK (length(key) = 32),
-    created_at timestamptz NOT NULL DEFAULT now()
-);
-COMMENT ON TABLE insp.challenge_key IS 'Keys that sign liveness challenges; the newest signs. No role may read it';
-COMMENT ON COLUMN insp.challenge_key.id IS 'Number of the key; a token names it';
-COMMENT ON COLUMN insp.challenge_key.key IS 'The key, 32 bytes';
-COMMENT ON COLUMN insp.challenge_key.created_at IS 'When it was made';
-INSERT INTO insp.challenge_key DEFAULT VALUES;
-
 CREATE TABLE insp.challenge (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     partner_id integer NOT NULL,
+    token_sha256 bytea NOT NULL UNIQUE CHECK (length(token_sha256) = 32),
     spec jsonb NOT NULL,
     issued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
@@ -27,6 +15,7 @@ COMMENT ON TABLE insp.challenge IS
     'Liveness challenges that were issued and are not long expired; the job that consumed one carries what was asked in its payload';
 COMMENT ON COLUMN insp.challenge.id IS 'Random name';
 COMMENT ON COLUMN insp.challenge.partner_id IS 'Whose challenge; no other partner''s job can use it';
+COMMENT ON COLUMN insp.challenge.token_sha256 IS 'SHA-256 of the token, 256 random bits that are kept nowhere';
 COMMENT ON COLUMN insp.challenge.spec IS 'What is asked: colours with their duration, motions with their time';
 COMMENT ON COLUMN insp.challenge.issued_at IS 'When it was issued';
 COMMENT ON COLUMN insp.challenge.expires_at IS 'A job that arrives later is refused';

@@ -4,7 +4,6 @@ CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     partner_id integer NOT NULL REFERENCES insp.partner,
     key_id text NOT NULL UNIQUE CHECK (key_id ~ '^ik_[0-9a-f]{16}$'),
-    secret_sha256 bytea NOT NULL CHECK (length(secret_sha256) = 32),
     note text CHECK (length(note) <= 200),
     scopes text[] NOT NULL CHECK (scopes <@ ARRAY['create', 'read', 'session'] AND cardinality(scopes) > 0),
     rate_per_second double precision CHECK (rate_per_second > 0),
@@ -17,11 +16,10 @@ CREATE TABLE insp.credential (
 );
 CREATE INDEX credential_partner ON insp.credential (partner_id);
 COMMENT ON TABLE insp.credential IS
-    'What partners call the gateway with, several for each partner. A secret is 256 random bits, so SHA-256 keeps it: nobody can guess it, and a slow hash would only let strangers spend the gateway''s time';
+    'What partners call the gateway with, several for each partner. A secret is 256 random bits, so insp.secret keeps its SHA-256: nobody can guess it, and a slow hash would only let strangers spend the gateway''s time';
 COMMENT ON COLUMN insp.credential.id IS 'Internal number';
 COMMENT ON COLUMN insp.credential.partner_id IS 'Whom it speaks for';
 COMMENT ON COLUMN insp.credential.key_id IS 'Its public name: the user name of HTTP Basic, the part before the point of a bearer token';
-COMMENT ON COLUMN insp.credential.secret_sha256 IS 'SHA-256 of the secret';
 COMMENT ON COLUMN insp.credential.note IS 'What it is for';
 COMMENT ON COLUMN insp.credential.scopes IS 'create: accept jobs; read: see their status and results; session: run liveness sessions';
 COMMENT ON COLUMN insp.credential.rate_per_second IS 'Requests a second at one gateway process; null: the gateway''s default';

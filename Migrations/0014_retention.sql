@@ -59,16 +59,3 @@ COMMENT ON TABLE insp.purge_later IS 'Jobs and callbacks that were not of age, o
 COMMENT ON COLUMN insp.purge_later.look_at IS 'When to look again';
 COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks';
 COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; of callbacks: the callback';
-
-CREATE TABLE insp.consent_key (
-    id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- Two random UUIDs carry 244 bits of the server's strong random source.
-    key bytea NOT NULL DEFAULT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')
-        CHECK (length(key) = 32),
-    created_at timestamptz NOT NULL DEFAULT now()
-);
-COMMENT ON TABLE insp.consent_key IS 'Keys of the digests that stay of consents; the newest is used. No role may read it';
-COMMENT ON COLUMN insp.consent_key.id IS 'Number of the key; a proof names it';
-COMMENT ON COLUMN insp.consent_key.key IS 'The key, 32 bytes';
-COMMENT ON COLUMN insp.consent_key.created_at IS 'When it was made';
-INSERT INTO insp.consent_key DEFAULT VALUES;

@@ -63,7 +63,7 @@ say "the callback receiver listens on $receiver"
 # A partner whose endpoint allows what only a demonstration should: plain HTTP to this machine.
 sql -v url="$receiver/ok" -v secret="$secret" <<'SQL'
 SELECT FROM insp.create_partner('demo', :'url', p_allow_http => true, p_allow_private => true);
-UPDATE insp.endpoint SET secret = :'secret';
+SELECT FROM insp.endpoint e, insp.callback_rotate_secret(e.id, '0', :'secret');
 -- What this script expects of each job: a pattern for the outcome, empty where nothing is judged.
 CREATE TABLE public.demo_job (n int GENERATED ALWAYS AS IDENTITY, name text, id uuid, expected text,
     shown smallint DEFAULT 0, called boolean DEFAULT false);

@@ -199,7 +199,7 @@ BEGIN
         SELECT e.id, e.url, e.inline_result, t.start, live.own,
             -- What it has and other servers must not get, among it the way into our own networks.
             e.inline_result OR e.allow_private OR e.http2 OR e.pins IS NOT NULL OR e.client_certificate IS NOT NULL
-                OR e.api_key IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+                OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
                 AS is_guarded,
             -- Keys stay when the setting is taken away.
             e.ordering IS NOT NULL OR EXISTS (SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = e.id
@@ -371,15 +371,13 @@ BEGIN
     RETURN QUERY
     SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer,
         NULL::double precision, NULL::uuid, NULL,
-        -- Hardly any endpoint is between two keys: all that are, are looked up once.
-        array_remove(ARRAY[e.secret, e.signing_key], NULL) || CASE
-            WHEN e.id IN (SELECT s.endpoint_id FROM insp.endpoint_secret s WHERE s.valid_until > moment) THEN ARRAY(
-                SELECT s.secret FROM insp.endpoint_secret s WHERE s.endpoint_id = e.id AND s.valid_until > moment
-                ORDER BY s.valid_until DESC LIMIT 10) END,
+        ARRAY(SELECT convert_from(s.value, 'UTF8')
+            FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
+            ORDER BY s.valid_until DESC, s.id DESC LIMIT 12),
         e.allow_http, e.allow_private,
         -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
         CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
-            OR e.api_key IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+            OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
             THEN insp.endpoint_options(e) END,
         w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)], NULL::boolean
     FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)

@@ -1,4 +1,5 @@
--- Liveness challenges: issued here, signed, consumed by the job that answers them.
+-- Liveness challenges: issued here, and consumed by the job that answers them. Whoever has the token may use it; the table has its
+-- digest.
 
 CREATE OR REPLACE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -60,12 +61,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     names constant text[] := ARRAY['RED', 'GREEN', 'BLUE', 'CYAN', 'MAGENTA', 'YELLOW'];
     owner integer;
-    key insp.challenge_key;
-    nonce bytea;
+    nonce constant bytea := insp.random_key();
+    token constant text := insp.random_token();
     made insp.challenge;
     asked jsonb := '{}'::jsonb;
     term interval;
-    body text;
 BEGIN
     SELECT p.id INTO owner FROM insp.partner p WHERE p.name = challenge_issue.partner AND p.enabled AND insp.may_act(p.id);
     IF NOT FOUND THEN
@@ -89,8 +89,6 @@ BEGIN
     IF term NOT BETWEEN interval '5 seconds' AND interval '5 minutes' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'lifetime is 5 seconds to 5 minutes');
     END IF;
-    SELECT * INTO STRICT key FROM insp.challenge_key k ORDER BY k.id DESC LIMIT 1;
-    nonce := insp.hmac_sha256(key.key, convert_to(gen_random_uuid()::text, 'UTF8'));
     IF challenge_issue.method LIKE 'colour_flash%' THEN
         asked := jsonb_build_object('colourMs', challenge_issue.colour_ms, 'colours',
             (SELECT jsonb_agg(names[d.kind + 1] ORDER BY d.n)
@@ -105,12 +103,11 @@ BEGIN
     DELETE FROM insp.challenge c WHERE c.id IN (
         SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
-    INSERT INTO insp.challenge AS c (partner_id, spec, expires_at) VALUES (owner, asked, clock_timestamp() + term)
+    INSERT INTO insp.challenge AS c (partner_id, token_sha256, spec, expires_at)
+    VALUES (owner, sha256(convert_to(token, 'UTF8')), asked, clock_timestamp() + term)
     RETURNING * INTO made;
-    body := format('1.%s.%s.%s', key.id, ceil(extract(epoch FROM made.expires_at)), made.id);
     RETURN asked || jsonb_build_object('id', made.id, 'method', challenge_issue.method,
-        'expiresAt', insp.iso_time(made.expires_at),
-        'token', body || '.' || encode(insp.hmac_sha256(key.key, convert_to(body, 'UTF8')), 'hex'));
+        'expiresAt', insp.iso_time(made.expires_at), 'token', token);
 END
 $$;
 COMMENT ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, text[], integer, interval) IS
@@ -145,29 +142,19 @@ COMMENT ON FUNCTION insp.check_challenge(jsonb, text, text[]) IS 'Refuses the ch
 CREATE OR REPLACE FUNCTION insp.consume_challenge() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    piece constant text[] := regexp_match(NEW.payload #>> '{challenge,token}',
-        '^(1\.([0-9]{1,4})\.([0-9]{1,12})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([0-9a-f]{64})$');
-    signature bytea;
+    -- Digests are compared, so that how long it takes tells nothing of the token.
+    digest constant bytea := sha256(convert_to(NEW.payload #>> '{challenge,token}', 'UTF8'));
     used insp.challenge;
 BEGIN
-    IF piece IS NOT NULL THEN
-        SELECT insp.hmac_sha256(k.key, convert_to(piece[1], 'UTF8')) INTO signature
-        FROM insp.challenge_key k WHERE k.id = piece[2]::integer;
-    END IF;
-    -- Digests are compared, so that how long it takes tells nothing of the signature.
-    IF signature IS NULL OR sha256(signature) <> sha256(decode(piece[5], 'hex')) THEN
-        PERFORM insp.refuse('CHALLENGE_INVALID');
-    ELSIF piece[3]::bigint < extract(epoch FROM clock_timestamp()) THEN
-        PERFORM insp.refuse('CHALLENGE_EXPIRED');
-    END IF;
     -- Of two jobs at once the second waits for the first, and finds the challenge used, or free again if the first was
     -- rolled back.
     UPDATE insp.challenge c SET consumed_at = clock_timestamp(), job_id = NEW.id
-    WHERE c.id = piece[4]::uuid AND c.partner_id = NEW.partner_id AND c.consumed_at IS NULL
+    WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id AND c.consumed_at IS NULL
     RETURNING * INTO used;
     IF NOT FOUND THEN
-        PERFORM insp.refuse(CASE WHEN EXISTS (SELECT FROM insp.challenge c
-            WHERE c.id = piece[4]::uuid AND c.partner_id = NEW.partner_id) THEN 'CHALLENGE_USED' ELSE 'CHALLENGE_INVALID' END);
+        SELECT * INTO used FROM insp.challenge c WHERE c.token_sha256 = digest AND c.partner_id = NEW.partner_id;
+        PERFORM insp.refuse(CASE WHEN NOT FOUND THEN 'CHALLENGE_INVALID'
+            WHEN used.expires_at < clock_timestamp() THEN 'CHALLENGE_EXPIRED' ELSE 'CHALLENGE_USED' END);
     ELSIF used.expires_at < clock_timestamp() THEN
         PERFORM insp.refuse('CHALLENGE_EXPIRED');
     END IF;

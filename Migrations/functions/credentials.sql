@@ -13,16 +13,20 @@ CREATE OR REPLACE FUNCTION insp.create_credential(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    number bigint;
+    until timestamptz;
 BEGIN
-    -- Three random UUIDs carry 366 bits of the server's strong random source; SHA-256 makes 256 of them, evenly spread.
     key_id := 'ik_' || left(gen_random_uuid()::text, 8) || left(gen_random_uuid()::text, 8);
-    secret := translate(rtrim(encode(sha256(convert_to(
-        gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'base64'), '='), '+/', '-_');
+    secret := insp.random_token();
     bearer := key_id || '.' || secret;
-    INSERT INTO insp.credential (partner_id, key_id, secret_sha256, note, scopes, rate_per_second, rate_burst, expires_at)
-    VALUES (insp.partner_number(create_credential.partner), create_credential.key_id,
-        sha256(convert_to(create_credential.secret, 'UTF8')), create_credential.note, create_credential.scopes,
-        create_credential.rate_per_second, create_credential.rate_burst, now() + create_credential.expires);
+    INSERT INTO insp.credential AS c (partner_id, key_id, note, scopes, rate_per_second, rate_burst, expires_at)
+    VALUES (insp.partner_number(create_credential.partner), create_credential.key_id, create_credential.note,
+        create_credential.scopes, create_credential.rate_per_second, create_credential.rate_burst,
+        now() + create_credential.expires)
+    RETURNING c.id, c.expires_at INTO number, until;
+    INSERT INTO insp.secret (owner, purpose, value, valid_until)
+    VALUES ('credential ' || number, 'credential', sha256(convert_to(create_credential.secret, 'UTF8')), until);
     PERFORM insp.record('create_credential', 'credential ' || create_credential.key_id, jsonb_build_object(
         'partner', create_credential.partner, 'scopes', create_credential.scopes));
 END
@@ -34,12 +38,16 @@ GRANT EXECUTE ON FUNCTION insp.create_credential(text, text[], text, interval, d
 CREATE OR REPLACE FUNCTION insp.revoke_credential(key_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    number bigint;
 BEGIN
     UPDATE insp.credential c SET revoked_at = now()
-    WHERE c.key_id = revoke_credential.key_id AND c.revoked_at IS NULL;
+    WHERE c.key_id = revoke_credential.key_id AND c.revoked_at IS NULL
+    RETURNING c.id INTO number;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
+    DELETE FROM insp.secret s WHERE s.owner = 'credential ' || number;
     PERFORM insp.record('revoke_credential', 'credential ' || revoke_credential.key_id);
     RETURN true;
 END

@@ -1,12 +1,5 @@
 -- What operators do about endpoints. Every such act is recorded.
 
-CREATE OR REPLACE FUNCTION insp.new_secret() RETURNS text
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    -- Two random UUIDs carry 244 bits of the server's strong random source; the format is that of Standard Webhooks.
-    SELECT 'whsec_' || encode(decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'), 'base64')
-$$;
-COMMENT ON FUNCTION insp.new_secret() IS 'A new signing secret: whsec_ and 32 random bytes in base64';
-
 CREATE OR REPLACE FUNCTION insp.create_endpoint(
     p_partner text, p_url text, p_allow_http boolean DEFAULT false, p_allow_private boolean DEFAULT false,
     OUT endpoint_id bigint, OUT secret text
@@ -20,9 +13,11 @@ BEGIN
     ELSIF problem IS NOT NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
     END IF;
-    INSERT INTO insp.endpoint AS e (partner_id, url, secret, allow_http, allow_private, is_default)
-    VALUES (insp.partner_number(p_partner), p_url, insp.new_secret(), p_allow_http, p_allow_private, false)
-    RETURNING e.id, e.secret INTO endpoint_id, secret;
+    INSERT INTO insp.endpoint AS e (partner_id, url, allow_http, allow_private, is_default)
+    VALUES (insp.partner_number(p_partner), p_url, p_allow_http, p_allow_private, false)
+    RETURNING e.id INTO endpoint_id;
+    secret := insp.new_secret();
+    PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
     PERFORM insp.record('create_endpoint', 'endpoint ' || endpoint_id, jsonb_build_object('partner', p_partner, 'url', p_url));
 END
 $$;
@@ -63,18 +58,15 @@ BEGIN
             allowed_networks = CASE WHEN NOT p_settings ? 'allowedNetworks' THEN x.allowed_networks
                 WHEN p_settings -> 'allowedNetworks' = 'null' THEN NULL
                 ELSE ARRAY(SELECT jsonb_array_elements_text(p_settings -> 'allowedNetworks'))::cidr[] END,
-            signing_key = CASE WHEN p_settings ? 'signingKey' THEN p_settings ->> 'signingKey' ELSE x.signing_key END,
             client_certificate = CASE WHEN p_settings ? 'clientCertificate' THEN p_settings ->> 'clientCertificate'
                 ELSE x.client_certificate END,
-            client_key = CASE WHEN p_settings ? 'clientKey' THEN p_settings ->> 'clientKey' ELSE x.client_key END,
             api_key_header = CASE WHEN p_settings ? 'apiKeyHeader' THEN p_settings ->> 'apiKeyHeader' ELSE x.api_key_header END,
-            api_key = CASE WHEN p_settings ? 'apiKey' THEN p_settings ->> 'apiKey' ELSE x.api_key END,
             origins = CASE WHEN NOT p_settings ? 'origins' THEN x.origins WHEN p_settings -> 'origins' = 'null' THEN '{}'
                 -- What is not an origin stays as it is, and is refused below.
                 ELSE ARRAY(SELECT coalesce(insp.url_origin(o), o) FROM jsonb_array_elements_text(p_settings -> 'origins') o) END
         WHERE x.id = p_endpoint RETURNING * INTO e;
     EXCEPTION WHEN check_violation OR not_null_violation OR foreign_key_violation OR data_exception THEN
-        -- The server's own words would repeat the row, keys included.
+        -- The server's own words would repeat the row.
         GET STACKED DIAGNOSTICS problem = CONSTRAINT_NAME;
         PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''));
     END;
@@ -88,6 +80,7 @@ BEGIN
         OR insp.url_problem(o, 255, e.allow_http, e.allow_private) IS NOT NULL) THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'an origin is scheme, host and port alone, as https://hooks.example.com');
     END IF;
+    PERFORM insp.set_endpoint_secrets(e, p_settings);
     PERFORM insp.record('set_endpoint', 'endpoint ' || p_endpoint,
         p_settings - ARRAY['signingKey', 'clientKey', 'apiKey', 'clientCertificate'] || jsonb_build_object('keys',
             (SELECT jsonb_agg(k) FROM jsonb_object_keys(p_settings) k WHERE k IN ('signingKey', 'clientKey', 'apiKey'))));
@@ -97,17 +90,45 @@ COMMENT ON FUNCTION insp.set_endpoint(bigint, jsonb) IS
     'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the keys given; null resets. \d+ insp.endpoint tells what each means';
 GRANT EXECUTE ON FUNCTION insp.set_endpoint(bigint, jsonb) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    name constant text := 'endpoint ' || e.id;
+    held text[];
+BEGIN
+    IF p_settings ->> 'signingKey' NOT LIKE 'whsk\_%' THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey is whsk_ and base64');
+    ELSIF p_settings ->> 'apiKey' !~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' OR length(p_settings ->> 'apiKey') > 4096 THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey is at most 4096 characters that a header may hold');
+    END IF;
+    PERFORM insp.set_secret(name, k.purpose, p_settings ->> k.setting)
+    FROM (VALUES ('signingKey', 'signing_key'), ('clientKey', 'client_key'), ('apiKey', 'api_key')) AS k (setting, purpose)
+    WHERE p_settings ? k.setting;
+    SELECT coalesce(array_agg(s.purpose), '{}') INTO held FROM insp.secrets(name, ARRAY['client_key', 'api_key']) s;
+    IF (e.client_certificate IS NULL) = ('client_key' = ANY (held)) THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'clientCertificate and clientKey go together');
+    ELSIF (e.api_key_header IS NULL) = ('api_key' = ANY (held)) THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKeyHeader and apiKey go together');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.set_endpoint_secrets(insp.endpoint, jsonb) IS
+    'The part of insp.set_endpoint that is secret: signingKey, clientKey, apiKey';
+
 CREATE OR REPLACE FUNCTION insp.endpoint_options(e insp.endpoint) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
         'http2', nullif(e.http2, false), 'pins', to_jsonb(e.pins), 'networks', to_jsonb(e.allowed_networks::text[]),
-        'certificate', e.client_certificate, 'key', e.client_key, 'apiKeyHeader', e.api_key_header, 'apiKey', e.api_key,
+        'certificate', e.client_certificate, 'key', k.held -> 'client_key', 'apiKeyHeader', e.api_key_header,
+        'apiKey', k.held -> 'api_key',
         'origins', CASE WHEN e.pins IS NOT NULL THEN to_jsonb(array_remove(e.origins || insp.url_origin(e.url), NULL)) END,
         'authorization', (
             SELECT jsonb_build_object('provider', a.provider, 'tokenURL', a.token_url, 'clientID', a.client_id,
-                'clientSecret', a.client_secret, 'scope', a.scope, 'method', a.method)
+                'clientSecret', k.held -> 'client_secret', 'scope', a.scope, 'method', a.method)
             FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id))),
         '{}')::text
+    FROM (SELECT jsonb_object_agg(s.purpose, convert_from(s.value, 'UTF8')) AS held
+        FROM insp.secrets('endpoint ' || e.id, ARRAY['client_key', 'api_key', 'client_secret']) s) k
 $$;
 COMMENT ON FUNCTION insp.endpoint_options(insp.endpoint) IS
     'What a dispatcher must know of an endpoint beside its URL and keys, as JSON; null for a plain one. Holds secrets';
@@ -204,23 +225,14 @@ CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
 ) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
     fresh constant text := coalesce(p_secret, insp.new_secret());
-    old constant text := CASE WHEN fresh LIKE 'whsk\_%' THEN e.signing_key ELSE e.secret END;
 BEGIN
+    PERFORM insp.endpoint_lock(p_endpoint);
     IF p_overlap IS NULL OR p_overlap < '0' OR fresh !~ '^whs[ek]c?_[A-Za-z0-9+/]{22,88}={0,2}$' THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'a key is whsec_ or whsk_ and base64, an overlap is not below 0');
     END IF;
-    DELETE FROM insp.endpoint_secret s WHERE s.endpoint_id = p_endpoint AND s.valid_until <= clock_timestamp();
-    IF old IS NOT NULL AND p_overlap > '0' THEN
-        INSERT INTO insp.endpoint_secret (endpoint_id, secret, valid_until)
-        VALUES (p_endpoint, old, clock_timestamp() + p_overlap);
-    END IF;
-    IF fresh LIKE 'whsk\_%' THEN
-        UPDATE insp.endpoint x SET signing_key = fresh WHERE x.id = p_endpoint;
-    ELSE
-        UPDATE insp.endpoint x SET secret = fresh WHERE x.id = p_endpoint;
-    END IF;
+    PERFORM insp.set_secret('endpoint ' || p_endpoint,
+        CASE WHEN fresh LIKE 'whsk\_%' THEN 'signing_key' ELSE 'signing_secret' END, fresh, p_overlap);
     PERFORM insp.record('callback_rotate_secret', 'endpoint ' || p_endpoint, jsonb_build_object('overlap', p_overlap,
         'version', CASE WHEN fresh LIKE 'whsk\_%' THEN 'v1a' ELSE 'v1' END));
     RETURN fresh;

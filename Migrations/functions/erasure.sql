@@ -107,6 +107,7 @@ DECLARE
     removed integer;
     words integer;
 BEGIN
+    PERFORM insp.need_consent_key();
     UPDATE insp.job j SET callback_url = NULL, traceparent = NULL, payload = insp.bare_request(j.payload, p_word)
     WHERE j.id = ANY (p_jobs) AND (j.callback_url IS NOT NULL OR j.traceparent IS NOT NULL
         OR j.payload - ARRAY['partner', 'workflow', 'consentProof', 'purgedAt', 'erasedAt'] <> '{}');
@@ -225,32 +226,34 @@ CREATE OR REPLACE FUNCTION insp.redacted(p_detail jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$ SELECT p_detail - ARRAY['note', 'reason', 'decision', 'label', 'previous'] $$;
 COMMENT ON FUNCTION insp.redacted(jsonb) IS 'An operator event''s detail without what it says of a job''s person';
 
-CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key smallint DEFAULT NULL) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object('key', k.id,
         'hmacSha256', encode(insp.hmac_sha256(k.key, convert_to(p_consent::text, 'UTF8')), 'hex'),
         'obtainedAt', p_consent -> 'obtainedAt',
         -- A short word or number names a version, and nobody.
         'policyVersion', CASE WHEN p_consent ->> 'policyVersion' ~ '^[A-Za-z0-9._-]{1,32}$' THEN p_consent -> 'policyVersion' END))
-    FROM (SELECT x.* FROM insp.consent_key x WHERE p_key IS NULL OR x.id = p_key ORDER BY x.id DESC LIMIT 1) k
+    FROM (SELECT s.id, s.value AS key FROM insp.secrets('inspectd', ARRAY['consent_key']) s
+        WHERE p_key IS NULL OR s.id = p_key ORDER BY s.id DESC LIMIT 1) k
     WHERE p_consent IS NOT NULL
 $$;
-COMMENT ON FUNCTION insp.consent_proof(jsonb, smallint) IS
+COMMENT ON FUNCTION insp.consent_proof(jsonb, bigint) IS
     'What stays of a consent: a keyed digest, the policy''s version and the time; a party that still has the consent can show that it is the one';
 
 CREATE OR REPLACE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
+    given jsonb;
     kept jsonb;
 BEGIN
-    SELECT coalesce(j.payload -> 'consentProof', insp.consent_proof(j.payload -> 'consent')) INTO kept
+    SELECT j.payload -> 'consent', j.payload -> 'consentProof' INTO given, kept
     FROM insp.job j WHERE j.public_id = consent_holds.id;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
-    RETURN kept IS NOT NULL
-        AND kept -> 'hmacSha256' = insp.consent_proof(consent_holds.consent, (kept -> 'key')::smallint) -> 'hmacSha256';
+    RETURN coalesce(CASE WHEN kept IS NULL THEN given = consent_holds.consent ELSE
+        kept -> 'hmacSha256' = insp.consent_proof(consent_holds.consent, (kept -> 'key')::bigint) -> 'hmacSha256' END, false);
 END
 $$;
 COMMENT ON FUNCTION insp.consent_holds(uuid, jsonb) IS

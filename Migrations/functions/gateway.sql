@@ -8,18 +8,19 @@ CREATE OR REPLACE FUNCTION insp.gateway_credential(
 ) RETURNS SETOF record
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    number bigint;
 BEGIN
+    SELECT x.id INTO number FROM insp.credential x
+    WHERE x.key_id = p_key_id AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now())
+        AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
     -- A row is written once an hour at most, and not waited for.
     UPDATE insp.credential c SET used_at = date_trunc('hour', now()) WHERE c.ctid = (
         SELECT x.ctid FROM insp.credential x
-        WHERE x.key_id = p_key_id AND x.secret_sha256 = p_secret_sha256
-            AND x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > now())
-            AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
+        WHERE x.id = number AND x.used_at IS DISTINCT FROM date_trunc('hour', now()) FOR UPDATE SKIP LOCKED);
     RETURN QUERY
     SELECT c.id, p.name, c.scopes, c.rate_per_second, c.rate_burst
-    FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id
-    WHERE c.key_id = p_key_id AND c.secret_sha256 = p_secret_sha256
-        AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now());
+    FROM insp.credential c JOIN insp.partner p ON p.id = c.partner_id WHERE c.id = number;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_credential(text, bytea) IS
@@ -31,8 +32,9 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     c insp.credential;
 BEGIN
-    SELECT * INTO c FROM insp.credential x WHERE x.id = p_credential;
-    IF NOT FOUND OR c.secret_sha256 IS DISTINCT FROM p_secret_sha256 OR c.revoked_at IS NOT NULL OR c.expires_at <= now() THEN
+    SELECT * INTO c FROM insp.credential x WHERE x.id = p_credential
+        AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
+    IF NOT FOUND OR c.revoked_at IS NOT NULL OR c.expires_at <= now() THEN
         PERFORM insp.refuse('UNAUTHENTICATED');
     ELSIF NOT p_scope = ANY (c.scopes) THEN
         PERFORM insp.refuse('SCOPE_MISSING', p_scope);

@@ -44,9 +44,11 @@ BEGIN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
     END IF;
     INSERT INTO insp.partner AS p (name) VALUES (p_name) RETURNING p.id INTO partner_id;
-    INSERT INTO insp.endpoint AS e (partner_id, url, secret, allow_http, allow_private)
-    VALUES (create_partner.partner_id, p_callback_url, insp.new_secret(), p_allow_http, p_allow_private)
-    RETURNING e.id, e.secret INTO endpoint_id, secret;
+    INSERT INTO insp.endpoint AS e (partner_id, url, allow_http, allow_private)
+    VALUES (create_partner.partner_id, p_callback_url, p_allow_http, p_allow_private)
+    RETURNING e.id INTO endpoint_id;
+    secret := insp.new_secret();
+    PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
 END
 $$;
 COMMENT ON FUNCTION insp.create_partner(text, text, boolean, boolean) IS

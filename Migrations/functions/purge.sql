@@ -309,11 +309,14 @@ BEGIN
     DELETE FROM insp.challenge c WHERE c.id = ANY (ARRAY(
         SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    DELETE FROM insp.secret s WHERE s.id = ANY (ARRAY(
+        SELECT x.id FROM insp.secret x WHERE x.valid_until < now() - interval '1 hour'
+        ORDER BY x.valid_until LIMIT p_limit FOR UPDATE SKIP LOCKED));
     PERFORM insp.sample_nothing();
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes idempotency keys, accesses, vendor sessions, operators'' events and challenges that have come of age, at most p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
+    'Removes idempotency keys, accesses, vendor sessions, operators'' events, challenges and secrets that have come of age, at most p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
 
 CREATE OR REPLACE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

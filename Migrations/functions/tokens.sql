@@ -33,15 +33,15 @@ BEGIN
             PERFORM insp.refuse('CALLBACK_URL_INVALID', 'token URL: ' || problem);
         END IF;
     END IF;
-    INSERT INTO insp.endpoint_authorization AS a (endpoint_id, provider, token_url, client_id, client_secret, scope, method)
-    VALUES (p_endpoint, p_provider, p_token_url, p_client_id, p_client_secret, p_scope, p_method)
+    INSERT INTO insp.endpoint_authorization AS a (endpoint_id, provider, token_url, client_id, scope, method)
+    VALUES (p_endpoint, p_provider, p_token_url, p_client_id, p_scope, p_method)
     ON CONFLICT (endpoint_id) DO UPDATE SET provider = excluded.provider, token_url = excluded.token_url,
-        client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
-        method = excluded.method;
+        client_id = excluded.client_id, scope = excluded.scope, method = excluded.method;
+    PERFORM insp.set_secret('endpoint ' || p_endpoint, 'client_secret', p_client_secret);
     -- The next request gets a token of the new client. A refresh under way is not stored any more.
-    UPDATE insp.access_token t SET token = NULL, generation = t.generation + 1, lease = NULL, lease_until = NULL,
-        failed_until = NULL
+    UPDATE insp.access_token t SET generation = t.generation + 1, lease = NULL, lease_until = NULL, failed_until = NULL
     WHERE t.endpoint_id = p_endpoint;
+    DELETE FROM insp.secret s WHERE s.owner = 'endpoint ' || p_endpoint AND s.purpose = 'access_token';
     PERFORM insp.record('callback_authorize', 'endpoint ' || p_endpoint,
         jsonb_build_object('provider', p_provider, 'tokenURL', p_token_url, 'clientID', p_client_id, 'method', p_method));
 END
@@ -58,6 +58,7 @@ BEGIN
     DELETE FROM insp.endpoint_authorization a WHERE a.endpoint_id = p_endpoint;
     is_gone := FOUND;
     DELETE FROM insp.access_token t WHERE t.endpoint_id = p_endpoint;
+    DELETE FROM insp.secret s WHERE s.owner = 'endpoint ' || p_endpoint AND s.purpose IN ('client_secret', 'access_token');
     PERFORM insp.record('callback_unauthorize', 'endpoint ' || p_endpoint);
     RETURN is_gone;
 END
@@ -73,7 +74,9 @@ CREATE OR REPLACE FUNCTION insp.token_take(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
+    name constant text := 'endpoint ' || p_endpoint;
     t insp.access_token;
+    held text;
 BEGIN
     -- A row that is there must not be inserted: that would wait for the session that changes it.
     IF NOT EXISTS (SELECT FROM insp.access_token x WHERE x.endpoint_id = p_endpoint) THEN
@@ -82,19 +85,22 @@ BEGIN
     SELECT * INTO t FROM insp.access_token x WHERE x.endpoint_id = p_endpoint FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         -- Somebody is changing it: all endpoints' tokens must not wait for that. What is there serves unless it was refused.
-        SELECT x.token, x.generation, greatest(1, extract(epoch FROM x.refresh_at - moment)), extract(epoch FROM x.expires_at - moment)
+        SELECT convert_from(s.value, 'UTF8'), x.generation, greatest(1, extract(epoch FROM x.refresh_at - moment)),
+            extract(epoch FROM x.expires_at - moment)
         INTO token, generation, refresh_in, expires_in
-        FROM insp.access_token x WHERE x.endpoint_id = p_endpoint AND x.expires_at > moment AND x.generation IS DISTINCT FROM p_refused;
+        FROM insp.access_token x LEFT JOIN insp.secrets(name, ARRAY['access_token']) s ON true
+        WHERE x.endpoint_id = p_endpoint AND x.expires_at > moment AND x.generation IS DISTINCT FROM p_refused;
         RETURN;
     END IF;
-    IF t.generation = p_refused AND t.token IS NOT NULL THEN
+    IF t.generation = p_refused THEN
         -- The partner refused just this one; a newer one is not touched.
-        t.token := NULL;
-        UPDATE insp.access_token x SET token = NULL WHERE x.endpoint_id = p_endpoint;
+        DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
+    ELSE
+        SELECT convert_from(s.value, 'UTF8') INTO held FROM insp.secrets(name, ARRAY['access_token']) s;
     END IF;
     generation := t.generation;
-    IF t.token IS NOT NULL AND t.expires_at > moment THEN
-        token := t.token;
+    IF held IS NOT NULL AND t.expires_at > moment THEN
+        token := held;
         refresh_in := extract(epoch FROM t.refresh_at - moment);
         expires_in := extract(epoch FROM t.expires_at - moment);
     END IF;
@@ -117,13 +123,24 @@ GRANT EXECUTE ON FUNCTION insp.token_take(bigint, bigint) TO insp_worker;
 CREATE OR REPLACE FUNCTION insp.token_store(
     p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision
 ) RETURNS bigint
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET lock_timeout = '1s' AS $$
-    UPDATE insp.access_token x SET token = p_token, generation = x.generation + 1, lease = NULL, lease_until = NULL,
+DECLARE
+    name constant text := 'endpoint ' || p_endpoint;
+    t insp.access_token;
+BEGIN
+    UPDATE insp.access_token x SET generation = x.generation + 1, lease = NULL, lease_until = NULL,
         refresh_at = clock_timestamp() + (p_lifetime - p_early) * interval '1 second',
         expires_at = clock_timestamp() + p_lifetime * interval '1 second', failed_until = NULL, last_code = NULL
     WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
-    RETURNING x.generation
+    RETURNING * INTO t;
+    IF FOUND THEN
+        DELETE FROM insp.secret s WHERE s.owner = name AND s.purpose = 'access_token';
+        INSERT INTO insp.secret (owner, purpose, value, valid_until)
+        VALUES (name, 'access_token', convert_to(p_token, 'UTF8'), t.expires_at);
+    END IF;
+    RETURN t.generation;
+END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
     'Stores a token that lives p_lifetime seconds and is to be refreshed p_early seconds before; returns its generation, or null if the right had lapsed';

@@ -139,8 +139,10 @@ struct CallbackDispatcherTests {
         }
 
         _ = try await self.outbox.connection.query(
-            "UPDATE insp.endpoint_secret SET valid_until = now() - interval '1 second' WHERE endpoint_id = $1",
-            [.int(endpoint)])
+            """
+            UPDATE insp.secret SET valid_until = now() - interval '1 second'
+            WHERE owner = 'endpoint ' || $1::text AND valid_until IS NOT NULL
+            """, [.int(endpoint)])
         try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
         await self.outbox.dispatch()
         let late = try #require(try self.receiver.received().last)
@@ -148,13 +150,23 @@ struct CallbackDispatcherTests {
     }
 
     @Test func unreadableSecretIsNotCounted() async throws {
-        let endpoint = try await self.outbox.endpoint(secret: "whsec_short")
+        let endpoint = try await self.endpoint()
+        _ = try await self.outbox.connection.query("UPDATE insp.secret SET value = 'whsec_short'")
         let ids = try await self.outbox.add(endpoint: endpoint, url: self.receiver.url("/ok"))
         await self.outbox.dispatch()
         let row = try await self.outbox.row(ids[0])
         #expect(row.state == "pending" && row.attempts == 0 && row.released == 1)
         #expect(row.lastError?.contains("fault on our side") == true)
         #expect(try await self.outbox.attempts(ids[0]).count == 1)
+    }
+
+    @Test func nothingIsSentUnsigned() async throws {
+        let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/ok"))
+        _ = try await self.outbox.connection.query("DELETE FROM insp.secret")
+        await self.outbox.dispatch()
+        #expect(try self.receiver.received().isEmpty)
+        let row = try await self.outbox.row(ids[0])
+        #expect(row.state == "pending" && row.attempts == 0 && row.lastError?.contains("no key") == true)
     }
 
     @Test func abandonedClaimIsSentAgainWithTheSameId() async throws {

@@ -22,7 +22,7 @@ struct CredentialTests {
         let endpoint = try await self.query(
             "SELECT endpoint_id FROM insp.create_partner($1, $2, true, true)", [.text(name), .text(url)])[0].int(0)
         _ = try await self.query(
-            "UPDATE insp.endpoint SET secret = $2 WHERE id = $1", [.int(endpoint), .text(self.secret.text)])
+            "SELECT insp.callback_rotate_secret($1, '0', $2)", [.int(endpoint), .text(self.secret.text)])
         _ = try await self.query("SELECT insp.set_endpoint($1, $2::jsonb)", [.int(endpoint), .text(settings)])
         return (name, endpoint)
     }

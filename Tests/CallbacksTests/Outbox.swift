@@ -34,8 +34,9 @@ struct Outbox {
             [.text("partner-\(UUID().uuidString.lowercased())"), .bool(allowHTTP), .bool(allowPrivate)])
         let endpoint = try rows[0].int(0)
         _ = try await self.connection.query(
-            "UPDATE insp.endpoint SET secret = $2, max_inflight = $3 WHERE id = $1",
-            [.int(endpoint), .text(secret), .int(Int64(inFlight))])
+            "SELECT insp.callback_rotate_secret($1, '0', $2)", [.int(endpoint), .text(secret)])
+        _ = try await self.connection.query(
+            "UPDATE insp.endpoint SET max_inflight = $2 WHERE id = $1", [.int(endpoint), .int(Int64(inFlight))])
         return endpoint
     }
 

@@ -19,7 +19,8 @@ struct Service {
         let receiver = try CallbackReceiver(secrets: [secret], files: files)
         _ = try await connection.query(
             "SELECT insp.create_partner('bank', $1, true, true)", [.text(receiver.url(path))])
-        _ = try await connection.query("UPDATE insp.endpoint SET secret = $1", [.text(secret)])
+        _ = try await connection.query(
+            "SELECT insp.callback_rotate_secret(id, '0', $1) FROM insp.endpoint", [.text(secret)])
         return Service(database: database, connection: connection, receiver: receiver, files: files)
     }
 

@@ -85,7 +85,7 @@ def main():
             "SELECT endpoint_id FROM insp.create_partner(%s, %s, true, true)",
             (f"partner-{number}", f"http://127.0.0.1:{receiver.port}/ok"))
         endpoints.append(cursor.fetchone()[0])
-    cursor.execute("UPDATE insp.endpoint SET secret = %s", (SECRET,))
+    cursor.execute("SELECT insp.callback_rotate_secret(id, '0', %s) FROM insp.endpoint", (SECRET,))
 
     command = [
         os.path.join(arguments.bin, "inspectd"), "worker", "--roles", "callback", "--database-url", arguments.database,

@@ -128,7 +128,7 @@ class Site:
         for partner in ("bank", "shop"):
             self.primary.rows("SELECT insp.create_partner(%s, %s, true, true)",
                               (partner, f"http://127.0.0.1:{self.receiver.port}/ok"))
-        self.primary.rows("UPDATE insp.endpoint SET secret = %s", (secret,))
+        self.primary.rows("SELECT insp.callback_rotate_secret(id, '0', %s) FROM insp.endpoint", (secret,))
         # What it says of a picture is that picture's alone.
         analyzer = os.path.join(self.folder, "analyzer")
         with open(analyzer, "w", encoding="ascii") as file:

@@ -90,7 +90,7 @@ class World:
         for partner in ("bank", "shop", "club"):
             self.postgres.rows(
                 "SELECT insp.create_partner(%s, %s, true, true)", (partner, f"http://127.0.0.1:{self.receiver.port}/ok"))
-        self.postgres.rows("UPDATE insp.endpoint SET secret = %s", (secret,))
+        self.postgres.rows("SELECT insp.callback_rotate_secret(id, '0', %s) FROM insp.endpoint", (secret,))
         self.pooler = Pooler(self.folder, self.postgres)
         self.proxy = Proxy(self.postgres.port)
         analyzer = os.path.join(self.folder, "analyzer")

@@ -89,7 +89,7 @@ class World:
         with open(port_file, encoding="ascii") as file:
             callback = f"http://{self.network.address('partner')}:{int(file.read())}/ok"
         self.rows(f"SELECT insp.create_partner('bank', '{callback}', true, true)")
-        self.rows(f"UPDATE insp.endpoint SET secret = '{secret}'")
+        self.rows(f"SELECT insp.callback_rotate_secret(id, '0', '{secret}') FROM insp.endpoint")
         [[key, secret]] = self.rows("SELECT key_id, secret FROM insp.create_credential('bank')")
 
         self.analyzer = os.path.join(self.folder, "analyzer")

@@ -100,7 +100,7 @@ import Testing
         #expect(
             try await fixture.count(
                 "insp.challenge WHERE consumed_at IS NOT NULL AND job_id IN (SELECT id FROM insp.job)") == 1)
-        // Nothing of the signature stays with the job; what was asked does.
+        // The token does not stay with the job; what was asked does.
         #expect(
             try await fixture.count(
                 "insp.job WHERE payload #> '{challenge,colours}' IS NOT NULL AND NOT payload #> '{challenge}' ? 'token'"
@@ -156,8 +156,10 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.create_partner('other', 'https://hooks.example.com/y')")
         let token = try await self.token(fixture)
-        let last = token.last == "0" ? "1" : "0"
-        for bad in [String(token.dropLast()) + last, token.replacing("1.1.", with: "1.1.9"), "x", ""] {
+        #expect(token.wholeMatch(of: /[A-Za-z0-9_-]{43}/) != nil)
+        for bad in [
+            String(token.dropLast()) + (token.last == "0" ? "1" : "0"), token + "=", token.lowercased(), "x", "",
+        ] {
             #expect(try await self.code(fixture, self.payload(bad)) == .challengeInvalid)
         }
         #expect(try await self.code(fixture, self.payload(token, partner: "other")) == .challengeInvalid)
@@ -179,11 +181,29 @@ import Testing
         #expect(error?.code == .partMissing)
     }
 
-    @Test func `Keys and what is asked are readable by no role; old challenges go`() async throws {
+    @Test func `Nothing that the database holds of a challenge can be used as its token`() async throws {
+        let fixture = try await QueueFixture()
+        let token = try await self.token(fixture)
+        let row = try await fixture.admin.query(
+            """
+            SELECT id::text, encode(token_sha256, 'hex'), encode(token_sha256, 'base64'), token_sha256::text,
+                translate(rtrim(encode(token_sha256, 'base64'), '='), '+/', '-_') FROM insp.challenge
+            """)[0]
+        for column in 0..<5 {
+            #expect(try await self.code(fixture, self.payload(try row.string(column))) == .challengeInvalid)
+        }
+        let rows = try fixture.dumpedRows()
+        #expect(rows.contains { $0.table == "insp.challenge" })
+        #expect(!rows.contains { $0.row.contains(token) })
+        #expect(try await self.code(fixture, self.payload(token)) == nil)
+        #expect(try !fixture.dumpedRows().contains { $0.row.contains(token) })
+    }
+
+    @Test func `What is asked is readable by no role; old challenges go`() async throws {
         let fixture = try await QueueFixture()
         for role in ["insp_producer", "insp_worker", "insp_operator", "insp_auditor"] {
             let row = try await fixture.admin.query(
-                "SELECT has_table_privilege('\(role)', 'insp.challenge_key', 'SELECT') OR has_column_privilege('\(role)', 'insp.challenge', 'spec', 'SELECT')"
+                "SELECT has_column_privilege('\(role)', 'insp.challenge', 'spec', 'SELECT')"
             )
             #expect(try !row[0].bool(0))
         }

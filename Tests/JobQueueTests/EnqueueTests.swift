@@ -290,7 +290,7 @@ import Testing
             .string(0)
         _ = try await producer.query("SELECT insp.job_result($1), insp.cancel($1)", [.text(id)])
         for sql in [
-            "SELECT * FROM insp.job", "SELECT secret FROM insp.endpoint", "DELETE FROM insp.ready",
+            "SELECT * FROM insp.job", "SELECT value FROM insp.secret", "DELETE FROM insp.ready",
             "SELECT insp.finish('{1}', '{1}', '{\"{}\"}')", "SELECT insp.pause('bulk')", "SELECT insp.rescue()",
         ] {
             let error = await #expect(throws: PostgresError.self, "\(sql)") { try await producer.query(sql) }
@@ -299,7 +299,7 @@ import Testing
         try await producer.execute("RESET ROLE; SET ROLE insp_operator")
         _ = try await producer.query("SELECT * FROM insp.v_queue")
         let error = await #expect(throws: PostgresError.self) {
-            try await producer.query("SELECT secret FROM insp.endpoint")
+            try await producer.query("SELECT value FROM insp.secret")
         }
         #expect(error?.sqlState == "42501")
     }

@@ -46,8 +46,8 @@ extension QueueFixture {
                 .map { try $0.string(0) })
     }
 
-    /// What a dump says, and what the planner has sampled.
-    func dump() async throws -> [String] {
+    /// The rows of a dump, each with its table.
+    func dumpedRows() throws -> [(table: String, row: Substring)] {
         let process = Process()
         let folders =
             (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
@@ -65,12 +65,18 @@ extension QueueFixture {
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
         #expect(text.contains("COPY insp.job_p"))
-        let pattern = try Regex(try await self.forms()).ignoresCase()
         var table = ""
-        var hits: [String] = []
-        for line in text.split(separator: "\n") {
-            if line.hasPrefix("COPY ") { table = String(line.prefix(60)) }
-            if line.contains(pattern) { hits.append(table + " … " + line.prefix(400)) }
+        return text.split(separator: "\n").map { line in
+            if line.hasPrefix("COPY ") { table = String(line.prefix { $0 != "(" }.dropFirst(5).dropLast()) }
+            return (table, line)
+        }
+    }
+
+    /// What a dump says, and what the planner has sampled.
+    func dump() async throws -> [String] {
+        let pattern = try Regex(try await self.forms()).ignoresCase()
+        var hits = try self.dumpedRows().filter { $0.row.contains(pattern) }.map {
+            $0.table + " … " + $0.row.prefix(400)
         }
         for row in try await self.admin.query(
             "SELECT s::text FROM pg_stats s WHERE s.schemaname = 'insp' AND s::text ~* $1",

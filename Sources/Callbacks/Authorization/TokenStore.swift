@@ -1,7 +1,7 @@
 internal import InspectCore
 internal import Postgres
 
-/// The tokens that all workers share (`insp.access_token`), over a connection of its own that is opened when first needed.
+/// The access tokens that all workers share, over a connection of its own that is opened when first needed.
 actor TokenStore {
     /// What ``take(_:refused:)`` found.
     struct Taken: Sendable {

@@ -5,7 +5,7 @@ internal import Synchronization
 final class CallbackEndpoint: Sendable {
     let id: Int64
     /// What signs, the newest first: `whsec_` as `v1`, `whsk_` as `v1a`; more than one while a rotation is under way. `nil`:
-    /// one of them is not a key of Standard Webhooks.
+    /// there is none, or one of them is not a key of Standard Webhooks.
     let keys: (secrets: [WebhookSecret], signingKeys: [WebhookSigningKey])?
     let allowsHTTP: Bool
     let allowsPrivate: Bool
@@ -28,7 +28,8 @@ final class CallbackEndpoint: Sendable {
         let signing = given.keys.filter { $0.hasPrefix(WebhookSigningKey.prefix) }
         let secrets = given.keys.filter { !$0.hasPrefix(WebhookSigningKey.prefix) }.compactMap { WebhookSecret($0) }
         let signingKeys = signing.compactMap { WebhookSigningKey($0) }
-        self.keys = secrets.count + signingKeys.count == given.keys.count ? (secrets, signingKeys) : nil
+        let areKeys = secrets.count + signingKeys.count == given.keys.count && !given.keys.isEmpty
+        self.keys = areKeys ? (secrets, signingKeys) : nil
         self.allowsHTTP = given.allowsHTTP
         self.allowsPrivate = given.allowsPrivate
         self.options =

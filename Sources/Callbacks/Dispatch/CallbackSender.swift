@@ -154,7 +154,7 @@ struct CallbackSender: Sendable {
     ) throws(HTTPError) -> HTTPRequest {
         // An overlap of keys may have ended since the claim, which costs nothing.
         guard let keys = callback.endpoint.keys else {
-            throw HTTPError(.localFault, "one of the endpoint's keys is not one of Standard Webhooks")
+            throw HTTPError(.localFault, "the endpoint has no key, or one that is not of Standard Webhooks")
         }
         // A new timestamp each time: the receiver refuses old ones.
         let signature = WebhookSignature(

@@ -1,0 +1,27 @@
+-- Everything that must stay secret, in one place. insp.secrets is the only reader of the values, and no role may call it.
+
+CREATE TABLE insp.secret (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner text NOT NULL CHECK (owner ~ '^(endpoint|credential) [0-9]+$' OR owner = 'inspectd'),
+    purpose text NOT NULL CHECK (purpose IN ('signing_secret', 'signing_key', 'client_key', 'api_key', 'client_secret',
+        'access_token', 'credential', 'consent_key')),
+    value bytea NOT NULL,
+    -- Whoever adds a seal must open it wherever the value is used.
+    seal smallint NOT NULL DEFAULT 0 CHECK (seal = 0),
+    valid_from timestamptz NOT NULL DEFAULT clock_timestamp(),
+    valid_until timestamptz
+);
+CREATE INDEX secret_owner ON insp.secret (owner, purpose);
+CREATE UNIQUE INDEX secret_current ON insp.secret (owner, purpose) WHERE valid_until IS NULL;
+CREATE INDEX secret_expired ON insp.secret (valid_until) WHERE valid_until IS NOT NULL;
+COMMENT ON TABLE insp.secret IS 'Secrets, tokens and private keys, and what a gateway shows in their place; no role may read the values';
+COMMENT ON COLUMN insp.secret.id IS 'Number of the secret';
+COMMENT ON COLUMN insp.secret.owner IS 'Whose it is, and with whom it goes: endpoint 12, credential 5, or inspectd itself';
+COMMENT ON COLUMN insp.secret.purpose IS
+    'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that stay of consents)';
+COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8';
+COMMENT ON COLUMN insp.secret.seal IS 'How the value is sealed; 0: it is plain';
+COMMENT ON COLUMN insp.secret.valid_from IS 'When it took its place; it is used from then on';
+COMMENT ON COLUMN insp.secret.valid_until IS
+    'End of its use: of the overlap after a rotation, of a token or a credential; null: the current one, until it is replaced';
+GRANT SELECT (id, owner, purpose, seal, valid_from, valid_until) ON insp.secret TO insp_operator, insp_auditor;

@@ -1,0 +1,73 @@
+-- How secrets are made, kept and read. No role may call any of these.
+
+CREATE OR REPLACE FUNCTION insp.random_key() RETURNS bytea
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    -- Three random UUIDs carry 366 bits of the server's strong random source; SHA-256 makes 256 of them, evenly spread.
+    SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+$$;
+COMMENT ON FUNCTION insp.random_key() IS '32 random bytes';
+
+CREATE OR REPLACE FUNCTION insp.random_token() RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT translate(rtrim(encode(insp.random_key(), 'base64'), '='), '+/', '-_')
+$$;
+COMMENT ON FUNCTION insp.random_token() IS '32 random bytes as 43 characters that fit into a URL or header (base64url)';
+
+CREATE OR REPLACE FUNCTION insp.new_secret() RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT 'whsec_' || encode(insp.random_key(), 'base64')
+$$;
+COMMENT ON FUNCTION insp.new_secret() IS 'A new signing secret of Standard Webhooks: whsec_ and 32 random bytes in base64';
+
+-- Without settings of its own, so that it becomes part of its caller's statement: a claim asks it for every endpoint.
+CREATE OR REPLACE FUNCTION insp.secrets(p_owner text, p_purposes text[])
+RETURNS TABLE (id bigint, purpose text, value bytea, valid_until timestamptz)
+LANGUAGE sql STABLE AS $$
+    SELECT s.id, s.purpose, s.value, s.valid_until FROM insp.secret s
+    WHERE s.owner = ANY (ARRAY[p_owner]) AND s.purpose = ANY (p_purposes)
+        AND (s.valid_until IS NULL OR s.valid_until > statement_timestamp())
+$$;
+COMMENT ON FUNCTION insp.secrets(text, text[]) IS
+    'The secrets of an owner for some purposes that have not expired; the only reader of insp.secret';
+
+CREATE OR REPLACE FUNCTION insp.set_secret(
+    p_owner text, p_purpose text, p_value text, p_overlap interval DEFAULT '0'
+) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    moment constant timestamptz := clock_timestamp();
+BEGIN
+    UPDATE insp.secret s SET valid_until = moment + p_overlap
+    WHERE s.owner = p_owner AND s.purpose = p_purpose AND s.valid_until IS NULL AND p_overlap > '0';
+    DELETE FROM insp.secret s
+    WHERE s.owner = p_owner AND s.purpose = p_purpose AND (s.valid_until IS NULL OR s.valid_until <= moment);
+    INSERT INTO insp.secret (owner, purpose, value)
+    SELECT p_owner, p_purpose, convert_to(p_value, 'UTF8') WHERE p_value IS NOT NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.set_secret(text, text, text, interval) IS
+    'Replaces an owner''s current secret for a purpose (null: by none); the old one stays valid for p_overlap. Whoever calls it has locked the owner''s row';
+
+CREATE OR REPLACE FUNCTION insp.need_consent_key() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.secrets('inspectd', ARRAY['consent_key'])) THEN
+        INSERT INTO insp.secret (owner, purpose, value) VALUES ('inspectd', 'consent_key', insp.random_key())
+        ON CONFLICT (owner, purpose) WHERE valid_until IS NULL DO NOTHING;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.need_consent_key() IS 'Makes the key of the digests that stay of consents, if there is none yet';
+
+CREATE OR REPLACE FUNCTION insp.secret_owner_gone() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    DELETE FROM insp.secret s WHERE s.owner = TG_TABLE_NAME || ' ' || OLD.id;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.secret_owner_gone() IS 'Removes the secrets of an endpoint or credential with it';
+CREATE OR REPLACE TRIGGER secret_owner_gone AFTER DELETE ON insp.endpoint
+    FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
+CREATE OR REPLACE TRIGGER secret_owner_gone AFTER DELETE ON insp.credential
+    FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();

@@ -365,7 +365,6 @@ CREATE TABLE insp.endpoint (
     id bigint NOT NULL,
     partner_id integer NOT NULL,
     url text,
-    secret text NOT NULL,
     allow_http boolean DEFAULT false NOT NULL,
     allow_private boolean DEFAULT false NOT NULL,
     enabled boolean DEFAULT true NOT NULL,
@@ -382,25 +381,17 @@ CREATE TABLE insp.endpoint (
     http2 boolean DEFAULT false NOT NULL,
     pins text[],
     allowed_networks cidr[],
-    signing_key text,
     client_certificate text,
-    client_key text,
     api_key_header text,
-    api_key text,
     origins text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT endpoint_allowed_networks_check CHECK (((cardinality(allowed_networks) >= 1) AND (cardinality(allowed_networks) <= 32))),
-    CONSTRAINT endpoint_api_key_check CHECK (((api_key ~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$'::text) AND (length(api_key) <= 4096))),
     CONSTRAINT endpoint_api_key_header_check CHECK (((api_key_header ~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]{1,64}$'::text) AND (lower(api_key_header) !~ '^(webhook-.*|host|connection|content-.*|transfer-encoding|te|upgrade|expect|traceparent|keep-alive|proxy-.*|trailer|authorization|user-agent|cookie)$'::text))),
-    CONSTRAINT endpoint_api_key_pair CHECK (((api_key_header IS NULL) = (api_key IS NULL))),
     CONSTRAINT endpoint_check CHECK ((alert_endpoint_id <> id)),
-    CONSTRAINT endpoint_client_pair CHECK (((client_certificate IS NULL) = (client_key IS NULL))),
     CONSTRAINT endpoint_events_check CHECK ((events <@ ARRAY['job.status'::text, 'job.review_needed'::text, 'job.finished'::text])),
     CONSTRAINT endpoint_max_inflight_check CHECK (((max_inflight >= 1) AND (max_inflight <= 1000))),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['job'::text, 'user'::text]))),
     CONSTRAINT endpoint_origins_check CHECK ((cardinality(origins) <= 32)),
-    CONSTRAINT endpoint_pins_check CHECK ((array_to_string(pins, ' '::text, '-'::text) ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'::text)),
-    CONSTRAINT endpoint_secret_check CHECK ((secret ~~ 'whsec\_%'::text)),
-    CONSTRAINT endpoint_signing_key_check CHECK ((signing_key ~~ 'whsk\_%'::text))
+    CONSTRAINT endpoint_pins_check CHECK ((array_to_string(pins, ' '::text, '-'::text) ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'::text))
 );
 
 CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS void
@@ -428,7 +419,7 @@ CREATE FUNCTION insp.consent_holds(id uuid, consent jsonb) RETURNS boolean
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.consent_proof(p_consent jsonb, p_key smallint DEFAULT NULL::smallint) RETURNS jsonb
+CREATE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL::bigint) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -870,9 +861,14 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.need_consent_key() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.new_secret() RETURNS text
     LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
@@ -1012,6 +1008,16 @@ CREATE FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner inte
 
 CREATE FUNCTION insp.random_id(p_prefix text) RETURNS uuid
     LANGUAGE sql
+    AS ...
+
+CREATE FUNCTION insp.random_key() RETURNS bytea
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.random_token() RETURNS text
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.recent_attempts(p_within interval DEFAULT '00:05:00'::interval, p_limit integer DEFAULT 4000) RETURNS TABLE(at timestamp with time zone, duration_ms integer, delivered boolean)
@@ -1186,6 +1192,15 @@ CREATE FUNCTION insp.sample_nothing() RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.secret_owner_gone() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.secrets(p_owner text, p_purposes text[]) RETURNS TABLE(id bigint, purpose text, value bytea, valid_until timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS ...
+
 CREATE FUNCTION insp.session_begin(p_job bigint, p_fence bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1212,6 +1227,11 @@ CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS v
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.set_face_limits(partner text, templates integer DEFAULT NULL::integer, attempts integer DEFAULT NULL::integer, "window" interval DEFAULT NULL::interval, keep interval DEFAULT NULL::interval) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1235,6 +1255,11 @@ CREATE FUNCTION insp.set_quota(partner text, max_waiting bigint DEFAULT NULL::bi
 
 CREATE FUNCTION insp.set_retention(partner text DEFAULT NULL::text, keep_parts interval DEFAULT NULL::interval, keep_results interval DEFAULT NULL::interval, what text DEFAULT NULL::text, keep interval DEFAULT NULL::interval, keep_references interval DEFAULT NULL::interval) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval DEFAULT '00:00:00'::interval) RETURNS void
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1315,7 +1340,7 @@ CREATE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, 
     AS ...
 
 CREATE FUNCTION insp.token_store(p_endpoint bigint, p_lease bigint, p_token text, p_lifetime double precision, p_early double precision) RETURNS bigint
-    LANGUAGE sql SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '1s'
     AS ...
@@ -1402,7 +1427,6 @@ ALTER TABLE insp.access_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 
 CREATE TABLE insp.access_token (
     endpoint_id bigint NOT NULL,
-    token text,
     generation bigint DEFAULT 0 NOT NULL,
     refresh_at timestamp with time zone,
     expires_at timestamp with time zone,
@@ -1482,43 +1506,15 @@ ALTER TABLE ONLY insp.callback_waiting ALTER COLUMN reason SET STATISTICS 0;
 CREATE TABLE insp.challenge (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     partner_id integer NOT NULL,
+    token_sha256 bytea NOT NULL,
     spec jsonb NOT NULL,
     issued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     consumed_at timestamp with time zone,
-    job_id bigint
+    job_id bigint,
+    CONSTRAINT challenge_token_sha256_check CHECK ((length(token_sha256) = 32))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
-
-CREATE TABLE insp.challenge_key (
-    id smallint NOT NULL,
-    key bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT challenge_key_key_check CHECK ((length(key) = 32))
-);
-ALTER TABLE insp.challenge_key ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.challenge_key_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
-CREATE TABLE insp.consent_key (
-    id smallint NOT NULL,
-    key bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT consent_key_key_check CHECK ((length(key) = 32))
-);
-ALTER TABLE insp.consent_key ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.consent_key_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
 
 CREATE TABLE insp.control (
     lane smallint NOT NULL,
@@ -1540,7 +1536,6 @@ CREATE TABLE insp.credential (
     id bigint NOT NULL,
     partner_id integer NOT NULL,
     key_id text NOT NULL,
-    secret_sha256 bytea NOT NULL,
     note text,
     scopes text[] NOT NULL,
     rate_per_second double precision,
@@ -1554,8 +1549,7 @@ CREATE TABLE insp.credential (
     CONSTRAINT credential_note_check CHECK ((length(note) <= 200)),
     CONSTRAINT credential_rate_burst_check CHECK ((rate_burst > 0)),
     CONSTRAINT credential_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
-    CONSTRAINT credential_scopes_check CHECK (((scopes <@ ARRAY['create'::text, 'read'::text, 'session'::text]) AND (cardinality(scopes) > 0))),
-    CONSTRAINT credential_secret_sha256_check CHECK ((length(secret_sha256) = 32))
+    CONSTRAINT credential_scopes_check CHECK (((scopes <@ ARRAY['create'::text, 'read'::text, 'session'::text]) AND (cardinality(scopes) > 0)))
 );
 ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.credential_id_seq
@@ -1607,7 +1601,6 @@ CREATE TABLE insp.endpoint_authorization (
     provider text DEFAULT 'client_credentials'::text NOT NULL,
     token_url text,
     client_id text,
-    client_secret text,
     scope text,
     method text DEFAULT 'basic'::text NOT NULL,
     CONSTRAINT endpoint_authorization_method_check CHECK ((method = ANY (ARRAY['basic'::text, 'post'::text, 'tls'::text]))),
@@ -1644,22 +1637,6 @@ CREATE TABLE insp.endpoint_health (
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 ALTER TABLE insp.endpoint ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.endpoint_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
-CREATE TABLE insp.endpoint_secret (
-    id bigint NOT NULL,
-    endpoint_id bigint NOT NULL,
-    secret text NOT NULL,
-    valid_until timestamp with time zone NOT NULL,
-    CONSTRAINT endpoint_secret_secret_check CHECK (((secret ~~ 'whsec\_%'::text) OR (secret ~~ 'whsk\_%'::text)))
-);
-ALTER TABLE insp.endpoint_secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.endpoint_secret_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -2025,6 +2002,27 @@ CREATE TABLE insp.review_wait (
     since timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE TABLE insp.secret (
+    id bigint NOT NULL,
+    owner text NOT NULL,
+    purpose text NOT NULL,
+    value bytea NOT NULL,
+    seal smallint DEFAULT 0 NOT NULL,
+    valid_from timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    valid_until timestamp with time zone,
+    CONSTRAINT secret_owner_check CHECK (((owner ~ '^(endpoint|credential) [0-9]+$'::text) OR (owner = 'inspectd'::text))),
+    CONSTRAINT secret_purpose_check CHECK ((purpose = ANY (ARRAY['signing_secret'::text, 'signing_key'::text, 'client_key'::text, 'api_key'::text, 'client_secret'::text, 'access_token'::text, 'credential'::text, 'consent_key'::text]))),
+    CONSTRAINT secret_seal_check CHECK ((seal = 0))
+);
+ALTER TABLE insp.secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.secret_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.session_access (
     id bigint NOT NULL,
@@ -2688,12 +2686,10 @@ ALTER TABLE ONLY insp.callback
     ADD CONSTRAINT callback_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.callback_waiting
     ADD CONSTRAINT callback_waiting_pkey PRIMARY KEY (callback_id);
-ALTER TABLE ONLY insp.challenge_key
-    ADD CONSTRAINT challenge_key_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY insp.consent_key
-    ADD CONSTRAINT consent_key_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.challenge
+    ADD CONSTRAINT challenge_token_sha256_key UNIQUE (token_sha256);
 ALTER TABLE ONLY insp.control
     ADD CONSTRAINT control_pkey PRIMARY KEY (lane);
 ALTER TABLE ONLY insp.country
@@ -2716,8 +2712,6 @@ ALTER TABLE ONLY insp.endpoint_health
     ADD CONSTRAINT endpoint_health_pkey PRIMARY KEY (endpoint_id);
 ALTER TABLE ONLY insp.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY insp.endpoint_secret
-    ADD CONSTRAINT endpoint_secret_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.endpoint_tally
     ADD CONSTRAINT endpoint_tally_pkey PRIMARY KEY (endpoint_id, id);
 ALTER TABLE ONLY insp.epoch
@@ -2790,6 +2784,8 @@ ALTER TABLE ONLY insp.retention
     ADD CONSTRAINT retention_pkey PRIMARY KEY (what);
 ALTER TABLE ONLY insp.review_wait
     ADD CONSTRAINT review_wait_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.secret
+    ADD CONSTRAINT secret_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.session_access
     ADD CONSTRAINT session_access_job_id_fence_key UNIQUE (job_id, fence);
 ALTER TABLE ONLY insp.session_access
@@ -2819,7 +2815,6 @@ CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) W
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
 CREATE INDEX endpoint_event_of ON insp.endpoint_event USING btree (endpoint_id, at);
 CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
-CREATE INDEX endpoint_secret_of ON insp.endpoint_secret USING btree (endpoint_id, valid_until);
 CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (NOT (events @> ARRAY['job.finished'::text])));
 CREATE INDEX face_job_face ON insp.face_job USING btree (partner_id, face_id);
 CREATE INDEX face_named_face ON insp.face_named USING btree (partner_id, face_id);
@@ -2835,6 +2830,9 @@ CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused O
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
+CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE (valid_until IS NULL);
+CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
+CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose);
 
 CREATE TRIGGER access_event_guard BEFORE DELETE OR UPDATE ON insp.access_event FOR EACH ROW EXECUTE FUNCTION insp.access_event_guard();
 
@@ -2868,6 +2866,10 @@ CREATE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_refe
 
 CREATE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
 
+CREATE TRIGGER secret_owner_gone AFTER DELETE ON insp.credential FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
+
+CREATE TRIGGER secret_owner_gone AFTER DELETE ON insp.endpoint FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
+
 CREATE TRIGGER session_purge AFTER INSERT ON insp.session_access FOR EACH STATEMENT EXECUTE FUNCTION insp.session_purge();
 
 CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
@@ -2883,8 +2885,6 @@ ALTER TABLE ONLY insp.endpoint_health
     ADD CONSTRAINT endpoint_health_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
 ALTER TABLE ONLY insp.endpoint
     ADD CONSTRAINT endpoint_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
-ALTER TABLE ONLY insp.endpoint_secret
-    ADD CONSTRAINT endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
 ALTER TABLE ONLY insp.face_template
     ADD CONSTRAINT face_template_partner_id_face_id_fkey FOREIGN KEY (partner_id, face_id) REFERENCES insp.face(partner_id, face_id);
 ALTER TABLE ONLY insp.partner
@@ -2974,50 +2974,8 @@ REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
-GRANT SELECT(id) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(id) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(partner_id) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(partner_id) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(url) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(url) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(allow_http) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(allow_http) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(allow_private) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(allow_private) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(enabled) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(enabled) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(max_inflight) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(max_inflight) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(is_default) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(is_default) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(created_at) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(created_at) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(gone_at) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(gone_at) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(paused) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(paused) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(disabled_reason) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(disabled_reason) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(events) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(events) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(inline_result) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(inline_result) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(ordering) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(ordering) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(alert_endpoint_id) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(alert_endpoint_id) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(http2) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(http2) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(pins) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(pins) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(allowed_networks) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(allowed_networks) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(client_certificate) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(client_certificate) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(api_key_header) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(api_key_header) ON TABLE insp.endpoint TO insp_auditor;
-GRANT SELECT(origins) ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT(origins) ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
@@ -3025,7 +2983,7 @@ GRANT ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline
 REVOKE ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operator;
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
-REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) TO insp_operator;
@@ -3147,6 +3105,7 @@ REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
+REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.operator_event_guard() FROM PUBLIC;
@@ -3176,6 +3135,8 @@ REVOKE ALL ON FUNCTION insp.purge_late(p_limit integer, OUT parts integer, OUT r
 REVOKE ALL ON FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_auditor;
@@ -3216,6 +3177,8 @@ GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text)
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) FROM PUBLIC;
@@ -3226,6 +3189,7 @@ GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.set_face_limits(partner text, templates integer, attempts integer, "window" interval, keep interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_face_limits(partner text, templates integer, attempts integer, "window" interval, keep interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) FROM PUBLIC;
@@ -3236,6 +3200,7 @@ REVOKE ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_byte
 GRANT ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.snapshot(p_rate interval) FROM PUBLIC;
@@ -3311,18 +3276,8 @@ GRANT SELECT ON TABLE insp.country TO insp_auditor;
 GRANT SELECT ON TABLE insp.dead TO insp_operator;
 GRANT SELECT ON TABLE insp.dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.delayed TO insp_operator;
-GRANT SELECT(endpoint_id) ON TABLE insp.endpoint_authorization TO insp_operator;
-GRANT SELECT(endpoint_id) ON TABLE insp.endpoint_authorization TO insp_auditor;
-GRANT SELECT(provider) ON TABLE insp.endpoint_authorization TO insp_operator;
-GRANT SELECT(provider) ON TABLE insp.endpoint_authorization TO insp_auditor;
-GRANT SELECT(token_url) ON TABLE insp.endpoint_authorization TO insp_operator;
-GRANT SELECT(token_url) ON TABLE insp.endpoint_authorization TO insp_auditor;
-GRANT SELECT(client_id) ON TABLE insp.endpoint_authorization TO insp_operator;
-GRANT SELECT(client_id) ON TABLE insp.endpoint_authorization TO insp_auditor;
-GRANT SELECT(scope) ON TABLE insp.endpoint_authorization TO insp_operator;
-GRANT SELECT(scope) ON TABLE insp.endpoint_authorization TO insp_auditor;
-GRANT SELECT(method) ON TABLE insp.endpoint_authorization TO insp_operator;
-GRANT SELECT(method) ON TABLE insp.endpoint_authorization TO insp_auditor;
+GRANT SELECT ON TABLE insp.endpoint_authorization TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint_authorization TO insp_auditor;
 GRANT SELECT ON TABLE insp.endpoint_event TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint_event TO insp_auditor;
 GRANT SELECT ON TABLE insp.endpoint_health TO insp_operator;
@@ -3365,6 +3320,18 @@ GRANT SELECT ON TABLE insp.retention_horizon TO insp_operator;
 GRANT SELECT ON TABLE insp.retention_horizon TO insp_auditor;
 GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
 GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
+GRANT SELECT(id) ON TABLE insp.secret TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.secret TO insp_auditor;
+GRANT SELECT(owner) ON TABLE insp.secret TO insp_operator;
+GRANT SELECT(owner) ON TABLE insp.secret TO insp_auditor;
+GRANT SELECT(purpose) ON TABLE insp.secret TO insp_operator;
+GRANT SELECT(purpose) ON TABLE insp.secret TO insp_auditor;
+GRANT SELECT(seal) ON TABLE insp.secret TO insp_operator;
+GRANT SELECT(seal) ON TABLE insp.secret TO insp_auditor;
+GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_operator;
+GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_auditor;
+GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_operator;
+GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_auditor;
 GRANT SELECT ON TABLE insp.session_access TO insp_operator;
 GRANT SELECT ON TABLE insp.session_access TO insp_auditor;
 GRANT SELECT ON TABLE insp.step TO insp_operator;

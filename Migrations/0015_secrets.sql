@@ -11,7 +11,7 @@ CREATE TABLE insp.secret (
     valid_from timestamptz NOT NULL DEFAULT clock_timestamp(),
     valid_until timestamptz
 );
-CREATE INDEX secret_owner ON insp.secret (owner, purpose);
+CREATE INDEX secret_owner ON insp.secret (owner, purpose, valid_until);
 CREATE UNIQUE INDEX secret_current ON insp.secret (owner, purpose) WHERE valid_until IS NULL;
 CREATE INDEX secret_expired ON insp.secret (valid_until) WHERE valid_until IS NOT NULL;
 COMMENT ON TABLE insp.secret IS 'Secrets, tokens and private keys, and what a gateway shows in their place; no role may read the values';

@@ -2832,7 +2832,7 @@ CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
 CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE (valid_until IS NULL);
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
-CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose);
+CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose, valid_until);
 
 CREATE TRIGGER access_event_guard BEFORE DELETE OR UPDATE ON insp.access_event FOR EACH ROW EXECUTE FUNCTION insp.access_event_guard();
 

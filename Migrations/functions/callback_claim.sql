@@ -373,7 +373,8 @@ BEGIN
         NULL::double precision, NULL::uuid, NULL,
         ARRAY(SELECT convert_from(s.value, 'UTF8')
             FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
-            ORDER BY s.valid_until DESC, s.id DESC LIMIT 12),
+            -- The newest first, as the index has them.
+            ORDER BY s.purpose DESC, s.valid_until DESC LIMIT 24),
         e.allow_http, e.allow_private,
         -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
         CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL

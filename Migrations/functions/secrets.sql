@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION insp.secrets(p_owner text, p_purposes text[])
 RETURNS TABLE (id bigint, purpose text, value bytea, valid_until timestamptz)
 LANGUAGE sql STABLE AS $$
     SELECT s.id, s.purpose, s.value, s.valid_until FROM insp.secret s
-    WHERE s.owner = ANY (ARRAY[p_owner]) AND s.purpose = ANY (p_purposes)
+    WHERE s.owner = p_owner AND s.purpose = ANY (p_purposes)
         AND (s.valid_until IS NULL OR s.valid_until > statement_timestamp())
 $$;
 COMMENT ON FUNCTION insp.secrets(text, text[]) IS

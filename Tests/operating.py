@@ -23,20 +23,23 @@ PSQLRC = ROOT / "deploy/psqlrc"
 # What each block must show for it to have done anything; keyed by its heading.
 SHOWN = {
     "See how it goes": ["normal", "live", "bank"],
-    "Why do jobs wait?": ["the partner's limit: 1 running", '"status": 1'],
+    "Why do jobs wait?": ["the partner's limit: 1 running", "insp.limit_partner", "Waits in its partner's queue, with ",
+                          "The partner's limit: 1 running.", "next step", '"status": 1'],
+    "Add and change a partner": ["partner shop: job_lifetime 2 days, lane bulk, region EU", "partner shop: consent_required true",
+                                 "partner shop: enabled false", '"was"', "create_partner"],
     "Pause and resume": ["partner bank: paused", "the partner is paused: they asked us to wait", "lane bulk: resumed",
                          "all lanes: paused", "all lanes: resumed"],
     "Limit a partner, weigh the lanes": ["at most 20 running, 5 a second in bursts of 10", "lane urgent: weight 16",
                                          "at most 10000 waiting, at most 50000000000 bytes of parts"],
     "A poison job": ["UNSUPPORTED_FORMAT"],
-    "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"'],
+    "Review": ["REJECTED", "NO_FACE_PRESENT", '"decision": "PASSED"', "bank: review warning", "bank: review never"],
     "What holds back vacuum": ["pg_terminate_backend", "idle in transaction"],
     "Retention and erasure": ["partner bank: parts 7 days, results 30 days", "erasedAt"],
     "Passive liveness": ["bank: passive evidence suffices", "bank: passive evidence does not suffice"],
     "Empty a worker": ["draining"],
     "Who did what": ["pause", "resume", "limit_partner", "set_lane_weight", "cancel", "cancel_partner", "rerun",
                      "resolve_dead", "review", "set_retention", "erase",
-                     "set_liveness_policy", "drain_worker"],
+                     "set_liveness_policy", "set_partner", "create_partner", "drain_worker"],
 }
 
 
@@ -208,6 +211,7 @@ def run(site):
         "the review counts": "EXISTS (SELECT FROM insp.step WHERE output #>> '{review,previous,decision}' = 'REJECTED')",
         "one job was erased": "(SELECT count(*) FROM insp.step WHERE output ? 'erasedAt') = 1",
         "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",
+        "no partner's settings were changed by hand": "(SELECT count(*) FROM insp.v_operator_events WHERE action = 'set_partner') = 5",
         "nobody holds back vacuum": "NOT EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')",
         "the dead callback was sent again": "NOT EXISTS (SELECT FROM insp.v_callback_dead)",
     }

@@ -341,18 +341,17 @@ CREATE OR REPLACE FUNCTION insp.set_face_limits(
 ) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
+    was constant insp.partner := insp.partner_lock(set_face_limits.partner);
     kept record;
 BEGIN
     UPDATE insp.partner p SET face_templates = coalesce(set_face_limits.templates, p.face_templates),
         face_attempts = coalesce(set_face_limits.attempts, p.face_attempts),
         face_window = coalesce(set_face_limits."window", p.face_window),
         keep_faces = coalesce(set_face_limits.keep, p.keep_faces)
-    WHERE p.id = insp.partner_number(set_face_limits.partner)
+    WHERE p.id = was.id
     RETURNING p.face_templates AS templates, p.face_attempts AS attempts, p.face_window AS span,
         p.keep_faces AS keep INTO kept;
-    PERFORM insp.record('set_face_limits', 'partner ' || set_face_limits.partner,
-        jsonb_build_object('templates', kept.templates, 'attempts', kept.attempts, 'window', kept.span,
-            'keep', kept.keep));
+    PERFORM insp.record_partner('set_face_limits', was);
     RETURN format('partner %s: %s templates a face id, %s attempts in %s, kept %s', set_face_limits.partner, kept.templates,
         kept.attempts, kept.span, coalesce('for ' || kept.keep, 'until deleted'));
 END

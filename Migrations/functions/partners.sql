@@ -27,6 +27,45 @@ END
 $$;
 COMMENT ON FUNCTION insp.may_act(integer) IS 'Whether the login may act for a partner: it is bound to it, or bound to none';
 
+CREATE OR REPLACE FUNCTION insp.partner_lock(p_partner text) RETURNS insp.partner
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    p insp.partner;
+BEGIN
+    SELECT * INTO p FROM insp.partner x WHERE x.id = insp.partner_number(p_partner) FOR NO KEY UPDATE;
+    RETURN p;
+END
+$$;
+COMMENT ON FUNCTION insp.partner_lock(text) IS 'A partner''s row, locked; refuses names of none';
+
+CREATE OR REPLACE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT to_jsonb(p) - ARRAY['id', 'name', 'created_at', 'pause_reason'] || jsonb_build_object(
+        'lane', insp.lane_name(p.lane), 'region', coalesce((SELECT g.name FROM insp.region g WHERE g.id = p.region), 'any'))
+$$;
+COMMENT ON FUNCTION insp.partner_settings(insp.partner) IS 'What operators set of a partner, under the names of insp.v_partner';
+
+CREATE OR REPLACE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}') RETURNS text[]
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    change record;
+BEGIN
+    SELECT coalesce(array_agg(o.key || ' ' || coalesce(n.value #>> '{}', 'none') ORDER BY o.key), '{}') AS words,
+        -- A record has no nulls.
+        jsonb_object_agg(o.key, coalesce(nullif(o.value, 'null'), '"none"')) AS was,
+        jsonb_object_agg(o.key, coalesce(nullif(n.value, 'null'), '"none"')) AS now_is
+    INTO change
+    FROM jsonb_each(insp.partner_settings(p_was)) o
+        JOIN insp.partner p ON p.id = p_was.id CROSS JOIN LATERAL jsonb_each(insp.partner_settings(p)) n
+    WHERE n.key = o.key AND n.value <> o.value;
+    PERFORM insp.record(p_action, 'partner ' || p_was.name,
+        jsonb_build_object('was', change.was, 'is', change.now_is) || p_detail);
+    RETURN change.words;
+END
+$$;
+COMMENT ON FUNCTION insp.record_partner(text, insp.partner, jsonb) IS
+    'Records a change of a partner: what was, and what is now. Returns each setting that changed with its new value';
+
 CREATE OR REPLACE FUNCTION insp.create_partner(
     p_name text,
     p_callback_url text DEFAULT NULL,
@@ -42,29 +81,78 @@ DECLARE
 BEGIN
     IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+    ELSIF p_name IS NULL OR p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$' THEN
+        PERFORM insp.refuse('PARTNER_INVALID',
+            'a name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit');
     END IF;
-    INSERT INTO insp.partner AS p (name) VALUES (p_name) RETURNING p.id INTO partner_id;
+    INSERT INTO insp.partner AS p (name) VALUES (p_name) ON CONFLICT DO NOTHING RETURNING p.id INTO partner_id;
+    IF partner_id IS NULL THEN
+        PERFORM insp.refuse('PARTNER_EXISTS', quote_literal(p_name));
+    END IF;
     INSERT INTO insp.endpoint AS e (partner_id, url, allow_http, allow_private)
     VALUES (create_partner.partner_id, p_callback_url, p_allow_http, p_allow_private)
     RETURNING e.id INTO endpoint_id;
     secret := insp.new_secret();
     PERFORM insp.set_secret('endpoint ' || endpoint_id, 'signing_secret', secret);
+    PERFORM insp.record('create_partner', 'partner ' || p_name, jsonb_build_object('endpoint', endpoint_id,
+        'url', p_callback_url, 'allowHTTP', p_allow_http, 'allowPrivate', p_allow_private));
 END
 $$;
 COMMENT ON FUNCTION insp.create_partner(text, text, boolean, boolean) IS
     'Adds a partner with its default endpoint and returns the new signing secret, which is shown only here';
 GRANT EXECUTE ON FUNCTION insp.create_partner(text, text, boolean, boolean) TO insp_operator;
 
+CREATE OR REPLACE FUNCTION insp.set_partner(
+    partner text, enabled boolean DEFAULT NULL, region text DEFAULT NULL, lane text DEFAULT NULL, review text DEFAULT NULL,
+    consent_required boolean DEFAULT NULL, callback_required boolean DEFAULT NULL, job_lifetime interval DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    was constant insp.partner := insp.partner_lock(set_partner.partner);
+    place smallint;
+    changes text[];
+BEGIN
+    IF set_partner.region <> 'any' THEN
+        SELECT g.id INTO place FROM insp.region g WHERE g.name = set_partner.region;
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('REGION_INVALID', format('%s; there are any, %s', left(quote_literal(set_partner.region), 40),
+                (SELECT string_agg(g.name, ', ' ORDER BY g.name) FROM insp.region g)));
+        END IF;
+    END IF;
+    IF set_partner.review NOT IN ('never', 'rejected', 'warning', 'always') THEN
+        PERFORM insp.refuse('PARTNER_INVALID', 'review is never, rejected, warning or always, not '
+            || left(quote_literal(set_partner.review), 40));
+    ELSIF set_partner.job_lifetime <= '0' OR set_partner.job_lifetime > '1 year' THEN
+        PERFORM insp.refuse('PARTNER_INVALID', format('job_lifetime is above 0 and at most a year, not %s', set_partner.job_lifetime));
+    END IF;
+    UPDATE insp.partner p SET enabled = coalesce(set_partner.enabled, p.enabled),
+        region = CASE WHEN set_partner.region IS NULL THEN p.region ELSE place END,
+        lane = CASE WHEN set_partner.lane IS NULL THEN p.lane ELSE insp.lane_number(set_partner.lane) END,
+        review = coalesce(set_partner.review, p.review),
+        consent_required = coalesce(set_partner.consent_required, p.consent_required),
+        callback_required = coalesce(set_partner.callback_required, p.callback_required),
+        job_lifetime = coalesce(set_partner.job_lifetime, p.job_lifetime)
+    WHERE p.id = was.id;
+    changes := insp.record_partner('set_partner', was);
+    RETURN format('partner %s: %s', was.name, coalesce(nullif(array_to_string(changes, ', '), ''), 'nothing changed'));
+END
+$$;
+COMMENT ON FUNCTION insp.set_partner(text, boolean, text, text, text, boolean, boolean, interval) IS
+    'Changes what holds for a partner''s jobs that are accepted from now on: enabled (whether any are), region (any: every worker) and lane of those that name none, review (which decisions wait for a person: never, rejected, warning, always), consent_required, callback_required, job_lifetime. What is not given stays as it is';
+GRANT EXECUTE ON FUNCTION insp.set_partner(text, boolean, text, text, text, boolean, boolean, interval) TO insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    was constant insp.partner := insp.partner_lock(set_liveness_policy.partner);
 BEGIN
     IF set_liveness_policy.evidence_suffices IS NULL THEN
         RAISE EXCEPTION 'evidence_suffices is true or false' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     UPDATE insp.partner p SET liveness_evidence_suffices = set_liveness_policy.evidence_suffices
-    WHERE p.id = insp.partner_number(set_liveness_policy.partner);
-    PERFORM insp.record('set_liveness_policy', 'partner ' || set_liveness_policy.partner,
-        jsonb_build_object('evidenceSuffices', set_liveness_policy.evidence_suffices));
+    WHERE p.id = was.id;
+    PERFORM insp.record_partner('set_liveness_policy', was);
     RETURN format('partner %s: passive evidence %s', set_liveness_policy.partner,
         CASE WHEN set_liveness_policy.evidence_suffices THEN 'suffices' ELSE 'does not suffice' END);
 END
@@ -164,7 +252,7 @@ SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coales
     p.pause_reason, p.rate_burst, p.review,
     (SELECT count(*) FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id
         WHERE j.partner_id = p.id AND j.status = 64) AS in_review,
-    p.keep_parts, p.keep_results, p.liveness_evidence_suffices
+    p.keep_parts, p.keep_results, p.liveness_evidence_suffices, p.consent_required, p.callback_required, p.job_lifetime
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region;
 COMMENT ON VIEW insp.v_partner IS 'Partners and what goes on for them';
 COMMENT ON COLUMN insp.v_partner.id IS 'Number of the partner';
@@ -187,4 +275,7 @@ COMMENT ON COLUMN insp.v_partner.keep_parts IS 'How long parts are kept (insp.se
 COMMENT ON COLUMN insp.v_partner.keep_results IS 'How long results are kept';
 COMMENT ON COLUMN insp.v_partner.liveness_evidence_suffices IS
     'Whether passive evidence passes liveness (insp.set_liveness_policy)';
+COMMENT ON COLUMN insp.v_partner.consent_required IS 'Whether each job must record the end user''s consent';
+COMMENT ON COLUMN insp.v_partner.callback_required IS 'Whether a job without any callback URL is refused';
+COMMENT ON COLUMN insp.v_partner.job_lifetime IS 'After which time a job that names no expiresAt ends as EXPIRED';
 GRANT SELECT ON insp.v_partner TO insp_operator, insp_auditor;

@@ -107,7 +107,8 @@ CREATE OR REPLACE FUNCTION insp.set_quota(partner text, max_waiting bigint DEFAU
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
-    number constant integer := insp.partner_number(set_quota.partner);
+    was constant insp.partner := insp.partner_lock(set_quota.partner);
+    number constant integer := was.id;
 BEGIN
     IF set_quota.max_waiting < 1 OR set_quota.max_bytes < 1 THEN
         RAISE EXCEPTION 'max_waiting and max_bytes must be at least 1' USING ERRCODE = 'invalid_parameter_value',
@@ -122,11 +123,10 @@ BEGIN
             WHERE j.partner_id = number AND p.bytes IS NOT NULL) END);
         PERFORM insp.measure_quotas();
     END IF;
-    PERFORM insp.record('set_quota', 'partner ' || set_quota.partner,
-        jsonb_build_object('maxWaiting', set_quota.max_waiting, 'maxBytes', set_quota.max_bytes));
+    PERFORM insp.record_partner('set_quota', was);
     RETURN format('partner %s: %s, %s', set_quota.partner,
-        coalesce(format('at most %s waiting', set_quota.max_waiting), 'any number waiting'),
-        coalesce(format('at most %s bytes of parts', set_quota.max_bytes), 'any bytes of parts'));
+        coalesce('at most ' || set_quota.max_waiting || ' waiting', 'any number waiting'),
+        coalesce('at most ' || set_quota.max_bytes || ' bytes of parts', 'any bytes of parts'));
 END
 $$;
 COMMENT ON FUNCTION insp.set_quota(text, bigint, bigint) IS

@@ -79,19 +79,18 @@ CREATE OR REPLACE FUNCTION insp.set_retention(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    subject text;
+    was insp.partner;
     kept record;
 BEGIN
     IF set_retention.partner IS NOT NULL AND set_retention.what IS NULL THEN
+        was := insp.partner_lock(set_retention.partner);
         UPDATE insp.partner p SET keep_parts = coalesce(set_retention.keep_parts, p.keep_parts),
             keep_results = coalesce(set_retention.keep_results, p.keep_results),
             keep_references = coalesce(set_retention.keep_references, p.keep_references)
-        WHERE p.id = insp.partner_number(set_retention.partner)
+        WHERE p.id = was.id
         RETURNING p.keep_parts AS parts, p.keep_results AS results, insp.keep_of(p, 'references') AS requests INTO kept;
-        subject := 'partner ' || set_retention.partner;
-        PERFORM insp.record('set_retention', subject, jsonb_build_object(
-            'keepParts', kept.parts, 'keepResults', kept.results, 'keepReferences', kept.requests));
-        RETURN format('%s: parts %s, results %s, references %s', subject, kept.parts, kept.results, kept.requests);
+        PERFORM insp.record_partner('set_retention', was);
+        RETURN format('partner %s: parts %s, results %s, references %s', was.name, kept.parts, kept.results, kept.requests);
     ELSIF set_retention.what IS NOT NULL AND set_retention.keep IS NOT NULL AND set_retention.partner IS NULL THEN
         UPDATE insp.retention r SET keep = set_retention.keep WHERE r.what = set_retention.what;
         IF NOT FOUND THEN

@@ -5,20 +5,23 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 #variable_conflict use_column
 DECLARE
     subject text;
+    was insp.partner;
+    detail constant jsonb := jsonb_build_object('reason', pause.reason);
 BEGIN
     IF pause.lane IS NOT NULL AND pause.partner IS NOT NULL THEN
         RAISE EXCEPTION 'pause takes a lane or a partner, not both' USING ERRCODE = 'invalid_parameter_value',
             HINT = 'A partner is paused in all its lanes, a lane for all its partners.';
     ELSIF pause.partner IS NOT NULL THEN
-        UPDATE insp.partner p SET paused = true, pause_reason = pause.reason
-        WHERE p.id = insp.partner_number(pause.partner);
+        was := insp.partner_lock(pause.partner);
+        UPDATE insp.partner p SET paused = true, pause_reason = pause.reason WHERE p.id = was.id;
+        PERFORM insp.record_partner('pause', was, detail);
         subject := 'partner ' || pause.partner;
     ELSE
         UPDATE insp.control c SET paused = true, reason = pause.reason, changed_at = now(), changed_by = session_user
         WHERE pause.lane IS NULL OR c.lane = insp.lane_number(pause.lane);
         subject := coalesce('lane ' || pause.lane, 'all lanes');
+        PERFORM insp.record('pause', subject, detail);
     END IF;
-    PERFORM insp.record('pause', subject, jsonb_build_object('reason', pause.reason));
     PERFORM insp.tell();
     RETURN subject || ': paused';
 END
@@ -32,18 +35,21 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 #variable_conflict use_column
 DECLARE
     subject text;
+    was insp.partner;
 BEGIN
     IF resume.lane IS NOT NULL AND resume.partner IS NOT NULL THEN
         RAISE EXCEPTION 'resume takes a lane or a partner, not both' USING ERRCODE = 'invalid_parameter_value';
     ELSIF resume.partner IS NOT NULL THEN
-        UPDATE insp.partner p SET paused = false, pause_reason = NULL WHERE p.id = insp.partner_number(resume.partner);
+        was := insp.partner_lock(resume.partner);
+        UPDATE insp.partner p SET paused = false, pause_reason = NULL WHERE p.id = was.id;
+        PERFORM insp.record_partner('resume', was);
         subject := 'partner ' || resume.partner;
     ELSE
         UPDATE insp.control c SET paused = false, reason = NULL, changed_at = now(), changed_by = session_user
         WHERE resume.lane IS NULL OR c.lane = insp.lane_number(resume.lane);
         subject := coalesce('lane ' || resume.lane, 'all lanes');
+        PERFORM insp.record('resume', subject);
     END IF;
-    PERFORM insp.record('resume', subject);
     PERFORM insp.wake_all();
     RETURN subject || ': resumed';
 END
@@ -59,7 +65,7 @@ CREATE OR REPLACE FUNCTION insp.limit_partner(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    number constant integer := insp.partner_number(limit_partner.partner);
+    was constant insp.partner := insp.partner_lock(limit_partner.partner);
     burst integer;
 BEGIN
     IF limit_partner.max_running < 1 THEN
@@ -78,13 +84,12 @@ BEGIN
     END IF;
     UPDATE insp.partner p
     SET max_running = limit_partner.max_running, rate_per_second = limit_partner.rate_per_second, rate_burst = burst
-    WHERE p.id = number;
-    PERFORM insp.record('limit_partner', 'partner ' || limit_partner.partner, jsonb_build_object(
-        'maxRunning', limit_partner.max_running, 'ratePerSecond', limit_partner.rate_per_second, 'rateBurst', burst));
+    WHERE p.id = was.id;
+    PERFORM insp.record_partner('limit_partner', was);
     PERFORM insp.wake_all();
     RETURN format('partner %s: %s running, %s', limit_partner.partner,
         coalesce('at most ' || limit_partner.max_running, 'any number'),
-        coalesce(format('%s a second in bursts of %s', limit_partner.rate_per_second, burst), 'at any rate'));
+        coalesce(limit_partner.rate_per_second || ' a second in bursts of ' || burst, 'at any rate'));
 END
 $$;
 COMMENT ON FUNCTION insp.limit_partner(text, integer, double precision, integer) IS

@@ -61,7 +61,7 @@ import Testing
         ]
         var workers = try (0..<2).map { _ in try service.worker(arguments) }
         defer { workers.forEach { $0.send(SIGKILL) } }
-        _ = try await service.connection.query("UPDATE insp.partner SET review = 'rejected'")
+        _ = try await service.connection.query("SELECT insp.set_partner('bank', review => 'rejected')")
         for _ in 0..<6 {
             _ = try await service.connection.query(
                 """

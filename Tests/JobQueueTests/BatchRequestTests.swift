@@ -144,9 +144,9 @@ import Testing
             """
             SELECT insp.create_partner('club', 'https://hooks.example.com/c'), insp.create_partner('strict'),
                 insp.create_partner('closed');
-            UPDATE insp.partner SET lane = 2, region = 2 WHERE name = 'club';
-            UPDATE insp.partner SET review = 'warning', consent_required = true WHERE name = 'strict';
-            UPDATE insp.partner SET enabled = false WHERE name = 'closed'
+            SELECT insp.set_partner('club', lane => 'bulk', region => 'EU');
+            SELECT insp.set_partner('strict', review => 'warning', consent_required => true);
+            SELECT insp.set_partner('closed', enabled => false)
             """)
         try await fixture.admin.execute(Self.judge)
         let batches = ProcessInfo.processInfo.environment["INSPECTD_FUZZ_BATCHES"].flatMap { Int($0) } ?? 1_000

@@ -130,10 +130,10 @@ import Testing
         let fixture = try await QueueFixture()
         try await fixture.admin.execute(
             """
-            SELECT insp.create_partner('gone'); UPDATE insp.partner SET enabled = false WHERE name = 'gone';
-            INSERT INTO insp.partner (name) VALUES ('silent');
-            INSERT INTO insp.partner (name, callback_required) VALUES ('strict', true);
-            INSERT INTO insp.partner (name, consent_required) VALUES ('careful', true)
+            SELECT insp.create_partner('gone'); SELECT insp.set_partner('gone', enabled => false);
+            INSERT INTO insp.partner (name) VALUES ('silent'), ('strict'), ('careful');
+            SELECT insp.set_partner('strict', callback_required => true);
+            SELECT insp.set_partner('careful', consent_required => true)
             """)
         for refusal in Self.refusals {
             let error = await #expect(throws: InspectError.self, "\(refusal.name)") {

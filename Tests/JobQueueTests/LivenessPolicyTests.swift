@@ -31,7 +31,7 @@ import Testing
         #expect(try await fixture.count("insp.v_partner WHERE liveness_evidence_suffices") == 1)
         #expect(
             try await fixture.count(
-                "insp.v_operator_events WHERE action = 'set_liveness_policy' AND detail ->> 'evidenceSuffices' = 'true'"
+                "insp.v_operator_events WHERE action = 'set_liveness_policy' AND detail #>> '{is,liveness_evidence_suffices}' = 'true'"
             ) == 1)
         // A batch that is checked at a glance, and requests that are checked one by one.
         let batch = try await fixture.client.enqueue(

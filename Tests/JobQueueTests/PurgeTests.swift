@@ -195,7 +195,8 @@ import Testing
                 try await fixture.admin.execute("UPDATE insp.operator_event SET \(change) WHERE action = 'pause'")
             }
         }
-        try await fixture.admin.execute("UPDATE insp.operator_event SET detail = '{}' WHERE action = 'pause'")
+        try await fixture.admin.execute(
+            "UPDATE insp.operator_event SET detail = detail - 'reason' WHERE action = 'pause'")
     }
 
     @Test func `Templates that have come of age are found without a look at the others`() async throws {

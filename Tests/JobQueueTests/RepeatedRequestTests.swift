@@ -72,7 +72,7 @@ import Testing
         let fixture = try await QueueFixture()
         let levels = ["never", "rejected", "warning", "always"]
         for (i, policy) in levels.enumerated() {
-            _ = try await fixture.admin.query("UPDATE insp.partner SET review = $1", [.text(policy)])
+            _ = try await fixture.admin.query("SELECT insp.set_partner('acme', review => $1)", [.text(policy)])
             for (j, asked) in levels.enumerated() {
                 let payload = QueueFixture.byURL.dropLast() + #","review":"\#(asked)"}"#
                 let ids = [

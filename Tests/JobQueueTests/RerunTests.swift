@@ -85,7 +85,7 @@ import Testing
             "UPDATE insp.part SET bytes = NULL WHERE job_id = (SELECT min(id) FROM insp.job)")
         let purged = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, old) }
         #expect(purged?.sqlState == ErrorCode.partsPurged.sqlState)
-        try await fixture.admin.execute("UPDATE insp.partner SET enabled = false")
+        try await fixture.admin.execute("SELECT insp.set_partner('acme', enabled => false)")
         let disabled = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, ids.first!) }
         #expect(disabled?.sqlState == ErrorCode.partnerDisabled.sqlState)
     }

@@ -65,7 +65,7 @@ import Testing
 
     @Test func `A review finishes the job with its decision; the note stays inside`() async throws {
         let fixture = try await QueueFixture()
-        try await fixture.admin.execute("UPDATE insp.partner SET review = 'warning'")
+        try await fixture.admin.execute("SELECT insp.set_partner('acme', review => 'warning')")
         let log = EventLog()
         let id = try await fixture.client.enqueue(many: [Self.payload(nil)])[0]
         try await self.run(fixture, .rejected, log: log)
@@ -162,7 +162,7 @@ import Testing
 
     @Test func `A job that nobody reviews expires`() async throws {
         let fixture = try await QueueFixture()
-        try await fixture.admin.execute("UPDATE insp.partner SET job_lifetime = '3 s'")
+        try await fixture.admin.execute("SELECT insp.set_partner('acme', job_lifetime => '3 s')")
         let id = try await fixture.client.enqueue(many: [Self.payload(.always)])[0]
         try await self.run(fixture, .passed)
         #expect(try await fixture.count("insp.v_review WHERE expires < '3 s'") == 1)

@@ -96,7 +96,7 @@ import Testing
         for (call, state) in refused {
             #expect(await self.sqlState(fixture, "SELECT \(call)") == state, "\(call)")
         }
-        #expect(try await fixture.count("insp.operator_event") == 0)
+        #expect(try await fixture.count("insp.v_operator_events WHERE action <> 'create_partner'") == 0)
     }
 
     @Test func `A partner's limit is stored, holds in a worker, and is lifted`() async throws {
@@ -140,11 +140,11 @@ import Testing
         #expect(
             try rows.map { try "\($0.string("action")) \($0.string("subject"))" } == [
                 "cancel \(id)", "set_lane_weight lane urgent", "limit_partner partner acme", "resume lane bulk",
-                "pause lane bulk",
+                "pause lane bulk", "create_partner partner acme",
             ])
         #expect(try rows.allSatisfy { try $0.bool("mine") })
         #expect(try await !fixture.client.cancel(id))
-        #expect(try await fixture.count("insp.operator_event") == 5)
+        #expect(try await fixture.count("insp.v_operator_events") == 6)
         for sql in [
             "UPDATE insp.operator_event SET who = 'nobody'", "DELETE FROM insp.operator_event",
             "TRUNCATE insp.operator_event",
@@ -160,7 +160,8 @@ import Testing
         #expect(try await fixture.client.cancel(id))
         let operatorOnly = [
             "insp.pause('bulk')", "insp.resume('bulk')", "insp.limit_partner('acme')",
-            "insp.set_lane_weight('bulk', 1)",
+            "insp.set_lane_weight('bulk', 1)", "insp.set_partner('acme', enabled => true)",
+            "insp.create_partner('next')",
             "insp.cancel_partner('acme')", "insp.resolve_dead('\(id)')", "insp.review('\(id)', 'PASSED')",
             "insp.erase('\(id)')", "insp.set_retention('acme')", "insp.drain_worker(1)",
         ]

@@ -35,7 +35,10 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case waitingQuotaReached = "WAITING_QUOTA_REACHED"
     case storageQuotaReached = "STORAGE_QUOTA_REACHED"
 
-    // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`.
+    // What steering calls refuse: `insp.rerun`, `insp.review`, `insp.erase`, `insp.explain_job`, `insp.set_partner`.
+    case jobAmbiguous = "JOB_AMBIGUOUS"
+    case partnerInvalid = "PARTNER_INVALID"
+    case partnerExists = "PARTNER_EXISTS"
     case jobNotFinished = "JOB_NOT_FINISHED"
     case partsPurged = "PARTS_PURGED"
     case requestPurged = "REQUEST_PURGED"
@@ -198,6 +201,9 @@ extension ErrorCode {
             failure(
                 "IN126", "the partner's parts take as many bytes as they may", retryable: true, jumio: "A10000")
 
+        case .jobAmbiguous: refusal("IN029", "several jobs have an id that ends so", jumio: "J00000")
+        case .partnerInvalid: refusal("IN089", "a setting of the partner is not acceptable")
+        case .partnerExists: refusal("IN090", "a partner of that name exists")
         case .jobNotFinished: refusal("IN030", "the job is not finished", jumio: "J00000")
         case .partsPurged: refusal("IN031", "the job's parts were removed", jumio: "J00000")
         case .requestPurged: refusal("IN135", "the job's request was removed", jumio: "J00000")

@@ -228,14 +228,16 @@ BEGIN
             FROM (SELECT * FROM insp.lease x ORDER BY x.claimed_at LIMIT 500) l
                 JOIN insp.job j ON j.id = l.job_id JOIN insp.partner p ON p.id = j.partner_id
             ORDER BY l.claimed_at) r),
-        'errors', (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e."givenUp" DESC, e.retrying DESC, e.code), '[]') FROM (
-            SELECT u.code, sum(u.given_up) AS "givenUp", sum(u.retrying) AS retrying FROM (
-                SELECT d.code, 1 AS given_up, 0 AS retrying FROM (
-                    SELECT x.code FROM insp.dead x WHERE x.died_at > moment - interval '1 hour'
-                    ORDER BY x.died_at DESC LIMIT 10000) d
+        'errors', (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e."givenUp" DESC, e.retrying DESC, e.code, e.partner), '[]') FROM (
+            SELECT u.code, p.name AS partner, sum(u.given_up) AS "givenUp", sum(u.retrying) AS retrying FROM (
+                SELECT d.code, j.partner_id, 1 AS given_up, 0 AS retrying FROM (
+                    SELECT x.job_id, x.code FROM insp.dead x WHERE x.died_at > moment - interval '1 hour'
+                    ORDER BY x.died_at DESC LIMIT 10000) d JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id])
                 UNION ALL
-                SELECT d.last_error, 0, d.delayed FROM insp.delayed_by_queue() d WHERE d.last_error IS NOT NULL) u
-            GROUP BY u.code) e),
+                SELECT d.last_error, q.partner_id, 0, d.delayed
+                FROM insp.delayed_by_queue() d JOIN insp.queue q ON q.id = d.queue WHERE d.last_error IS NOT NULL) u
+                JOIN insp.partner p ON p.id = u.partner_id
+            GROUP BY u.code, p.name ORDER BY 3 DESC, 4 DESC LIMIT 200) e),
         'finished', (SELECT jsonb_build_object(
                 'count', count(*), 'perSecond', count(*) FILTER (WHERE f.at > moment - p_rate) / greatest(0.001,
                     -- A tail that does not reach back so far covers less time.

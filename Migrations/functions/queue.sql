@@ -180,9 +180,10 @@ SELECT j.public_id, d.job_id, 'delayed', now() - d.run_at, 'due, but no worker w
 FROM insp.delayed d JOIN insp.job j ON j.id = d.job_id WHERE d.run_at < now() - interval '1 minute'
 UNION ALL
 SELECT j.public_id, x.job_id, 'waiting', now() - j.created_at, format(
-    'first of region %s, lane %s, partner %s: paused, limited, or no worker for it is free', q.region, insp.lane_name(q.lane),
-    p.name)
-FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id LEFT JOIN insp.v_floor f ON f.queue = q.id
+    'first of region %s, lane %s, partner %s: insp.v_waiting and insp.explain_job say why', coalesce(g.name, 'any'),
+    insp.lane_name(q.lane), p.name)
+FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id LEFT JOIN insp.region g ON g.id = q.region
+    LEFT JOIN insp.v_floor f ON f.queue = q.id
     CROSS JOIN LATERAL (
         SELECT y.* FROM insp.ready y WHERE y.queue = q.id AND y.seq >= coalesce(f.seq, 0)
         ORDER BY y.queue, y.seq LIMIT 1) x
@@ -199,21 +200,7 @@ GRANT SELECT ON insp.v_stuck TO insp_operator, insp_auditor;
 CREATE OR REPLACE VIEW insp.v_waiting AS
 SELECT coalesce(g.name, 'any') AS region, insp.lane_name(q.lane) AS lane, p.name AS partner, w.waiting,
     now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job) AS oldest,
-    CASE
-        WHEN c.paused THEN 'the lane is paused' || coalesce(': ' || c.reason, '')
-        WHEN p.paused THEN 'the partner is paused' || coalesce(': ' || p.pause_reason, '')
-        WHEN fleet.workers = 0 THEN 'no live worker serves the lane and region'
-        WHEN r.running >= p.max_running THEN format('the partner''s limit: %s running', r.running)
-        WHEN p.rate_per_second IS NOT NULL AND EXISTS (
-            SELECT FROM insp.partner_tokens t WHERE t.partner_id = p.id
-                AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1)
-            THEN format('the partner''s limit: %s a second', p.rate_per_second)
-        WHEN fleet.busy >= fleet.slots THEN format('all %s slots of %s workers are busy', fleet.slots, fleet.workers)
-        WHEN fleet.running >= fleet.slots THEN format(
-            'about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy',
-            fleet.running - fleet.busy, fleet.busy, fleet.slots)
-        ELSE 'about to be claimed'
-    END AS why
+    y.why, y.remedy
 FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id JOIN insp.control c ON c.lane = q.lane
     LEFT JOIN insp.region g ON g.id = q.region LEFT JOIN insp.v_floor f ON f.queue = q.id
     CROSS JOIN LATERAL (
@@ -233,6 +220,28 @@ FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id JOIN insp.control c
         SELECT CASE WHEN p.max_running IS NOT NULL THEN (
             SELECT count(*) FROM insp.lease l JOIN insp.queue k ON k.id = l.queue WHERE k.partner_id = p.id)
             END AS running) r
+    CROSS JOIN LATERAL (
+        SELECT v.why, v.remedy FROM (VALUES
+            (1, c.paused, 'the lane is paused' || coalesce(': ' || c.reason, ''),
+                format('SELECT insp.resume(lane => %L)', insp.lane_name(q.lane))),
+            (2, p.paused, 'the partner is paused' || coalesce(': ' || p.pause_reason, ''),
+                format('SELECT insp.resume(partner => %L)', p.name)),
+            (3, fleet.workers = 0, 'no live worker serves the lane and region',
+                format('start a worker that serves region %s and lane %s', coalesce(g.name, 'any'), insp.lane_name(q.lane))),
+            (4, r.running >= p.max_running, format('the partner''s limit: %s running', r.running),
+                'wait, or set the partner''s limits anew: insp.limit_partner'),
+            (5, p.rate_per_second IS NOT NULL AND EXISTS (
+                SELECT FROM insp.partner_tokens t WHERE t.partner_id = p.id
+                    AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1),
+                format('the partner''s limit: %s a second', p.rate_per_second),
+                'wait, or set the partner''s limits anew: insp.limit_partner'),
+            (6, fleet.busy >= fleet.slots, format('all %s slots of %s workers are busy', fleet.slots, fleet.workers),
+                'wait, or start more workers'),
+            (7, fleet.running >= fleet.slots, format(
+                'about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy',
+                fleet.running - fleet.busy, fleet.busy, fleet.slots), 'wait'),
+            (8, true, 'about to be claimed', 'wait')) AS v (place, holds, why, remedy)
+        WHERE v.holds ORDER BY v.place LIMIT 1) y
 WHERE w.waiting > 0;
 COMMENT ON VIEW insp.v_waiting IS 'Queues in which jobs wait, and why nobody works on them at this moment';
 COMMENT ON COLUMN insp.v_waiting.region IS 'Region; any: jobs that every worker may process';
@@ -241,4 +250,5 @@ COMMENT ON COLUMN insp.v_waiting.partner IS 'Whose jobs';
 COMMENT ON COLUMN insp.v_waiting.waiting IS 'Jobs ready to be claimed; counting stops at 10,001';
 COMMENT ON COLUMN insp.v_waiting.oldest IS 'Age of the oldest among those counted';
 COMMENT ON COLUMN insp.v_waiting.why IS 'The first thing that keeps them waiting';
+COMMENT ON COLUMN insp.v_waiting.remedy IS 'What can be done about it';
 GRANT SELECT ON insp.v_waiting TO insp_operator, insp_auditor;

@@ -56,6 +56,26 @@ public actor JobClient {
         }
     }
 
+    /// The id of a job whose last twelve digits, or all of them, are given, as `insp.find_job` finds it for operators.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or ``ErrorCode/jobAmbiguous``.
+    public func find(_ id: String) async throws -> String {
+        try await self.translating { connection in
+            try await connection.query("SELECT insp.find_job($1)", [.text(id)])[0].string(0)
+        }
+    }
+
+    /// Where a job is, why it waits and what can be done, for operators: sentences, each with what it is about.
+    ///
+    /// - Parameter id: The job's id, or its last twelve digits.
+    /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or ``ErrorCode/jobAmbiguous``.
+    public func explanation(of id: String) async throws -> [(aspect: String, text: String)] {
+        try await self.translating { connection in
+            try await connection.query("SELECT aspect, explanation FROM insp.explain_job($1)", [.text(id)])
+                .map { (try $0.string(0), try $0.string(1)) }
+        }
+    }
+
     /// Finishes a job as cancelled.
     ///
     /// - Returns: False if it was finished before.

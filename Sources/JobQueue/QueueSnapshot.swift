@@ -78,6 +78,7 @@ public struct QueueSnapshot: Sendable, Decodable {
 
     public struct Failure: Sendable, Decodable {
         public var code: String
+        public var partner: String
         /// Jobs given up within the last hour.
         public var givenUp: Int
         /// Jobs that wait for another attempt.

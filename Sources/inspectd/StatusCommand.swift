@@ -5,13 +5,30 @@ import JobQueue
 extension Command {
     static let status = Command(
         name: "status",
-        summary: "prints a job's result document",
-        synopsis: "ID",
-        options: Configuration.databaseOptions + Configuration.commonOptions,
+        summary: "prints a job's result document, or where the job is and why",
+        synopsis: "ID [--explain]",
+        options: [
+            .flag("explain", "tells in sentences where the job is, why it waits and what to do (operators)")
+        ] + Configuration.databaseOptions + Configuration.commonOptions,
         run: { arguments in
-            guard arguments.operands.count == 1 else { throw UsageError("status takes one job id") }
+            guard arguments.operands.count == 1 else {
+                throw UsageError("status takes one job id; operators may give its last twelve digits")
+            }
             let client = JobClient(databaseURL: try Configuration(arguments).databaseURL)
-            Output.line(try await client.result(of: arguments.operands[0]))
+            let id = arguments.operands[0]
+            guard arguments.has("explain") else {
+                let whole = id.count == Self.idEnd ? try await client.find(id) : id
+                return Output.line(try await client.result(of: whole))
+            }
+            let rows = try await client.explanation(of: id)
+            let width = rows.map(\.aspect.count).max() ?? 0
+            for row in rows {
+                let aspect = row.aspect.padding(toLength: width, withPad: " ", startingAt: 0)
+                Output.line(Terminal.harmless("\(aspect)  \(row.text)"))
+            }
         }
     )
+
+    /// Digits of an id's end that tell it from others.
+    private static let idEnd = 12
 }

@@ -92,7 +92,12 @@ struct Terminal: ~Copyable {
     /// Text of others without what a terminal would obey, cut to a width. A column is left free: clearing the rest of a full
     /// line would take its last character.
     static func fitted(_ text: String, _ columns: Int) -> String {
-        String(Self.harmless(text).prefix(max(0, columns - 1)))
+        Self.shortened(Self.harmless(text), to: max(0, columns - 1))
+    }
+
+    /// Text cut to a width, with an ellipsis where something is missing.
+    static func shortened(_ text: String, to width: Int) -> String {
+        text.count <= width ? text : width > 0 ? text.prefix(width - 1) + "…" : ""
     }
 
     /// Host and partner names come from elsewhere; a control character among them could do anything to a terminal.

@@ -65,6 +65,7 @@ private struct TopView {
         var failure: String?
         var order = TopPage.Order.waiting
         var isPaused = false
+        var showsKeys = false
     }
 
     func run() async {
@@ -93,6 +94,7 @@ private struct TopView {
                 state.isPaused.toggle()
                 looking?.cancel()
                 looking = state.isPaused ? nil : self.look(sink)
+            case .key(UInt8(ascii: "?")): state.showsKeys.toggle()
             case .key(let key):
                 let orders = TopPage.Order.allCases
                 guard let index = (0..<orders.count).first(where: { key == UInt8(ascii: "1") + UInt8($0) }) else {
@@ -113,14 +115,16 @@ private struct TopView {
 
     private func draw(_ state: State, _ terminal: inout Terminal) {
         let remark =
-            (state.isPaused ? "paused" : "every \(Int(self.interval)) s")
-            + " · by \(state.order.rawValue) · q quit p pause 1–4 order"
+            (state.isPaused ? "paused" : "every \(Int(self.interval)) s") + " · by \(state.order.rawValue) · ? keys"
+        let size = Terminal.size
         var lines: [Terminal.Line]
-        if let last = state.last {
+        if state.showsKeys {
+            lines = [Terminal.Line(text: "inspectd · \(remark)", style: .title)] + TopPage.keys
+        } else if let last = state.last {
             lines =
                 TopPage(
-                    snapshot: last, acceptedPerSecond: state.accepted, order: state.order, rows: Terminal.size.rows,
-                    remark: remark
+                    snapshot: last, acceptedPerSecond: state.accepted, order: state.order, rows: size.rows,
+                    columns: size.columns, remark: remark
                 ).lines
         } else {
             lines = [Terminal.Line(text: "inspectd · \(remark)", style: .title)]

@@ -15,6 +15,8 @@ struct TopPage {
     var order = Order.waiting
     /// Lines that there is room for; `nil`: as many as it takes.
     var rows: Int?
+    /// The window's width, which lines stay below; `nil`: as wide as it takes.
+    var columns: Int?
     /// Words at the end of the first line.
     var remark = ""
 
@@ -37,35 +39,47 @@ struct TopPage {
         let callbacks = snapshot.callbacks
         // Whoever watches knows the day, and needs the room.
         let stamp = Date(timeIntervalSince1970: snapshot.at).formatted(Date.ISO8601FormatStyle())
-        let time = self.rows == nil ? stamp : stamp.drop { $0 != "T" }.dropFirst().dropLast() + " UTC"
+        let time = self.rows == nil ? stamp : String(stamp.drop { $0 != "T" }.dropFirst().dropLast() + " UTC")
         let states = ["live", "draining", "silent", "dead"].compactMap { state -> String? in
             let count = snapshot.workers.count { $0.state == state }
             return count > 0 ? "\(count) \(state)" : nil
         }
-        return [
-            Line(
-                text: "inspectd · \(snapshot.database) · \(time)\(self.remark.isEmpty ? "" : " · \(self.remark)")",
-                style: .title),
-            Line(
-                text:
-                    "accepted \(self.acceptedPerSecond.map(Self.rate) ?? "–")  finished \(Self.rate(finished.perSecond))"
-                    + "  callbacks \(Self.rate(callbacks.deliveredPerSecond)), failed \(Self.rate(callbacks.failedPerSecond))"
-                    + "  workers \(states.isEmpty ? "none" : states.joined(separator: ", "))"),
-            Line(
-                text: "wait p50 \(Self.time(finished.waitMedian)) p95 \(Self.time(finished.wait95))"
-                    + "  run p50 \(Self.time(finished.runMedian)) p95 \(Self.time(finished.run95))"
-                    + "  of \(Self.count(finished.count)) jobs finished within 5 min"),
-            Line(
-                text: "callbacks: pending \(Self.count(callbacks.pending))\(callbacks.isMore ? "+" : "")"
-                    + ", retrying \(Self.count(callbacks.retrying)), dead \(Self.count(callbacks.dead))"
-                    + ", held \(Self.count(callbacks.held)), oldest \(Self.time(callbacks.oldest))"
-                    + "; attempt p50 \(Self.time(callbacks.median)) p95 \(Self.time(callbacks.p95))",
-                style: callbacks.dead > 0 || callbacks.held > 0 ? .warning : .plain),
-        ]
+        let title = ["inspectd", snapshot.database, time] + (self.remark.isEmpty ? [] : [self.remark])
+        return self.wrapped([title.joined(separator: " · ")], .title)
+            + self.wrapped([
+                "accepted \(self.acceptedPerSecond.map(Self.rate) ?? "–")", "finished \(Self.rate(finished.perSecond))",
+                "callbacks \(Self.rate(callbacks.deliveredPerSecond)), failed \(Self.rate(callbacks.failedPerSecond))",
+                "workers \(states.isEmpty ? "none" : states.joined(separator: ", "))",
+            ])
+            + self.wrapped([
+                "wait p50 \(Self.time(finished.waitMedian)) p95 \(Self.time(finished.wait95))",
+                "run p50 \(Self.time(finished.runMedian)) p95 \(Self.time(finished.run95))",
+                "of \(Self.count(finished.count)) jobs finished within 5 min",
+            ])
+            + self.wrapped(
+                [
+                    "callbacks: pending \(Self.count(callbacks.pending))\(callbacks.isMore ? "+" : ""),"
+                        + " retrying \(Self.count(callbacks.retrying)), dead \(Self.count(callbacks.dead)),"
+                        + " held \(Self.count(callbacks.held)), oldest \(Self.time(callbacks.oldest))",
+                    "attempt p50 \(Self.time(callbacks.median)) p95 \(Self.time(callbacks.p95))",
+                ], callbacks.dead > 0 || callbacks.held > 0 ? .warning : .plain)
+    }
+
+    /// Pieces one after the other, on as many lines as the window's width asks for.
+    private func wrapped(_ pieces: [String], _ style: Line.Style = .plain) -> [Line] {
+        var lines: [String] = []
+        for piece in pieces {
+            if let last = lines.last, last.count + 2 + piece.count < self.columns ?? .max {
+                lines[lines.count - 1] = last + "  " + piece
+            } else {
+                lines.append((lines.isEmpty ? "" : "  ") + piece)
+            }
+        }
+        return lines.map { Line(text: $0, style: style) }
     }
 
     private var lanes: [Line] {
-        Self.table(
+        self.table(
             ["LANE", "REGION", "WAITING", "OLDEST", "RUNNING", "DELAYED", ""], right: [2, 3, 4, 5],
             self.snapshot.lanes.map { lane in
                 (
@@ -87,7 +101,7 @@ struct TopPage {
             }
         }
         let shown = limit.map { Array(sorted.prefix($0)) } ?? sorted
-        return Self.table(
+        return self.table(
             ["PARTNER", "WAITING", "OLDEST", "RUNNING", "DELAYED", ""], right: [1, 2, 3, 4],
             shown.map { partner in
                 (
@@ -103,11 +117,11 @@ struct TopPage {
         let errors = self.snapshot.errors
         guard !errors.isEmpty else { return [] }
         let shown = limit.map { Array(errors.prefix($0)) } ?? errors
-        return Self.table(
-            ["ERROR", "GIVEN UP IN 1 H", "TO BE RETRIED"], right: [1, 2],
+        return self.table(
+            ["ERROR", "PARTNER", "GIVEN UP IN 1 H", "TO BE RETRIED"], right: [2, 3],
             shown.map { error in
                 (
-                    [error.code, Self.count(error.givenUp), Self.count(error.retrying)],
+                    [error.code, error.partner, Self.count(error.givenUp), Self.count(error.retrying)],
                     error.givenUp > 0 ? .warning : .plain
                 )
             }, more: errors.count - shown.count)
@@ -136,32 +150,44 @@ struct TopPage {
             rows.append((Self.row(of: job), .warning))
         }
         let shown = limit.map { Array(rows.prefix(max(0, $0 - 2))) } ?? rows
-        return Self.table(
-            [
-                "WORKER", "PROCESS / JOB", "REGION / PARTNER", "VERSION / WORKFLOW", "STATE / STATUS", "BUSY / TRY",
-                "FOR",
-            ],
-            right: [0, 5, 6], shown, more: rows.count - shown.count)
+        return self.table(
+            ["WORKER", "PROCESS/JOB", "REGION/PARTNER", "VERSION/WORKFLOW", "STATE", "BUSY/TRY", "FOR"],
+            right: [0, 5, 6], whole: 1, shown, more: rows.count - shown.count)
     }
+
+    /// The end of a job's id, which tells it from all others; `insp.explain_job` and `inspectd status` take it.
+    private static let idDigits = 12
 
     private static func row(of job: QueueSnapshot.Running) -> [String] {
         [
-            "", "  " + job.job.prefix(8), job.partner, job.workflow ?? "", Self.status(job.status), "\(job.attempt)",
+            "", "  " + job.job.suffix(Self.idDigits), job.partner, job.workflow ?? "", Self.status(job.status),
+            "\(job.attempt)",
             Self.time(job.seconds),
         ]
     }
 
     // MARK: Text
 
-    /// A head and rows with columns as wide as their widest cell, and an empty line before.
-    private static func table(
-        _ head: [String], right: Set<Int>, _ rows: [([String], Line.Style)], more: Int = 0
+    /// A head and rows with columns as wide as their widest cell, and an empty line before. Where the window is narrower, the
+    /// widest columns of text give way, but none to less than a job's id takes if it is to stay whole.
+    private func table(
+        _ head: [String], right: Set<Int>, whole: Int? = nil, _ rows: [([String], Line.Style)], more: Int = 0
     ) -> [Line] {
-        let widths = head.indices.map { column in ([head] + rows.map(\.0)).map { $0[column].count }.max() ?? 0 }
+        var widths = head.indices.map { column in
+            max(head[column].count, rows.map { $0.0[column].count }.max() ?? 0)
+        }
+        let texts = head.indices.filter { !right.contains($0) }
+        func least(_ column: Int) -> Int { column == whole ? Self.idDigits + 2 : 6 }
+        while let columns = self.columns, widths.reduce(2 * (widths.count - 1), +) >= columns,
+            let widest = texts.filter({ widths[$0] > least($0) }).max(by: { widths[$0] < widths[$1] })
+        {
+            widths[widest] -= 1
+        }
         func line(_ cells: [String]) -> String {
-            var text = cells.indices.map { column in
-                let blanks = String(repeating: " ", count: widths[column] - cells[column].count)
-                return right.contains(column) ? blanks + cells[column] : cells[column] + blanks
+            var text = zip(cells, widths).enumerated().map { column, cell in
+                let text = Terminal.shortened(cell.0, to: cell.1)
+                let space = String(repeating: " ", count: cell.1 - text.count)
+                return right.contains(column) ? space + text : text + space
             }.joined(separator: "  ")
             while text.last == " " { text.removeLast() }
             return text
@@ -171,6 +197,15 @@ struct TopPage {
         if more > 0 { lines.append(Line(text: "… and \(Self.count(more)) more")) }
         return lines
     }
+
+    /// What `?` shows.
+    static let keys: [Line] = [
+        "", "  q  quit", "  p  pause, and go on; the space bar does the same", "  1  partners with most waiting first",
+        "  2  those whose jobs have waited longest first", "  3  those with most running first",
+        "  4  those with most delayed first", "  ?  this list, and back", "",
+        "A job's id is shown by its last twelve digits, which are enough for", "  inspectd status ID --explain",
+        "  SELECT * FROM insp.explain_job('ID');", "  SELECT insp.cancel(insp.find_job('ID'));",
+    ].map { Line(text: $0) }
 
     private static func status(_ number: Int16) -> String {
         JobStatus(rawValue: number)?.name ?? "\(number)"

@@ -165,6 +165,13 @@ import Testing
         _ = try await bounded(
             "result", PostgresStatement("SELECT insp.job_result($1)", [.text(job.publicID)]), rows: 20,
             pages: 100)
+        // Of a job that runs, and of one that waits behind as many as are counted.
+        let last = try await connection.query(
+            "SELECT j.public_id::text FROM insp.job j WHERE j.id = \(floor + 180)")[0].string(0)
+        for (name, id, rows) in [("explain running", job.publicID, 300), ("explain waiting", last, 30_000)] {
+            _ = try await bounded(
+                name, PostgresStatement("SELECT * FROM insp.explain_job($1)", [.text(id)]), rows: rows, pages: rows)
+        }
         func write(_ name: String, _ kind: QueueWrite.Kind, _ jobs: ArraySlice<ClaimedJob>) async throws {
             let writes = jobs.map { QueueWrite(kind: kind, job: $0, claimedAt: .now) }
             for (statement, _) in QueueStatements.writes(writes) {

@@ -1,0 +1,298 @@
+-- One job, told to an operator in sentences: where it is, why it waits, and what can be done.
+
+CREATE OR REPLACE FUNCTION insp.in_words(p_time interval) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN s.n < 120 THEN s.n || ' s' WHEN s.n < 7200 THEN round(s.n / 60) || ' min'
+        WHEN s.n < 172800 THEN round(s.n / 3600) || ' h' ELSE round(s.n / 86400) || ' d' END
+    FROM (SELECT greatest(0, round(extract(epoch FROM p_time))) AS n) s
+$$;
+COMMENT ON FUNCTION insp.in_words(interval) IS 'A length of time in its largest sensible unit; 0 s if it is negative';
+
+CREATE OR REPLACE FUNCTION insp.stage_name(p_status smallint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE p_status WHEN 1 THEN 'QUEUED' WHEN 2 THEN 'STARTED' WHEN 4 THEN 'ACQUIRED' WHEN 8 THEN 'DOCUMENT'
+        WHEN 16 THEN 'FACE' WHEN 32 THEN 'LIVENESS' WHEN 64 THEN 'DECIDED' WHEN 128 THEN 'FINISHED' END
+$$;
+COMMENT ON FUNCTION insp.stage_name(smallint) IS 'Name of a status';
+
+CREATE OR REPLACE FUNCTION insp.error_words(p_code text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce((SELECT format('%s (%s)', e.code, e.message) FROM insp.error_code e WHERE e.code = p_code), p_code)
+$$;
+COMMENT ON FUNCTION insp.error_words(text) IS 'An error code with its message';
+
+CREATE OR REPLACE FUNCTION insp.find_job(id text) RETURNS uuid
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    digits constant text := lower(replace(btrim(find_job.id), '-', ''));
+    -- How many jobs of each kind are looked at for an id's end, which no index knows.
+    most constant integer := 100000;
+    found uuid[];
+BEGIN
+    IF digits ~ '^[0-9a-f]{32}$' THEN
+        SELECT array_agg(j.public_id) INTO found FROM insp.job j
+        WHERE j.public_id = ANY (ARRAY[digits::uuid]) AND insp.may_act(j.partner_id);
+    ELSIF digits ~ '^[0-9a-f]{12}$' THEN
+        WITH known AS MATERIALIZED (
+            (SELECT l.job_id FROM insp.lease l LIMIT most)
+            UNION (SELECT w.job_id FROM insp.review_wait w LIMIT most)
+            UNION (SELECT d.job_id FROM insp.delayed d ORDER BY d.run_at LIMIT most)
+            UNION (SELECT d.job_id FROM insp.dead d ORDER BY d.died_at DESC LIMIT most)
+            UNION (SELECT h.head_job FROM insp.waiting_by_queue() h LIMIT most)
+            UNION (SELECT f.job_id FROM insp.recently_finished('1 day', 128) f LIMIT most)
+        ), newest AS MATERIALIZED (
+            -- Ids begin with their time.
+            SELECT j.public_id FROM insp.job j ORDER BY j.public_id DESC LIMIT most
+        ), meant AS (
+            SELECT j.public_id FROM known k JOIN insp.job j ON j.id = ANY (ARRAY[k.job_id])
+            WHERE right(j.public_id::text, 12) = digits
+            UNION
+            SELECT n.public_id FROM newest n WHERE right(n.public_id::text, 12) = digits
+        )
+        SELECT array_agg(m.public_id ORDER BY m.public_id) INTO found
+        FROM meant m JOIN insp.job j ON j.public_id = ANY (ARRAY[m.public_id]) WHERE insp.may_act(j.partner_id);
+    ELSE
+        PERFORM insp.refuse('JOB_UNKNOWN', 'an id is a UUID, or the last twelve of its digits');
+    END IF;
+    IF cardinality(found) > 1 THEN
+        PERFORM insp.refuse('JOB_AMBIGUOUS', array_to_string(found[1:2], ', '));
+    ELSIF found IS NULL THEN
+        PERFORM insp.refuse('JOB_UNKNOWN', CASE WHEN length(digits) = 12 THEN
+            'twelve digits find jobs that run, are delayed, wait for a review, were given up or finished recently, and the newest ones; give the whole id' END);
+    END IF;
+    RETURN found[1];
+END
+$$;
+COMMENT ON FUNCTION insp.find_job(text) IS
+    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was given up, finished recently, is the first of its queue or one of the newest: of each kind 100,000 are looked at. Refuses what is no job''s, and what is several jobs''';
+GRANT EXECUTE ON FUNCTION insp.find_job(text) TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE FUNCTION insp.explain_running(p_job bigint) RETURNS TABLE (aspect text, explanation text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    r record;
+    -- Why the lease will not last; null: it does.
+    lost text;
+    outside text;
+BEGIN
+    SELECT l.worker_id, l.fence, l.claimed_at, l.deadline, l.attempt, l.crashes, j.public_id, greatest(j.status, 2::smallint) AS status,
+        v.host, v.process, v.version, v.state, v.silent_for, w.fence_floor
+    INTO r FROM insp.lease l JOIN insp.job j ON j.id = ANY (ARRAY[l.job_id])
+        LEFT JOIN insp.worker w ON w.id = l.worker_id LEFT JOIN insp.v_workers v ON v.id = w.id
+    WHERE l.job_id = ANY (ARRAY[p_job]);
+    lost := CASE WHEN r.host IS NULL THEN 'is gone'
+        WHEN r.state = 'dead' THEN format('is dead: nothing was heard of it for %s', insp.in_words(r.silent_for))
+        WHEN r.fence < r.fence_floor THEN 'does not know that it has the job'
+        WHEN r.deadline < clock_timestamp() THEN format('has kept the job for %s longer than it may',
+            insp.in_words(clock_timestamp() - r.deadline)) END;
+    outside := CASE WHEN r.status < 4 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.bytes IS NULL)
+            THEN ' Its parts by URL are being fetched, outside the slots, or it is about to begin.'
+        WHEN r.status < 32 AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = p_job AND p.kind = 'SESSION_BLOB')
+            THEN ' The liveness vendor''s server is asked about its session, outside the slots, or is about to be.' END;
+    RETURN QUERY VALUES
+        ('state', format('Running for %s; the furthest stage stored is %s.%s', insp.in_words(clock_timestamp() - r.claimed_at),
+            insp.stage_name(r.status), CASE WHEN lost IS NULL THEN outside END)),
+        ('attempts', format('This is attempt %s%s.', r.attempt, CASE WHEN r.crashes > 0 THEN format(
+            '; of those before, %s ended in the death of a process or worker', r.crashes) END)),
+        ('worker', CASE
+            WHEN r.host IS NULL THEN format('Worker %s %s.', r.worker_id, lost)
+            WHEN lost IS NOT NULL THEN format('Worker %s (%s, process %s) %s.', r.worker_id, r.host, r.process, lost)
+            ELSE format('Worker %s (%s, process %s, version %s) is %s; last heard of %s ago. It may keep the job for another %s.',
+                r.worker_id, r.host, r.process, r.version, r.state, insp.in_words(r.silent_for),
+                insp.in_words(r.deadline - clock_timestamp())) END),
+        ('next step', CASE
+            WHEN lost IS NULL THEN format('Wait. SELECT insp.cancel(%L) ends it at once.', r.public_id)
+            WHEN NOT EXISTS (SELECT FROM insp.v_workers v WHERE v.state <> 'dead')
+                THEN 'Start a worker: no live one is left to take the job back.'
+            ELSE 'Wait: live workers take the job back within seconds, and the attempt counts as a crash. If not, insp.v_maintenance says why.'
+            END);
+END
+$$;
+COMMENT ON FUNCTION insp.explain_running(bigint) IS 'What insp.explain_job says of a job with a lease';
+
+CREATE OR REPLACE FUNCTION insp.explain_delayed(p_job bigint) RETURNS TABLE (aspect text, explanation text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    d record;
+BEGIN
+    SELECT x.run_at, x.attempt, x.crashes, x.last_error, x.run_at > clock_timestamp() AS is_early,
+        (SELECT m.state FROM insp.v_maintenance m WHERE m.duty = 'promote') AS duty
+    INTO d FROM insp.delayed x WHERE x.job_id = ANY (ARRAY[p_job]) ORDER BY x.run_at DESC LIMIT 1;
+    RETURN QUERY VALUES ('state', CASE
+        WHEN NOT d.is_early THEN format('It has been due for %s, and is not yet in its queue.', insp.in_words(clock_timestamp() - d.run_at))
+        WHEN d.attempt = 0 THEN 'Scheduled for a later time.'
+        ELSE 'Waits for its next attempt.' END);
+    IF d.attempt > 0 THEN
+        RETURN QUERY VALUES ('attempts', format('%s made%s. The last failed with %s.', d.attempt, CASE WHEN d.crashes > 0 THEN format(
+            ', of which %s ended in the death of a process or worker', d.crashes) END, insp.error_words(d.last_error)));
+    END IF;
+    RETURN QUERY VALUES
+        ('reason', CASE WHEN d.is_early THEN format('Its time comes in %s, at %s.', insp.in_words(d.run_at - clock_timestamp()),
+                to_char(d.run_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
+            ELSE format('Maintenance puts it into its queue (duty promote: %s).', d.duty) END),
+        ('next step', CASE WHEN d.is_early OR d.duty = 'well' THEN 'Wait.'
+            ELSE 'Start a worker, or see insp.v_maintenance: no worker does the duty.' END);
+END
+$$;
+COMMENT ON FUNCTION insp.explain_delayed(bigint) IS 'What insp.explain_job says of a job that waits for a time';
+
+CREATE OR REPLACE FUNCTION insp.explain_waiting(p_job bigint) RETURNS TABLE (aspect text, explanation text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Jobs that are counted at most.
+    most constant bigint := 10000;
+    q record;
+    place record;
+    waits record;
+BEGIN
+    SELECT k.id, coalesce(f.seq, 0) AS floor, p.name AS partner, insp.lane_name(k.lane) AS lane, coalesce(g.name, 'any') AS region,
+        j.expires_at <= clock_timestamp() AS is_over
+    INTO q FROM insp.job j JOIN insp.queue k ON k.region = j.region AND k.lane = j.lane AND k.partner_id = j.partner_id
+        JOIN insp.partner p ON p.id = j.partner_id LEFT JOIN insp.region g ON g.id = j.region
+        LEFT JOIN insp.v_floor f ON f.queue = k.id
+    WHERE j.id = ANY (ARRAY[p_job]);
+    SELECT count(*) AS jobs, min(h.n) FILTER (WHERE h.job_id = p_job) - 1 AS before,
+        min(h.attempt) FILTER (WHERE h.job_id = p_job) AS attempt, min(h.crashes) FILTER (WHERE h.job_id = p_job) AS crashes
+    INTO place FROM (
+        SELECT x.job_id, x.attempt, x.crashes, row_number() OVER (ORDER BY x.seq) AS n FROM insp.ready x
+        WHERE x.queue = q.id AND x.seq >= q.floor ORDER BY x.seq LIMIT most + 1) h;
+    IF q.is_over THEN
+        RETURN QUERY VALUES ('state', 'Its deadline has passed.'),
+            ('next step', 'Wait: maintenance ends it as EXPIRED within seconds. If not, insp.v_maintenance says why.');
+        RETURN;
+    ELSIF place.before IS NULL AND place.jobs <= most THEN
+        RETURN QUERY VALUES ('state', 'Neither running nor seen in its queue.'),
+            ('reason', 'It is on its way from one to the other, or a transaction that is not committed holds it.'),
+            ('next step', 'Ask again in a few seconds. If it stays so, SELECT * FROM insp.v_xmin_holders finds the transaction.');
+        RETURN;
+    END IF;
+    RETURN QUERY VALUES ('state', 'Waits in its partner''s queue, ' || CASE
+        WHEN place.before IS NULL THEN format('with more than %s jobs before it.', most)
+        WHEN place.before = 0 THEN 'as the first.' ELSE format('with %s before it.', place.before) END);
+    SELECT v.why, v.remedy INTO waits FROM insp.v_waiting v
+    WHERE v.partner = q.partner AND v.lane = q.lane AND v.region = q.region;
+    RETURN QUERY VALUES ('reason', upper(left(waits.why, 1)) || substr(waits.why, 2) || '.'),
+        ('next step', upper(left(waits.remedy, 1)) || substr(waits.remedy, 2)
+            || CASE WHEN waits.remedy LIKE 'SELECT %' THEN ';' ELSE '.' END);
+    IF place.attempt > 0 THEN
+        RETURN QUERY VALUES ('attempts', format('%s made%s.', place.attempt, CASE WHEN place.crashes > 0 THEN format(
+            ', of which %s ended in the death of a process or worker', place.crashes) END));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.explain_waiting(bigint) IS 'What insp.explain_job says of a job that waits to be claimed';
+
+CREATE OR REPLACE FUNCTION insp.explain_ended(p_job bigint) RETURNS TABLE (aspect text, explanation text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    r record;
+BEGIN
+    SELECT j.public_id, j.status, coalesce(j.completed_at, w.since) AS at, e.detail ->> 'decision' AS decision,
+        e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by
+    INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = j.id LEFT JOIN insp.dead d ON d.job_id = j.id
+        LEFT JOIN LATERAL (
+            SELECT v.detail FROM insp.event v
+            WHERE v.job_id = p_job AND v.kind = CASE WHEN j.status = 64 THEN 'review_needed' ELSE 'finished' END
+            ORDER BY v.at DESC LIMIT 1) e ON true
+    WHERE j.id = ANY (ARRAY[p_job]);
+    IF r.status = 64 THEN
+        RETURN QUERY VALUES
+            ('state', format('Decided as %s, and waiting for a person for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
+            ('reason', 'The partner''s review, or the request''s, says that a person confirms such a decision. Nobody is told before.'),
+            ('next step', format(
+                'SELECT insp.review(%L, ''PASSED''), or with WARNING or REJECTED. SELECT * FROM insp.v_review says what was found.',
+                r.public_id));
+        RETURN;
+    END IF;
+    RETURN QUERY VALUES ('state', format('Finished %s ago%s%s.', insp.in_words(clock_timestamp() - r.at), ' as ' || r.decision,
+        ' with ' || insp.error_words(r.error)));
+    IF r.is_dead THEN
+        RETURN QUERY VALUES ('attempts', format('Given up after %s%s.', CASE r.attempts WHEN 1 THEN '1 attempt'
+            ELSE r.attempts || ' attempts' END, CASE WHEN r.crashes > 0 THEN format(
+            ', of which %s ended in the death of a process or worker', r.crashes) END));
+    END IF;
+    RETURN QUERY VALUES ('next step', CASE
+        WHEN r.is_dead AND r.resolved_at IS NULL THEN format(
+            'Once the cause is gone, SELECT insp.rerun(%1$L). If nothing is to be done, SELECT insp.resolve_dead(%1$L).', r.public_id)
+        WHEN r.is_dead THEN format('None: resolved by %s %s ago.', r.resolved_by, insp.in_words(clock_timestamp() - r.resolved_at))
+        WHEN r.error IS NOT NULL THEN format('None. SELECT insp.rerun(%L) runs it again as a new job.', r.public_id)
+        ELSE 'None.' END);
+END
+$$;
+COMMENT ON FUNCTION insp.explain_ended(bigint) IS 'What insp.explain_job says of a job that is decided or finished';
+
+CREATE OR REPLACE FUNCTION insp.explain_callbacks(p_job bigint) RETURNS TABLE (aspect text, explanation text)
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT 'callback', format('%s to endpoint %s: %s.%s', c.event, c.endpoint_id, CASE
+            WHEN c.state = 'delivered' THEN format('delivered %s ago with attempt %s',
+                insp.in_words(clock_timestamp() - c.delivered_at), greatest(c.attempts, 1))
+            WHEN c.state = 'held' THEN 'held until the endpoint is enabled'
+            WHEN c.state = 'dead' THEN format('given up after %s attempts', c.attempts)
+            WHEN c.is_claimed THEN format('being sent, or the next of a dispatcher (attempt %s)', c.attempts + 1)
+            WHEN c.due_at > clock_timestamp() THEN format('attempt %s is due in %s', c.attempts + 1,
+                insp.in_words(c.due_at - clock_timestamp()))
+            ELSE format('attempt %s has been due for %s', c.attempts + 1, insp.in_words(clock_timestamp() - c.due_at)) END,
+        CASE WHEN c.state <> 'delivered' THEN concat(
+            ' The last attempt failed with ' || insp.error_words(a.code) || coalesce(', status ' || a.http_status, '') || '.',
+            CASE WHEN c.state = 'dead' THEN format(' SELECT insp.callback_replay(%L) sends it again.', c.webhook_id) END,
+            CASE WHEN NOT e.enabled THEN format(' The endpoint is disabled%s: SELECT insp.callback_enable(%s).',
+                    ' (' || e.disabled_reason || ')', e.id)
+                WHEN e.paused THEN format(' The endpoint is paused: SELECT insp.callback_resume(%s).', e.id)
+                WHEN h.open_until > clock_timestamp() THEN format(
+                    ' The endpoint''s breaker is open for %s more; SELECT insp.callback_breaker_reset(%s) closes it.',
+                    insp.in_words(h.open_until - clock_timestamp()), e.id)
+                WHEN h.open_until IS NOT NULL THEN ' The endpoint''s breaker is half open: one attempt at a time is made.'
+                ELSE ' The endpoint''s breaker is closed.' END) END)
+    FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id
+        LEFT JOIN insp.endpoint_health h ON h.endpoint_id = e.id
+        LEFT JOIN LATERAL (SELECT x.code, x.http_status FROM insp.callback_attempt x WHERE x.callback_id = c.id
+            ORDER BY x.attempt DESC LIMIT 1) a ON true
+    WHERE c.job_id = ANY (ARRAY[p_job]) ORDER BY c.id
+$$;
+COMMENT ON FUNCTION insp.explain_callbacks(bigint) IS 'What insp.explain_job says of each callback of a job';
+
+CREATE OR REPLACE FUNCTION insp.explain_job(id text) RETURNS TABLE (aspect text, explanation text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    j record;
+BEGIN
+    SELECT x.id, x.public_id, x.partner_id, x.status, x.created_at, x.expires_at, p.name AS partner, p.enabled,
+        insp.lane_name(x.lane) AS lane, coalesce(g.name, 'any') AS region
+    INTO j FROM insp.job x JOIN insp.partner p ON p.id = x.partner_id LEFT JOIN insp.region g ON g.id = x.region
+    WHERE x.public_id = ANY (ARRAY[insp.find_job(explain_job.id)]);
+    RETURN QUERY VALUES ('job', format('%s of partner %s: lane %s, region %s, accepted %s ago.', j.public_id, j.partner, j.lane,
+        j.region, insp.in_words(clock_timestamp() - j.created_at)));
+    IF j.status = 128 OR EXISTS (SELECT FROM insp.review_wait w WHERE w.job_id = j.id) THEN
+        RETURN QUERY SELECT * FROM insp.explain_ended(j.id);
+    ELSIF EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN
+        RETURN QUERY SELECT * FROM insp.explain_running(j.id);
+    ELSIF EXISTS (SELECT FROM insp.delayed d WHERE d.job_id = j.id) THEN
+        RETURN QUERY SELECT * FROM insp.explain_delayed(j.id);
+    ELSE
+        RETURN QUERY SELECT * FROM insp.explain_waiting(j.id);
+    END IF;
+    IF j.status < 128 AND j.expires_at > clock_timestamp() THEN
+        RETURN QUERY VALUES ('deadline', format('Ends as EXPIRED in %s if it is not finished by then.',
+            insp.in_words(j.expires_at - clock_timestamp())));
+    END IF;
+    RETURN QUERY SELECT 'quota', format('%s of %s jobs that may wait do: further ones of the partner are refused. insp.set_quota changes that.',
+        q.waiting, q.max_waiting)
+    FROM insp.v_quota q WHERE q.partner = j.partner AND q.waiting >= q.max_waiting AND j.status < 128;
+    RETURN QUERY SELECT 'history', format('%s ago: %s', insp.in_words(clock_timestamp() - e.at), CASE e.kind
+            WHEN 'retry' THEN format('attempt %s failed with %s; put aside for %s s.', e.detail ->> 'attempt',
+                insp.error_words(e.detail ->> 'code'), e.detail ->> 'afterSeconds')
+            WHEN 'rescued' THEN format('taken back in attempt %s: worker %s was lost, or kept it too long.', e.detail ->> 'attempt',
+                e.worker_id)
+            ELSE format('released by worker %s; the attempt does not count.', e.worker_id) END)
+    FROM (SELECT v.* FROM insp.event v WHERE v.job_id = j.id AND v.kind IN ('retry', 'rescued', 'handed_back')
+        ORDER BY v.at DESC LIMIT 5) e ORDER BY e.at DESC;
+    RETURN QUERY SELECT * FROM insp.explain_callbacks(j.id);
+END
+$$;
+COMMENT ON FUNCTION insp.explain_job(text) IS
+    'Where a job is, why it waits, its attempts, worker, callbacks and the next step, in sentences without personal data. Takes an id or its last twelve digits, as insp.find_job does';
+GRANT EXECUTE ON FUNCTION insp.explain_job(text) TO insp_operator, insp_auditor;

@@ -42,11 +42,7 @@ extension QueueBenchmark.Limits {
 
     private func run(in database: BenchmarkDatabase, _ progress: QueueBenchmark.Progress) async throws -> Report {
         try await database.addPartners(["bench-unlimited", "bench-limited"])
-        _ = try await database.admin.query(
-            """
-            UPDATE insp.partner SET max_running = 1000000, rate_per_second = 1000000, rate_burst = 1000000
-            WHERE name = 'bench-limited'
-            """)
+        _ = try await database.admin.query("SELECT insp.limit_partner('bench-limited', 1000000, 1000000, 1000000)")
         var rates: [String: [Double]] = [:]
         // One round that is not counted: it fills caches.
         for round in 0...self.rounds {

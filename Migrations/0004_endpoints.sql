@@ -107,22 +107,6 @@ COMMENT ON COLUMN insp.endpoint_tally.gone IS 'Whether one of them was answered 
 COMMENT ON COLUMN insp.endpoint_tally.code IS 'Code of the last failure';
 GRANT SELECT ON insp.endpoint_tally TO insp_operator, insp_auditor;
 
-CREATE TABLE insp.endpoint_event (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    endpoint_id bigint NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('failing', 'recovered', 'disabled', 'enabled')),
-    detail jsonb NOT NULL DEFAULT '{}'
-);
-CREATE INDEX endpoint_event_of ON insp.endpoint_event (endpoint_id, at);
-COMMENT ON TABLE insp.endpoint_event IS 'What became of endpoints within the last 90 days: failing (the breaker opened), recovered, disabled, enabled';
-COMMENT ON COLUMN insp.endpoint_event.id IS 'Internal number';
-COMMENT ON COLUMN insp.endpoint_event.at IS 'When';
-COMMENT ON COLUMN insp.endpoint_event.endpoint_id IS 'The endpoint';
-COMMENT ON COLUMN insp.endpoint_event.kind IS 'What happened';
-COMMENT ON COLUMN insp.endpoint_event.detail IS 'Since when, the last failure''s code, the reason';
-GRANT SELECT ON insp.endpoint_event TO insp_operator, insp_auditor;
-
 CREATE TABLE insp.endpoint_authorization (
     endpoint_id bigint PRIMARY KEY REFERENCES insp.endpoint,
     provider text NOT NULL DEFAULT 'client_credentials' CHECK (provider ~ '^[a-z][a-z0-9_-]{0,63}$'),

@@ -114,6 +114,47 @@ COMMENT ON COLUMN insp.event.worker_id IS 'The worker that held the job';
 COMMENT ON COLUMN insp.event.detail IS 'Error code, attempt and the like; no personal data';
 GRANT SELECT ON insp.event TO insp_operator, insp_auditor;
 
+-- A number in each event would write every event twice, and one that is drawn by the writer is seen late where its transaction
+-- stays open. So a statement's events are one row here, which gets its place after it was committed.
+CREATE TABLE insp.event_batch (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    at timestamptz NOT NULL DEFAULT now(),
+    kind text NOT NULL,
+    jobs bigint[] NOT NULL,
+    fences bigint[] NOT NULL,
+    epoch bigint,
+    position bigint,
+    UNIQUE (epoch, position)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
+CREATE INDEX event_batch_waiting ON insp.event_batch (xid, id) WHERE position IS NULL;
+COMMENT ON TABLE insp.event_batch IS 'The order of events: one row for those of one kind that one statement wrote (insp.events_after)';
+COMMENT ON COLUMN insp.event_batch.id IS 'Order of writing: a job''s later event has the higher one';
+COMMENT ON COLUMN insp.event_batch.xid IS 'The transaction that wrote it';
+COMMENT ON COLUMN insp.event_batch.at IS 'When';
+COMMENT ON COLUMN insp.event_batch.kind IS 'The events'' kind';
+COMMENT ON COLUMN insp.event_batch.jobs IS 'Their jobs, in order';
+COMMENT ON COLUMN insp.event_batch.fences IS 'Their fences, in the same order';
+COMMENT ON COLUMN insp.event_batch.epoch IS 'The epoch (insp.epoch) in which they were numbered; null: not yet';
+COMMENT ON COLUMN insp.event_batch.position IS 'The last one''s place in that epoch; the others have those before it';
+GRANT SELECT ON insp.event_batch TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.event_cursor (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    epoch bigint NOT NULL DEFAULT 0,
+    position bigint NOT NULL DEFAULT 0,
+    next_xid xid8 NOT NULL DEFAULT '0',
+    open_xids xid8[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+COMMENT ON TABLE insp.event_cursor IS 'How far events are numbered (insp.number_events)';
+COMMENT ON COLUMN insp.event_cursor.single IS 'There is one row';
+COMMENT ON COLUMN insp.event_cursor.epoch IS 'The epoch in which they are numbered';
+COMMENT ON COLUMN insp.event_cursor.position IS 'The last place that was given out in it';
+COMMENT ON COLUMN insp.event_cursor.next_xid IS 'No transaction from this one on was seen';
+COMMENT ON COLUMN insp.event_cursor.open_xids IS 'Nor was any of these, which were still open';
+GRANT SELECT ON insp.event_cursor TO insp_operator, insp_auditor;
+INSERT INTO insp.event_cursor DEFAULT VALUES;
+
 CREATE TABLE insp.job_key (
     partner_id integer NOT NULL,
     key text NOT NULL,

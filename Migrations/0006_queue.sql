@@ -51,7 +51,8 @@ CREATE TABLE insp.lease (
     deadline timestamptz NOT NULL,
     queue integer NOT NULL,
     attempt smallint NOT NULL,
-    crashes smallint NOT NULL
+    crashes smallint NOT NULL,
+    epoch bigint NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 100000);
 -- With the fence: a worker's leases are looked up from its lowest one on, or the look would wade through all it ever had.
@@ -65,6 +66,7 @@ COMMENT ON COLUMN insp.lease.deadline IS 'A job still leased then is taken back 
 COMMENT ON COLUMN insp.lease.queue IS 'The queue it came from';
 COMMENT ON COLUMN insp.lease.attempt IS 'Number of this attempt, from 1';
 COMMENT ON COLUMN insp.lease.crashes IS 'Earlier attempts that ended in the death of a process or worker';
+COMMENT ON COLUMN insp.lease.epoch IS 'The epoch (insp.epoch) in which it was claimed';
 GRANT SELECT ON insp.lease TO insp_operator;
 
 CREATE TABLE insp.delayed (

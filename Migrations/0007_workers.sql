@@ -22,7 +22,8 @@ CREATE TABLE insp.worker (
     floor_queues integer[] NOT NULL DEFAULT '{}',
     floor_seqs bigint[] NOT NULL DEFAULT '{}',
     fence_floor bigint NOT NULL DEFAULT 0,
-    beat bigint NOT NULL DEFAULT 0
+    beat bigint NOT NULL DEFAULT 0,
+    epoch bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE insp.worker IS 'Live workers; a row goes when its worker stops or is found dead';
 COMMENT ON COLUMN insp.worker.id IS 'Number of this run of a worker; never used again';
@@ -41,6 +42,7 @@ COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
 COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: it does not look at waiting jobs before them';
 COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
 COMMENT ON COLUMN insp.worker.beat IS 'Last sign of life, in the time that is watched (insp.steady)';
+COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) that its floors are of';
 GRANT SELECT ON insp.worker TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.worker_drain (
@@ -74,8 +76,8 @@ COMMENT ON COLUMN insp.duty.failed_at IS 'When a round last failed';
 COMMENT ON COLUMN insp.duty.error IS 'Why; null once a round ended well again';
 COMMENT ON COLUMN insp.duty.failures IS 'Rounds that failed since then, one after the other';
 INSERT INTO insp.duty (name, every) VALUES
-    ('promote', '0.5 s'), ('rescue', '0.5 s'), ('orphans', '10 s'), ('expire', '5 s'), ('sweep', '5 s'), ('quotas', '2 s'),
-    ('partitions', '60 s'), ('faces', '60 s'), ('purge', '60 s');
+    ('promote', '0.5 s'), ('rescue', '0.5 s'), ('events', '0.5 s'), ('orphans', '10 s'), ('expire', '5 s'), ('sweep', '5 s'),
+    ('quotas', '2 s'), ('record', '2 s'), ('partitions', '60 s'), ('faces', '60 s'), ('purge', '60 s');
 
 CREATE TABLE insp.epoch (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),

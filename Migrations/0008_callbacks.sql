@@ -26,10 +26,10 @@ CREATE INDEX callback_named ON insp.callback (webhook_id) WHERE job_id < 0;
 COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint';
 COMMENT ON COLUMN insp.callback.id IS 'Internal number';
 COMMENT ON COLUMN insp.callback.webhook_id IS 'The webhook-id header: the same in every attempt, so that receivers can drop repeats';
-COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the number of an insp.endpoint_event';
+COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the id of an endpoint''s row in insp.record';
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS
-    'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the number of the insp.endpoint_event)';
+    'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the id of its row in insp.record)';
 COMMENT ON COLUMN insp.callback.url IS 'Where to';
 COMMENT ON COLUMN insp.callback.body IS 'The exact bytes that are signed and sent: JSON without personal data';
 COMMENT ON COLUMN insp.callback.created_at IS 'When the job was finished';

@@ -1,4 +1,4 @@
--- The HTTP gateway: with what partners call it, and what went through it.
+-- The HTTP gateway: with what partners call it.
 
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -29,19 +29,3 @@ COMMENT ON COLUMN insp.credential.created_by IS 'Who made it';
 COMMENT ON COLUMN insp.credential.expires_at IS 'Refused from then on; null: never';
 COMMENT ON COLUMN insp.credential.revoked_at IS 'When it was revoked';
 COMMENT ON COLUMN insp.credential.used_at IS 'Last use, to the hour';
-
-CREATE TABLE insp.access_event (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    credential_id bigint NOT NULL,
-    action text NOT NULL CHECK (action IN ('create', 'read', 'session')),
-    job_id bigint NOT NULL
-);
-CREATE INDEX access_event_job ON insp.access_event (job_id);
-CREATE INDEX access_event_at ON insp.access_event (at);
-COMMENT ON TABLE insp.access_event IS 'Every job that came in and every result that went out through the gateway; append-only';
-COMMENT ON COLUMN insp.access_event.id IS 'Internal number';
-COMMENT ON COLUMN insp.access_event.at IS 'When';
-COMMENT ON COLUMN insp.access_event.credential_id IS 'By which credential';
-COMMENT ON COLUMN insp.access_event.action IS 'create: the job was accepted; read: its result was given out; session: a liveness session''s answer was given out';
-COMMENT ON COLUMN insp.access_event.job_id IS 'The job';

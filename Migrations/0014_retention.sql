@@ -2,17 +2,17 @@
 
 CREATE TABLE insp.retention (
     what text PRIMARY KEY CHECK (what IN
-        ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events')),
+        ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events', 'endpoint_events')),
     keep interval NOT NULL CHECK (keep >= '1 hour')
 );
 COMMENT ON TABLE insp.retention IS 'How long things are kept that are kept alike for all partners';
 COMMENT ON COLUMN insp.retention.what IS
-    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; operator_events and access_events (never below a year)';
+    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both never below a year), and endpoint_events';
 COMMENT ON COLUMN insp.retention.keep IS 'For how long';
 GRANT SELECT ON insp.retention TO insp_operator, insp_auditor;
 INSERT INTO insp.retention (what, keep) VALUES
     ('events', '90 days'), ('callbacks', '30 days'), ('dead_callbacks', '30 days'), ('idempotency_keys', '30 days'),
-    ('operator_events', '2 years'), ('access_events', '2 years');
+    ('operator_events', '2 years'), ('access_events', '2 years'), ('endpoint_events', '90 days');
 
 CREATE TABLE insp.retention_cursor (
     what text NOT NULL CHECK (what IN
@@ -24,7 +24,7 @@ CREATE TABLE insp.retention_cursor (
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE insp.retention_cursor IS 'How far insp.purge has come';
 COMMENT ON COLUMN insp.retention_cursor.what IS
-    'What is being removed; late: jobs of purge_later; rows: keys, accesses, operators'' events, sessions and challenges';
+    'What is being removed; late: jobs of purge_later; rows: keys, the record, batches of events and challenges';
 COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners that keep it so long; 0 where that is not the partner''s choice';
 COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Everything before was looked at';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it: what has waited longest comes first';

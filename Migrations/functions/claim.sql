@@ -155,8 +155,8 @@ BEGIN
         -- Kept once and read twice: joined to what the insert returns, every row would be compared with every other.
         SELECT t.*, nextval('insp.fence') AS fence FROM taken t
     ), leased AS (
-        INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
-        SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes FROM numbered n
+        INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes, epoch)
+        SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes, epoch FROM numbered n
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is

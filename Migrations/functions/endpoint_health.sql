@@ -117,10 +117,9 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     number bigint;
 BEGIN
-    INSERT INTO insp.endpoint_event (endpoint_id, kind, detail) VALUES (p_endpoint, p_kind, jsonb_strip_nulls(p_detail))
+    INSERT INTO insp.record (chain, action, subject, detail)
+    VALUES ('endpoint', p_kind, 'endpoint ' || p_endpoint, jsonb_strip_nulls(p_detail))
     RETURNING id INTO number;
-    -- A flapping endpoint makes a few thousand a day.
-    DELETE FROM insp.endpoint_event v WHERE v.endpoint_id = p_endpoint AND v.at < now() - interval '90 days';
     INSERT INTO insp.callback (job_id, endpoint_id, event, url, body)
     SELECT -number, a.id, 'endpoint.' || p_kind, a.url,
         convert_to(jsonb_build_object('type', 'endpoint.' || p_kind, 'timestamp', insp.iso_time(clock_timestamp()), 'data',
@@ -150,9 +149,10 @@ COMMENT ON FUNCTION insp.callback_breaker_reset(bigint) IS
 GRANT EXECUTE ON FUNCTION insp.callback_breaker_reset(bigint) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_endpoint_events AS
-SELECT v.at, p.name AS partner, v.endpoint_id, v.kind, v.detail
-FROM insp.endpoint_event v LEFT JOIN insp.endpoint e ON e.id = v.endpoint_id LEFT JOIN insp.partner p ON p.id = e.partner_id
-ORDER BY v.id DESC;
+SELECT r.at, p.name AS partner, n.endpoint_id, r.action AS kind, r.detail
+FROM insp.record r CROSS JOIN LATERAL (SELECT substring(r.subject FROM '[0-9]+$')::bigint AS endpoint_id) n
+    LEFT JOIN insp.endpoint e ON e.id = n.endpoint_id LEFT JOIN insp.partner p ON p.id = e.partner_id
+WHERE r.chain = 'endpoint' ORDER BY r.id DESC;
 COMMENT ON VIEW insp.v_endpoint_events IS 'What became of endpoints, newest first';
 COMMENT ON COLUMN insp.v_endpoint_events.at IS 'When';
 COMMENT ON COLUMN insp.v_endpoint_events.partner IS 'Whose endpoint';

@@ -132,13 +132,14 @@ BEGIN
     UPDATE insp.dead d SET detail = NULL WHERE d.job_id = ANY (p_jobs) AND d.detail IS NOT NULL;
     GET DIAGNOSTICS removed = ROW_COUNT;
     -- Under the job's id, and under those of its callbacks.
-    UPDATE insp.operator_event o SET detail = insp.redacted(o.detail)
-    WHERE o.subject = ANY (ARRAY(
+    -- <> is what the index by subject is for, and fits no other.
+    UPDATE insp.record r SET words = NULL, words_salt = NULL
+    WHERE r.chain <> 'access' AND r.subject = ANY (ARRAY(
             SELECT s.subject FROM insp.job j, LATERAL (SELECT 'msg_' || replace(j.public_id::text, '-', '') AS name) n,
                 LATERAL (VALUES (j.public_id::text), (n.name), (n.name || '_4'), (n.name || '_8'), (n.name || '_16'),
                     (n.name || '_32'), (n.name || '_64')) AS s (subject)
             WHERE j.id = ANY (p_jobs)))
-        AND o.detail <> insp.redacted(o.detail);
+        AND r.words IS NOT NULL;
     GET DIAGNOSTICS redacted = ROW_COUNT;
     RETURN removed + redacted;
 END
@@ -220,11 +221,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION insp.bare_request(jsonb, text) IS
     'What stays of a request: partner, workflow, the consent''s proof and, under the given word, when the rest went';
-
--- A record of operators is append-only, but what it quotes of a person goes with the person.
-CREATE OR REPLACE FUNCTION insp.redacted(p_detail jsonb) RETURNS jsonb
-LANGUAGE sql IMMUTABLE AS $$ SELECT p_detail - ARRAY['note', 'reason', 'decision', 'label', 'previous'] $$;
-COMMENT ON FUNCTION insp.redacted(jsonb) IS 'An operator event''s detail without what it says of a job''s person';
 
 CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

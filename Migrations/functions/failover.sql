@@ -89,7 +89,7 @@ BEGIN
     PERFORM setval('insp.job_id', job) FROM insp.job_id s WHERE s.last_value < job;
     -- Nobody's floor says anything now, and the fleet gets the time to come back. A row that somebody holds is left: its
     -- worker's next heartbeat writes it anew.
-    UPDATE insp.worker w SET floor_queues = '{}', floor_seqs = '{}', fence_floor = 0,
+    UPDATE insp.worker w SET floor_queues = '{}', floor_seqs = '{}', fence_floor = 0, epoch = fence,
         beat = (SELECT s.last_value FROM insp.steady s) + 5000000
     WHERE w.ctid = ANY (ARRAY(SELECT x.ctid FROM insp.worker x FOR UPDATE SKIP LOCKED));
     UPDATE insp.epoch SET id = fence, system = identifier, timeline = now_at,

@@ -85,7 +85,7 @@ BEGIN
         UPDATE insp.job j SET traceparent = p_traceparent
         WHERE j.id = gateway_create.job AND j.created_at = now() AND j.traceparent IS NULL;
     END IF;
-    INSERT INTO insp.access_event (credential_id, action, job_id) VALUES (p_credential, 'create', gateway_create.job);
+    PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
@@ -111,7 +111,7 @@ BEGIN
     finished := j.status = 128;
     document := insp.job_result(p_id);
     IF finished THEN
-        INSERT INTO insp.access_event (credential_id, action, job_id) VALUES (p_credential, p_scope, j.id);
+        PERFORM insp.record_access(p_credential, p_scope, p_scope, p_id);
     END IF;
 END
 $$;
@@ -128,30 +128,22 @@ $$;
 COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished, or gone: one look for all that wait';
 GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
-CREATE OR REPLACE FUNCTION insp.access_event_guard() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
-BEGIN
-    IF TG_OP = 'DELETE' AND OLD.at < now() - interval '1 year' THEN
-        RETURN OLD;
-    END IF;
-    RAISE EXCEPTION 'insp.access_event is append-only' USING ERRCODE = 'insufficient_privilege';
-END
+CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    INSERT INTO insp.record (chain, actor, action, subject, purpose)
+    SELECT 'access', c.key_id, p_action, p_job::text, p_scope FROM insp.credential c WHERE c.id = p_credential
 $$;
-COMMENT ON FUNCTION insp.access_event_guard() IS
-    'Refuses to change what is recorded of accesses, also to the owner; what is older than a year may be removed';
-CREATE OR REPLACE TRIGGER access_event_guard BEFORE UPDATE OR DELETE ON insp.access_event
-    FOR EACH ROW EXECUTE FUNCTION insp.access_event_guard();
-CREATE OR REPLACE TRIGGER access_event_truncate BEFORE TRUNCATE ON insp.access_event
-    FOR EACH STATEMENT EXECUTE FUNCTION insp.access_event_guard();
+COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
+    'Records that a job came in through the gateway, or that a result went out';
 
 CREATE OR REPLACE VIEW insp.v_access AS
-SELECT a.at, p.name AS partner, c.key_id, a.action, j.public_id AS job
-FROM insp.access_event a JOIN insp.credential c ON c.id = a.credential_id JOIN insp.partner p ON p.id = c.partner_id
-    LEFT JOIN insp.job j ON j.id = a.job_id;
+SELECT r.at, p.name AS partner, r.actor AS key_id, r.action, r.subject::uuid AS job
+FROM insp.record r JOIN insp.credential c ON c.key_id = r.actor JOIN insp.partner p ON p.id = c.partner_id
+WHERE r.chain = 'access';
 COMMENT ON VIEW insp.v_access IS 'Who brought which job and who was given its result; add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When';
 COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner';
 COMMENT ON COLUMN insp.v_access.key_id IS 'The credential';
 COMMENT ON COLUMN insp.v_access.action IS 'create, read or session';
-COMMENT ON COLUMN insp.v_access.job IS 'The job; null: retention removed it';
+COMMENT ON COLUMN insp.v_access.job IS 'The job';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

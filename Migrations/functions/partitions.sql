@@ -61,7 +61,7 @@ BEGIN
             JOIN (VALUES ('job', 'payload'), ('job', 'callback_url'), ('job', 'traceparent'), ('part', 'url'), ('part', 'bytes'),
                 ('part', 'sha256'), ('step', 'output'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
                 ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
-                ('operator_event', 'detail'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
+                ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
                 ('face', 'face_id'), ('face_job', 'face_id'), ('face_named', 'face_id'), ('face_pending', 'face_id'),
                 ('face_pending', 'feature'), ('face_template', 'face_id'), ('face_template', 'feature'),
                 ('callback_waiting', 'ordering_key'), ('callback_lease', 'ordering_key')) AS w (name, field)

@@ -277,6 +277,8 @@ DECLARE
         (SELECT r.keep FROM insp.retention r WHERE r.what = 'operator_events'));
     seen_until constant timestamptz := now() - greatest(interval '366 days',
         (SELECT r.keep FROM insp.retention r WHERE r.what = 'access_events'));
+    told_until constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'endpoint_events');
+    due record;
     n integer;
 BEGIN
     -- Each from its oldest rows on; those that somebody holds stay for the next time.
@@ -287,25 +289,19 @@ BEGIN
         FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS keys = ROW_COUNT;
     more := keys >= p_limit;
-    DELETE FROM insp.access_event a WHERE a.id = ANY (ARRAY(
-        SELECT x.id FROM insp.access_event x WHERE x.id = ANY (ARRAY(
-            SELECT y.id FROM (SELECT z.id, z.at FROM insp.access_event z ORDER BY z.id LIMIT p_limit) y
-            WHERE y.at <= seen_until))
-        FOR UPDATE SKIP LOCKED));
-    GET DIAGNOSTICS others = ROW_COUNT;
-    more := more OR others >= p_limit;
-    DELETE FROM insp.session_access a WHERE a.id = ANY (ARRAY(
-        SELECT x.id FROM insp.session_access x WHERE x.id = ANY (ARRAY(
-            SELECT y.id FROM (SELECT z.id, z.began_at FROM insp.session_access z ORDER BY z.id LIMIT p_limit) y
-            WHERE y.began_at <= done_until))
-        FOR UPDATE SKIP LOCKED));
+    others := 0;
+    FOR due IN SELECT * FROM (VALUES ('access', seen_until), ('session', done_until), ('operator', done_until),
+        ('endpoint', told_until)) AS x (chain, until) LOOP
+        n := insp.retire_record(due.chain, due.until, p_limit);
+        more := more OR n >= p_limit;
+        others := others + CASE WHEN due.chain IN ('access', 'session') THEN n ELSE 0 END;
+    END LOOP;
+    DELETE FROM insp.event_batch b WHERE b.ctid = ANY (ARRAY(
+        SELECT y.row FROM (SELECT z.ctid AS row, z.at FROM insp.event_batch z WHERE z.epoch IS NOT NULL
+            ORDER BY z.epoch, z.position LIMIT 10 * p_limit) y
+        WHERE y.at <= now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'events')));
     GET DIAGNOSTICS n = ROW_COUNT;
-    others := others + n;
-    DELETE FROM insp.operator_event o WHERE o.id = ANY (ARRAY(
-        SELECT x.id FROM insp.operator_event x WHERE x.id = ANY (ARRAY(
-            SELECT y.id FROM (SELECT z.id, z.at FROM insp.operator_event z ORDER BY z.id LIMIT p_limit) y
-            WHERE y.at <= done_until))
-        FOR UPDATE SKIP LOCKED));
+    more := more OR n >= 10 * p_limit;
     DELETE FROM insp.challenge c WHERE c.id = ANY (ARRAY(
         SELECT x.id FROM insp.challenge x WHERE x.expires_at < now() - interval '1 hour'
         ORDER BY x.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
@@ -316,7 +312,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
-    'Removes idempotency keys, accesses, vendor sessions, operators'' events, challenges and secrets that have come of age, at most p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
+    'Removes idempotency keys, rows of the record, batches of events, challenges and secrets that have come of age, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
 
 CREATE OR REPLACE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

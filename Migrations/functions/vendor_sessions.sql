@@ -1,34 +1,54 @@
 -- Sessions of a liveness vendor, each of which can be used once.
 
+CREATE OR REPLACE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$ SELECT jsonb_build_object('fence', p_fence::text) $$;
+COMMENT ON FUNCTION insp.session_lease(bigint) IS 'What the record says of the lease under which a session is sent';
+
 CREATE OR REPLACE FUNCTION insp.session_begin(p_job bigint, p_fence bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     holder bigint;
+    name text;
 BEGIN
-    SELECT l.worker_id INTO holder FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR SHARE;
+    -- Against another call for the same lease, and so that no rescue ends it meanwhile.
+    SELECT l.worker_id INTO holder FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
+    SELECT j.public_id::text INTO name FROM insp.job j WHERE j.id = p_job;
     -- A session can be used once. Where an earlier attempt may have used it, nothing is sent again.
-    IF EXISTS (SELECT FROM insp.session_access a WHERE a.job_id = p_job AND a.fence <> p_fence AND a.outcome IS DISTINCT FROM 'not_sent') THEN
+    IF EXISTS (
+        SELECT FROM insp.record b
+        WHERE b.subject = name AND b.chain <> 'access' AND b.action = 'session_begin' AND b.detail <> insp.session_lease(p_fence)
+            AND NOT EXISTS (SELECT FROM insp.record e WHERE e.subject = name AND e.chain <> 'access' AND e.action = 'session_end'
+                AND e.detail @> b.detail AND e.detail ->> 'outcome' = 'not_sent')) THEN
         RETURN false;
     END IF;
     -- The same lease may ask twice, when the first answer was lost: it sends nothing before it has one.
-    INSERT INTO insp.session_access (job_id, fence, worker_id) VALUES (p_job, p_fence, holder) ON CONFLICT DO NOTHING;
+    INSERT INTO insp.record (chain, actor, action, subject, detail)
+    SELECT 'session', 'worker ' || holder, 'session_begin', name, insp.session_lease(p_fence)
+    WHERE NOT EXISTS (SELECT FROM insp.record b
+        WHERE b.subject = name AND b.chain <> 'access' AND b.action = 'session_begin' AND b.detail = insp.session_lease(p_fence));
     RETURN true;
 END
 $$;
 COMMENT ON FUNCTION insp.session_begin(bigint, bigint) IS
-    'Notes that a leased job''s session is about to be sent; false: an earlier attempt may have sent it; null: the lease was lost';
+    'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it; null: the lease was lost';
 GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
     WITH ended AS (
-        UPDATE insp.session_access a SET ended_at = clock_timestamp(), outcome = p_outcome, http_status = p_status
-        WHERE a.job_id = p_job AND a.fence = p_fence AND a.ended_at IS NULL
-        RETURNING a.job_id
+        INSERT INTO insp.record (chain, actor, action, subject, detail)
+        SELECT 'session', b.actor, 'session_end', b.subject,
+            b.detail || jsonb_strip_nulls(jsonb_build_object('outcome', p_outcome, 'httpStatus', p_status))
+        FROM insp.record b
+        WHERE b.subject = (SELECT j.public_id::text FROM insp.job j WHERE j.id = p_job) AND b.chain <> 'access'
+            AND b.action = 'session_begin' AND b.detail = insp.session_lease(p_fence)
+            AND NOT EXISTS (SELECT FROM insp.record e WHERE e.subject = b.subject AND e.chain <> 'access'
+                AND e.action = 'session_end' AND e.detail @> b.detail)
+        RETURNING p_job AS job_id
     ), held AS MATERIALIZED (
         SELECT l.job_id, l.claimed_at FROM insp.lease l JOIN ended e ON e.job_id = l.job_id
         WHERE l.fence = p_fence AND p_output IS NOT NULL FOR KEY SHARE OF l
@@ -47,7 +67,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
     FROM open o WHERE j.id = o.job_id AND j.status < 32
 $$;
 COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, jsonb) IS
-    'Notes what came of a session that was sent, and stores the answer as the result of the job''s liveness stage';
+    'Records the outcome of a session that was sent (answered; refused by the server; not_sent, which may be tried again; invalid: not as documented; lost: nobody knows), and stores the answer as the result of the job''s liveness stage';
 GRANT EXECUTE ON FUNCTION insp.session_end(bigint, bigint, text, integer, jsonb) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_result(id uuid) RETURNS jsonb
@@ -64,17 +84,3 @@ $$;
 COMMENT ON FUNCTION insp.session_result(uuid) IS
     'What POST /facetec/session answers for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished';
 GRANT EXECUTE ON FUNCTION insp.session_result(uuid) TO insp_producer, insp_operator;
-
--- An auditor asks for them as long as for what operators did.
-CREATE OR REPLACE FUNCTION insp.session_purge() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-BEGIN
-    DELETE FROM insp.session_access a WHERE a.id IN (
-        SELECT x.id FROM insp.session_access x
-        WHERE x.began_at < now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'operator_events')
-        ORDER BY x.id LIMIT 10);
-    RETURN NULL;
-END
-$$;
-COMMENT ON FUNCTION insp.session_purge() IS 'Removes accesses that are older than operator_events are kept, a few with each new one';
-CREATE OR REPLACE TRIGGER session_purge AFTER INSERT ON insp.session_access FOR EACH STATEMENT EXECUTE FUNCTION insp.session_purge();

@@ -11,6 +11,7 @@ CREATE OR REPLACE FUNCTION insp.worker_register(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     watched bigint;
+    current_epoch bigint;
 BEGIN
     region_id := 0;
     IF p_region IS NOT NULL THEN
@@ -19,7 +20,7 @@ BEGIN
             PERFORM insp.refuse('REGION_INVALID', 'no region of that name exists');
         END IF;
     END IF;
-    PERFORM insp.look_at_floors();
+    current_epoch := insp.look_at_floors();
     SELECT s.last_value INTO watched FROM insp.steady s;
     -- A new worker starts where the slowest of the fleet is, for it would otherwise wade through every row that the
     -- fleet has claimed since the oldest snapshot.
@@ -29,9 +30,9 @@ BEGIN
         WHERE w.beat > watched - 15000000
         GROUP BY u.queue) f;
     INSERT INTO insp.worker AS w (incarnation, host, process, version, region, lanes, slots, floor_queues, floor_seqs,
-        fence_floor, beat)
+        fence_floor, beat, epoch)
     SELECT p_incarnation, p_host, p_process, p_version, region_id, p_lanes, p_slots, worker_register.floor_queues,
-        worker_register.floor_seqs, s.last_value, watched FROM insp.fence s
+        worker_register.floor_seqs, s.last_value, watched, current_epoch FROM insp.fence s
     RETURNING w.id INTO worker_id;
 END
 $$;
@@ -68,7 +69,7 @@ BEGIN
     -- Before the leases are read: what is claimed after that has a higher fence.
     SELECT f.last_value, s.last_value INTO heartbeat.fence, watched FROM insp.fence f, insp.steady s;
     UPDATE insp.worker w
-    SET heartbeat_at = clock_timestamp(), beat = watched, busy = p_busy,
+    SET heartbeat_at = clock_timestamp(), beat = watched, busy = p_busy, epoch = heartbeat.epoch,
         fence_floor = CASE WHEN holds THEN p_fence_floor ELSE 0 END,
         floor_queues = CASE WHEN holds THEN p_floor_queues ELSE '{}' END,
         floor_seqs = CASE WHEN holds THEN p_floor_seqs ELSE '{}' END

@@ -6,7 +6,9 @@ extension JobWorker {
     /// One duty of maintenance; whoever of the fleet gets its row in `insp.duty` does it.
     private struct Duty: Sendable {
         /// As `insp.duty` names them.
-        enum Kind: String, Sendable { case promote, rescue, orphans, expire, sweep, quotas, partitions, faces, purge }
+        enum Kind: String, Sendable {
+            case promote, rescue, orphans, events, expire, sweep, quotas, record, partitions, faces, purge
+        }
 
         var kind: Kind
         let statement: PostgresStatement
@@ -66,9 +68,11 @@ extension JobWorker {
             Duty(.promote, by: self.worker, every: tick, "insp.promote()"),
             Duty(.rescue, by: self.worker, every: tick, rescueCall + "false)", rescue),
             Duty(.orphans, by: self.worker, every: 10, rescueCall + "true)", rescue),
+            Duty(.events, by: self.worker, every: tick, "insp.number_events()"),
             Duty(.expire, by: self.worker, every: 5, "insp.expire()"),
             Duty(.sweep, by: self.worker, every: 5, "insp.sweep()"),
             Duty(.quotas, by: self.worker, every: 2, "insp.measure_quotas()"),
+            Duty(.record, by: self.worker, every: 2, "insp.link_record()"),
         ]
         await self.run(&duties, on: self.duties, keepsConnection: true)
     }
@@ -163,6 +167,7 @@ extension JobWorker {
         switch duty.kind {
         case .purge: duty.isUnfinished = try row.bool("more")
         case .expire: duty.isUnfinished = try row.int(0) >= 1000
+        case .events, .record: duty.isUnfinished = try row.int(0) >= 5000
         default: duty.isUnfinished = false
         }
         if duty.isUnfinished { duty.lastRun = nil }
@@ -193,7 +198,7 @@ extension JobWorker {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .quotas, .partitions, .faces, .purge: break
+        case .rescue, .orphans, .events, .quotas, .record, .partitions, .faces, .purge: break
         }
     }
 }

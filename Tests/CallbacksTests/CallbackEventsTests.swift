@@ -169,7 +169,7 @@ struct CallbackEventsTests {
         }
         // What operators see of it holds no key.
         let acts = try await self.outbox.connection.query(
-            "SELECT string_agg(detail::text, ' ') FROM insp.operator_event")
+            "SELECT string_agg(detail::text, ' ') FROM insp.v_operator_events")
         #expect(try acts[0].string(0).contains("whs") == false)
     }
 }

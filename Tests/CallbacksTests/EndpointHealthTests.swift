@@ -37,7 +37,7 @@ struct EndpointHealthTests {
 
     private func kinds(_ endpoint: Int64) async throws -> String? {
         try await self.text(
-            "SELECT string_agg(kind, ' ' ORDER BY id) FROM insp.endpoint_event WHERE endpoint_id = $1", endpoint)
+            "SELECT string_agg(kind, ' ' ORDER BY at) FROM insp.v_endpoint_events WHERE endpoint_id = $1", endpoint)
     }
 
     private func halfOpen() async throws {
@@ -150,7 +150,7 @@ struct EndpointHealthTests {
         await self.outbox.dispatch()
         #expect(try self.receiver.received().count == 3)
         let acts = try await self.outbox.connection.query(
-            "SELECT string_agg(action, ' ' ORDER BY id) FROM insp.operator_event WHERE action LIKE 'callback%'")
+            "SELECT string_agg(action, ' ' ORDER BY id) FROM insp.record WHERE action LIKE 'callback%'")
         #expect(try acts[0].string(0) == "callback_pause callback_resume")
     }
 

@@ -208,7 +208,7 @@ struct HeldRowTests {
         try await self.outbox.add(400, endpoint: endpoint, url: url)
         let deadline = ContinuousClock.now + .seconds(3)
         let latest = deadline + .seconds(30)
-        let disabled = "SELECT count(*) FROM insp.endpoint_event WHERE kind = 'disabled'"
+        let disabled = "SELECT count(*) FROM insp.v_endpoint_events WHERE kind = 'disabled'"
         let errors = try await withThrowingTaskGroup(of: [String].self) { group in
             for number in 0..<6 {
                 let connection = try await self.outbox.database.connect()

@@ -114,7 +114,7 @@ import Testing
         // The face id is a person's: neither logs nor the record of the deletion name it.
         #expect(!worker.standardError.contains("user_123"))
         let records = try await faces.service.connection.query(
-            "SELECT action, o::text FROM insp.operator_event o WHERE action = 'face_delete'")
+            "SELECT action, r::text FROM insp.record r WHERE action = 'face_delete'")
         #expect(try records.count == 1 && !records[0].string(1).contains("user_123"))
     }
 

@@ -195,7 +195,8 @@ import Testing
         #expect(old.result.at("error.code") as? String == "SESSION_SHAPE_REFUSED")
         #expect(vendor.received == ["live-7391", "spoof-7391", "text-7391"])
         let accesses = try await service.connection.query(
-            "SELECT string_agg(outcome, ' ' ORDER BY id) FROM insp.session_access")[0].string(0)
+            "SELECT string_agg(detail ->> 'outcome', ' ' ORDER BY id) FROM insp.record WHERE action = 'session_end'")[0]
+            .string(0)
         #expect(accesses == "answered answered invalid")
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)

@@ -238,8 +238,10 @@ import Testing
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
         #expect(try await fixture.errorCode(of: id) == "VENDOR_OUTCOME_UNKNOWN")
-        #expect(try await fixture.count("insp.session_access") == 2)
-        #expect(try await fixture.count("insp.session_access WHERE outcome = 'not_sent' AND ended_at IS NOT NULL") == 1)
+        #expect(try await fixture.count("insp.record WHERE action = 'session_begin'") == 2)
+        #expect(
+            try await fixture.count("insp.record WHERE action = 'session_end' AND detail ->> 'outcome' = 'not_sent'")
+                == 1)
     }
 
     @Test func `A vendor's answer outlives the worker that got it`() async throws {

@@ -276,6 +276,6 @@ import Testing
         }
         _ = try await fixture.admin.query("SELECT insp.set_retention(what => 'events', keep => '120 days')")
         #expect(try await fixture.count("insp.retention WHERE keep = '120 days'") == 1)
-        #expect(try await fixture.count("insp.operator_event WHERE action = 'set_retention'") == 1)
+        #expect(try await fixture.count("insp.record WHERE action = 'set_retention'") == 1)
     }
 }

@@ -219,7 +219,7 @@ extension SimulatedDatabase {
         BEGIN
             FOREACH name IN ARRAY ARRAY['insp.job', 'insp.part', 'insp.step', 'insp.event', 'insp.ready', 'insp.lease',
                 'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.callback', 'insp.callback_waiting',
-                'insp.callback_lease', 'insp.review_wait', 'fake.seen',
+                'insp.callback_lease', 'insp.review_wait', 'insp.event_batch', 'fake.seen',
                 'fake.seen_step', 'fake.seen_event', 'fake.copied']
             LOOP
                 EXECUTE 'DELETE FROM ' || name;
@@ -229,6 +229,7 @@ extension SimulatedDatabase {
             WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
             DELETE FROM insp.partner_tokens;
             DELETE FROM insp.queue;
+            UPDATE insp.event_cursor SET epoch = 0, position = 0, next_xid = '0', open_xids = '{}';
             PERFORM fake.restart_server();
             PERFORM setval('fake.clock', 1800000000000000), setval('fake.started', 1700000000000000),
                 setval('insp.queue_id_seq', 1, false), setval('insp.job_id', 1000), setval('insp.ready_seq', 1000), setval('insp.fence', 1000);

@@ -146,8 +146,7 @@ import Testing
         #expect(try await !fixture.client.cancel(id))
         #expect(try await fixture.count("insp.v_operator_events") == 6)
         for sql in [
-            "UPDATE insp.operator_event SET who = 'nobody'", "DELETE FROM insp.operator_event",
-            "TRUNCATE insp.operator_event",
+            "UPDATE insp.record SET actor = 'nobody'", "DELETE FROM insp.record", "TRUNCATE insp.record",
         ] {
             #expect(await self.sqlState(fixture, sql) == "42501", "\(sql)")
         }
@@ -264,7 +263,7 @@ import Testing
         for id in ids {
             #expect(try await fixture.errorCode(of: id) == (cancelled.contains(id) ? "CANCELLED" : nil))
         }
-        #expect(try await fixture.count("insp.operator_event WHERE action = 'cancel'") == cancelled.count)
+        #expect(try await fixture.count("insp.record WHERE action = 'cancel'") == cancelled.count)
     }
 
     @Test func `A partner's waiting jobs are cancelled in batches, others' and running ones are not`() async throws {
@@ -295,7 +294,8 @@ import Testing
         #expect(try await fixture.errorCode(of: running) == nil)
         #expect(try await fixture.count("insp.step WHERE output #>> '{error,code}' = 'CANCELLED'") == 6)
         #expect(
-            try await fixture.count("insp.operator_event WHERE action = 'cancel_partner' AND detail ? 'reason'") == 2)
+            try await fixture.count("insp.v_operator_events WHERE action = 'cancel_partner' AND detail ? 'reason'") == 2
+        )
         #expect(try await fixture.violations().isEmpty)
     }
 }

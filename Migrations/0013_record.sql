@@ -1,0 +1,64 @@
+-- The one record of who did what: operators, partners at the gateway, workers at a vendor's server, and what became of endpoints.
+
+CREATE TABLE insp.record (
+    chain text NOT NULL CHECK (chain IN ('operator', 'access', 'session', 'endpoint')),
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    actor text NOT NULL DEFAULT session_user,
+    action text NOT NULL CHECK (action ~ '^[a-z_]+$'),
+    subject text NOT NULL,
+    purpose text,
+    detail jsonb NOT NULL DEFAULT '{}',
+    words jsonb,
+    words_salt uuid,
+    words_sha256 bytea,
+    seq bigint,
+    prev bytea,
+    hash bytea,
+    PRIMARY KEY (chain, id),
+    UNIQUE (chain, seq),
+    CONSTRAINT record_session CHECK (action <> 'session_end' OR coalesce(detail ->> 'outcome', '')
+        IN ('answered', 'refused', 'not_sent', 'invalid', 'lost')),
+    CONSTRAINT record_words CHECK ((words IS NULL) = (words_salt IS NULL)),
+    CONSTRAINT record_place CHECK ((seq IS NULL) = (prev IS NULL) AND (seq IS NULL) = (hash IS NULL))
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
+CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
+CREATE INDEX record_job ON insp.record ((subject::uuid)) WHERE chain = 'access';
+CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;
+-- Rows are written in the order of time and stay where they were: a few bytes for each 32 pages tell when.
+CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
+COMMENT ON TABLE insp.record IS
+    'Who did what: append-only. Rows get their place in the chain after they were committed (insp.link_record), so that no writer waits for another; insp.verify_record tells whether a chain is whole';
+COMMENT ON COLUMN insp.record.chain IS
+    'operator: what operators did; access: jobs that came in and results that went out through the gateway; session: liveness sessions sent to the vendor''s server; endpoint: what became of endpoints';
+COMMENT ON COLUMN insp.record.id IS 'Order of writing';
+COMMENT ON COLUMN insp.record.at IS 'When';
+COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or the worker';
+COMMENT ON COLUMN insp.record.action IS
+    'What was done: the function that was called; create, read or session; session_begin or session_end; failing, recovered, disabled or enabled';
+COMMENT ON COLUMN insp.record.subject IS 'What it was done to: a job''s public id, or a partner, lane, worker, endpoint';
+COMMENT ON COLUMN insp.record.purpose IS 'What for: of an access the credential''s scope; null: the action says it';
+COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
+COMMENT ON COLUMN insp.record.words IS 'What operators and reviewers said, and what it says of a job: goes when the job''s person is erased';
+COMMENT ON COLUMN insp.record.words_salt IS 'Random, and goes with the words: nobody can guess them from their digest then';
+COMMENT ON COLUMN insp.record.words_sha256 IS 'SHA-256 of salt and words, which stays; null: there were none';
+COMMENT ON COLUMN insp.record.seq IS 'Place in the chain, from 1; null: none yet';
+COMMENT ON COLUMN insp.record.prev IS 'Hash of the row before it; of the first: 32 zero bytes';
+COMMENT ON COLUMN insp.record.hash IS 'SHA-256 of prev and the row''s values (insp.record_hash); words count with their digest';
+GRANT SELECT ON insp.record TO insp_operator, insp_auditor;
+
+CREATE TABLE insp.record_chain (
+    chain text PRIMARY KEY,
+    seq bigint NOT NULL DEFAULT 0,
+    hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex'),
+    anchor_seq bigint NOT NULL DEFAULT 0,
+    anchor_hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex')
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+COMMENT ON TABLE insp.record_chain IS 'Both ends of each chain of insp.record. No writer locks it';
+COMMENT ON COLUMN insp.record_chain.chain IS 'The chain';
+COMMENT ON COLUMN insp.record_chain.seq IS 'Place of its last row';
+COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash: whoever notes it elsewhere can tell later whether anything up to it was changed';
+COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Place of the last row that retention removed; 0: none';
+COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which the first one that is left builds on';
+GRANT SELECT ON insp.record_chain TO insp_operator, insp_auditor;
+INSERT INTO insp.record_chain (chain) VALUES ('operator'), ('access'), ('session'), ('endpoint');

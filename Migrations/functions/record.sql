@@ -1,0 +1,185 @@
+-- The record of who did what, and its chains. A writer that gave its row a place in a chain would lock the chain's end until its
+-- transaction is over, and one open transaction of an operator would stop everybody who is recorded. So rows are written without
+-- a place, and the duty `record` gives it to those that have committed.
+
+CREATE OR REPLACE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAULT '{}') RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    INSERT INTO insp.record (chain, action, subject, detail, words, words_salt, words_sha256)
+    SELECT 'operator', p_action, p_subject, g.detail - k.keys, s.words, s.salt, insp.words_digest(s.salt, s.words)
+    FROM (SELECT jsonb_strip_nulls(coalesce(p_detail, '{}')) AS detail) g
+        -- What goes when a job's person is erased.
+        CROSS JOIN (SELECT ARRAY['note', 'reason', 'decision', 'label', 'previous'] AS keys) k
+        LEFT JOIN LATERAL (
+            SELECT jsonb_object_agg(e.key, e.value) AS words, gen_random_uuid() AS salt
+            FROM jsonb_each(g.detail) e WHERE e.key = ANY (k.keys) HAVING count(*) > 0) s ON true
+$$;
+COMMENT ON FUNCTION insp.record(text, text, jsonb) IS 'Records what the session''s role does';
+
+CREATE OR REPLACE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT sha256(uuid_send(p_salt) || convert_to(p_words::text, 'UTF8'))
+$$;
+COMMENT ON FUNCTION insp.words_digest(uuid, jsonb) IS 'What stays in the record of words that may go';
+
+CREATE OR REPLACE FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) RETURNS bytea
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT sha256(p_prev || convert_to(jsonb_build_array(r.chain, p_seq, (extract(epoch FROM r.at) * 1000000)::bigint, r.actor,
+        r.action, r.subject, r.purpose, r.detail, encode(r.words_sha256, 'hex'))::text, 'UTF8'))
+$$;
+COMMENT ON FUNCTION insp.record_hash(insp.record, bigint, bytea) IS
+    'The hash of a row at this place after one with this hash: SHA-256 of that hash and of the text of a jsonb array of chain, seq, at (microseconds since 1970), actor, action, subject, purpose, detail and words_sha256 (hexadecimal), in UTF-8';
+
+CREATE OR REPLACE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    c insp.record_chain;
+    r insp.record;
+    linked integer := 0;
+BEGIN
+    -- One at a time; a chain that retention works on has its turn later.
+    FOR c IN SELECT * FROM insp.record_chain x ORDER BY x.chain FOR UPDATE SKIP LOCKED LOOP
+        FOR r IN
+            -- What an erasure that is not committed holds gets its place later.
+            SELECT x.* FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
+            ORDER BY x.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED
+        LOOP
+            c.seq := c.seq + 1;
+            r.prev := c.hash;
+            c.hash := insp.record_hash(r, c.seq, r.prev);
+            UPDATE insp.record x SET seq = c.seq, prev = r.prev, hash = c.hash WHERE x.chain = r.chain AND x.id = r.id;
+            linked := linked + 1;
+        END LOOP;
+        UPDATE insp.record_chain x SET seq = c.seq, hash = c.hash WHERE x.chain = c.chain AND x.seq < c.seq;
+    END LOOP;
+    RETURN linked;
+END
+$$;
+COMMENT ON FUNCTION insp.link_record(integer) IS
+    'Gives rows of the record that have committed and have none their place at the end of their chain, oldest first; returns how many. An open transaction delays its own rows alone';
+GRANT EXECUTE ON FUNCTION insp.link_record(integer) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.retire_record(p_chain text, p_before timestamptz, p_limit integer) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    c insp.record_chain;
+    removed integer;
+BEGIN
+    SELECT * INTO c FROM insp.record_chain x WHERE x.chain = p_chain FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    -- From the start on, up to the first row that is to stay: a chain has no holes.
+    SELECT o.seq, o.hash INTO c.anchor_seq, c.anchor_hash FROM (
+        SELECT x.seq, x.hash, bool_and(x.at <= p_before) OVER (ORDER BY x.seq) AS is_old FROM (
+            SELECT y.seq, y.hash, y.at FROM insp.record y WHERE y.chain = p_chain AND y.seq > c.anchor_seq
+            ORDER BY y.seq LIMIT p_limit) x) o
+    WHERE o.is_old ORDER BY o.seq DESC LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    UPDATE insp.record_chain x SET anchor_seq = c.anchor_seq, anchor_hash = c.anchor_hash WHERE x.chain = p_chain;
+    DELETE FROM insp.record x WHERE x.chain = p_chain AND x.seq <= c.anchor_seq;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+    RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION insp.retire_record(text, timestamptz, integer) IS
+    'Removes a chain''s rows from its start up to the first that is younger, at most p_limit, and notes what the rest builds on; returns how many';
+
+CREATE OR REPLACE FUNCTION insp.record_guard() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND (OLD.chain = 'endpoint' OR OLD.at < now() - interval '1 year')
+        AND OLD.seq <= (SELECT c.anchor_seq FROM insp.record_chain c WHERE c.chain = OLD.chain) THEN
+        RETURN OLD;
+    ELSIF TG_OP = 'UPDATE' AND (OLD.seq IS NULL OR (NEW.seq, NEW.prev, NEW.hash) = (OLD.seq, OLD.prev, OLD.hash))
+        AND (NEW.words IS NULL OR (NEW.words, NEW.words_salt) IS NOT DISTINCT FROM (OLD.words, OLD.words_salt))
+        AND (NEW.chain, NEW.id, NEW.at, NEW.actor, NEW.action, NEW.subject, NEW.purpose, NEW.detail, NEW.words_sha256)
+            IS NOT DISTINCT FROM (OLD.chain, OLD.id, OLD.at, OLD.actor, OLD.action, OLD.subject, OLD.purpose, OLD.detail,
+                OLD.words_sha256) THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'insp.record is append-only' USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+COMMENT ON FUNCTION insp.record_guard() IS
+    'Refuses to change the record, also to the owner, but for what insp.link_record, erasure (words) and insp.retire_record do: what is younger than a year stays, endpoints'' rows apart';
+CREATE OR REPLACE TRIGGER record_guard BEFORE UPDATE OR DELETE ON insp.record
+    FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
+CREATE OR REPLACE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record
+    FOR EACH STATEMENT EXECUTE FUNCTION insp.record_guard();
+
+CREATE OR REPLACE FUNCTION insp.verify_record(
+    p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text,
+    OUT erased bigint
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+DECLARE
+    c insp.record_chain;
+    r insp.record;
+    waiting bigint;
+    since timestamptz;
+BEGIN
+    SELECT * INTO c FROM insp.record_chain x WHERE x.chain = p_chain;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the record has no chain %', left(quote_nullable(p_chain), 40)
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'SELECT chain FROM insp.record_chain';
+    END IF;
+    outcome := 'broken';
+    last := c.anchor_seq;
+    hash := encode(c.anchor_hash, 'hex');
+    erased := 0;
+    FOR r IN SELECT * FROM insp.record x WHERE x.chain = p_chain AND x.seq IS NOT NULL ORDER BY x.seq LOOP
+        broken_at := last + 1;
+        reason := CASE
+            WHEN r.seq > last + 1 THEN 'missing'
+            WHEN r.seq > c.seq THEN 'behind the end of the chain'
+            WHEN encode(r.prev, 'hex') <> hash THEN 'does not follow the row before it'
+            WHEN r.words IS NOT NULL AND insp.words_digest(r.words_salt, r.words) IS DISTINCT FROM r.words_sha256
+                OR insp.record_hash(r, r.seq, r.prev) <> r.hash THEN 'changed'
+        END;
+        IF reason IS NOT NULL THEN
+            RETURN;
+        END IF;
+        first := coalesce(first, r.seq);
+        last := r.seq;
+        hash := encode(r.hash, 'hex');
+        erased := erased + (r.words IS NULL AND r.words_sha256 IS NOT NULL)::integer;
+    END LOOP;
+    IF (last, hash) <> (c.seq, encode(c.hash, 'hex')) THEN
+        broken_at := CASE WHEN last < c.seq THEN last + 1 ELSE last END;
+        reason := CASE WHEN last < c.seq THEN 'missing' ELSE 'changed' END;
+        RETURN;
+    END IF;
+    broken_at := NULL;
+    SELECT count(*), min(x.at) INTO waiting, since FROM insp.record x WHERE x.chain = p_chain AND x.seq IS NULL;
+    -- What has no place yet can be changed unnoticed; a moment of it is how the record works.
+    IF since < clock_timestamp() - interval '1 minute' THEN
+        outcome := 'inconclusive';
+        reason := format('%s rows wait for their place, since %s: see insp.v_maintenance', waiting, since);
+    ELSIF first IS NULL THEN
+        outcome := 'inconclusive';
+        reason := 'there is no row with a place';
+    ELSE
+        outcome := 'whole';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.verify_record(text) IS
+    'Whether a chain of the record is whole: whole, from first to last, whose hash is given; broken, at which place and how; inconclusive, and why. Reads all of it. erased: rows whose words went with a person. Whoever can write as the owner can make a chain anew: compare the hash with one that was noted elsewhere';
+GRANT EXECUTE ON FUNCTION insp.verify_record(text) TO insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_operator_events AS
+SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail
+FROM insp.record r WHERE r.chain = 'operator' ORDER BY r.id DESC;
+COMMENT ON VIEW insp.v_operator_events IS 'What operators did, newest first';
+COMMENT ON COLUMN insp.v_operator_events.at IS 'When';
+COMMENT ON COLUMN insp.v_operator_events.who IS 'The role that was logged in';
+COMMENT ON COLUMN insp.v_operator_events.action IS 'The function that was called';
+COMMENT ON COLUMN insp.v_operator_events.subject IS 'What it was done to: a job''s public id, or a partner, lane or worker';
+COMMENT ON COLUMN insp.v_operator_events.detail IS 'Reasons, old and new values, counts';
+GRANT SELECT ON insp.v_operator_events TO insp_operator, insp_auditor;

@@ -212,6 +212,7 @@ extension SimulatedDatabase {
             claimed bigint, run_at timestamptz, crashes smallint);
         CREATE TABLE fake.seen_step (job_id bigint, status smallint, fence bigint, output jsonb, PRIMARY KEY (job_id, status));
         CREATE TABLE fake.seen_event (job_id bigint, kind text, fence bigint, PRIMARY KEY (job_id, kind, fence));
+        CREATE TABLE fake.read_event (epoch bigint, position bigint, PRIMARY KEY (epoch, position));
 
         CREATE FUNCTION fake.reset() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS $$
         DECLARE
@@ -220,7 +221,7 @@ extension SimulatedDatabase {
             FOREACH name IN ARRAY ARRAY['insp.job', 'insp.part', 'insp.step', 'insp.event', 'insp.ready', 'insp.lease',
                 'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.callback', 'insp.callback_waiting',
                 'insp.callback_lease', 'insp.review_wait', 'insp.event_batch', 'fake.seen',
-                'fake.seen_step', 'fake.seen_event', 'fake.copied']
+                'fake.seen_step', 'fake.seen_event', 'fake.read_event', 'fake.copied']
             LOOP
                 EXECUTE 'DELETE FROM ' || name;
             END LOOP;
@@ -237,6 +238,19 @@ extension SimulatedDatabase {
 
         CREATE FUNCTION fake.violations() RETURNS SETOF text LANGUAGE plpgsql AS $$
         BEGIN
+            -- A reader of events, whatever the others keep open. Another server is for the actors to notice.
+            IF EXISTS (SELECT FROM insp.epoch e WHERE e.started_at = fake.pg_postmaster_start_time()
+                AND e.recovered_at = fake.pg_stat_get_bgwriter_stat_reset_time()
+                AND e.timeline = substr(fake.pg_walfile_name('0/0'), 1, 8))
+            THEN
+                PERFORM insp.number_events();
+                INSERT INTO fake.read_event SELECT a.epoch, a.position
+                FROM (SELECT coalesce(max(r.epoch), 0) AS epoch FROM fake.read_event r) l,
+                    LATERAL (SELECT coalesce(max(r.position), 0) AS position FROM fake.read_event r WHERE r.epoch = l.epoch) p,
+                    LATERAL insp.events_after(l.epoch, p.position) a;
+                RETURN QUERY SELECT format('of %s events %s were read', e.count, r.count)
+                FROM (SELECT count(*) FROM insp.event) e, (SELECT count(*) FROM fake.read_event) r WHERE e.count <> r.count;
+            END IF;
             RETURN QUERY
             WITH place AS MATERIALIZED (
                 SELECT x.job_id, count(*) AS places, bool_or(x.waits) AS waits, max(x.attempt) AS attempt,

@@ -88,6 +88,22 @@ COMMENT ON COLUMN insp.partner.keep_references IS
     'How long after its end a job''s request is kept: references, URLs, consent, options. Null: as long as its parts or its results, whichever stay longer';
 GRANT SELECT ON insp.partner TO insp_operator, insp_auditor;
 
+CREATE TABLE insp.partner_policy (
+    partner_id integer NOT NULL REFERENCES insp.partner,
+    version integer NOT NULL,
+    valid_from timestamptz NOT NULL,
+    changed_by text NOT NULL DEFAULT session_user,
+    policy jsonb NOT NULL,
+    PRIMARY KEY (partner_id, version)
+);
+COMMENT ON TABLE insp.partner_policy IS 'Each version of what a partner''s row decides by, kept by a trigger at every change';
+COMMENT ON COLUMN insp.partner_policy.partner_id IS 'Whose policy';
+COMMENT ON COLUMN insp.partner_policy.version IS 'Number of the version, from 1';
+COMMENT ON COLUMN insp.partner_policy.valid_from IS 'When it was set; of the first one, when the partner was added';
+COMMENT ON COLUMN insp.partner_policy.changed_by IS 'The role that was logged in';
+COMMENT ON COLUMN insp.partner_policy.policy IS 'The columns of insp.partner that it consists of; intervals as ISO 8601';
+GRANT SELECT ON insp.partner_policy TO insp_operator, insp_auditor;
+
 CREATE TABLE insp.producer_partner (
     login name NOT NULL,
     partner_id integer NOT NULL REFERENCES insp.partner,

@@ -1,11 +1,22 @@
 -- The HTTP gateway: with what partners call it.
 
+CREATE TABLE insp.scope (
+    scope text PRIMARY KEY CHECK (scope ~ '^[a-z]+$'),
+    meaning text NOT NULL
+);
+COMMENT ON TABLE insp.scope IS 'What a credential can allow';
+COMMENT ON COLUMN insp.scope.scope IS 'The scope';
+COMMENT ON COLUMN insp.scope.meaning IS 'What it allows';
+GRANT SELECT ON insp.scope TO insp_operator, insp_auditor;
+INSERT INTO insp.scope (scope, meaning) VALUES
+    ('create', 'Sends jobs'), ('read', 'Sees jobs'' status and results'), ('session', 'Runs liveness sessions');
+
 CREATE TABLE insp.credential (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     partner_id integer NOT NULL REFERENCES insp.partner,
     key_id text NOT NULL UNIQUE CHECK (key_id ~ '^ik_[0-9a-f]{16}$'),
     note text CHECK (length(note) <= 200),
-    scopes text[] NOT NULL CHECK (scopes <@ ARRAY['create', 'read', 'session'] AND cardinality(scopes) > 0),
+    scopes text[] NOT NULL CHECK (cardinality(scopes) > 0),
     rate_per_second double precision CHECK (rate_per_second > 0),
     rate_burst integer CHECK (rate_burst > 0),
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -21,7 +32,7 @@ COMMENT ON COLUMN insp.credential.id IS 'Internal number';
 COMMENT ON COLUMN insp.credential.partner_id IS 'Whom it speaks for';
 COMMENT ON COLUMN insp.credential.key_id IS 'Its public name: the user name of HTTP Basic, the part before the point of a bearer token';
 COMMENT ON COLUMN insp.credential.note IS 'What it is for';
-COMMENT ON COLUMN insp.credential.scopes IS 'create: accept jobs; read: see their status and results; session: run liveness sessions';
+COMMENT ON COLUMN insp.credential.scopes IS 'What it allows (insp.scope)';
 COMMENT ON COLUMN insp.credential.rate_per_second IS 'Requests a second at one gateway process; null: the gateway''s default';
 COMMENT ON COLUMN insp.credential.rate_burst IS 'Requests at once after a quiet time; null: the gateway''s default';
 COMMENT ON COLUMN insp.credential.created_at IS 'When it was made';

@@ -2,17 +2,19 @@
 
 CREATE TABLE insp.retention (
     what text PRIMARY KEY CHECK (what IN
-        ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events', 'endpoint_events')),
+        ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events', 'endpoint_events',
+            'samples')),
     keep interval NOT NULL CHECK (keep >= '1 hour')
 );
 COMMENT ON TABLE insp.retention IS 'How long things are kept that are kept alike for all partners';
 COMMENT ON COLUMN insp.retention.what IS
-    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both never below a year), and endpoint_events';
+    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both never below a year), and endpoint_events; samples: of the queue';
 COMMENT ON COLUMN insp.retention.keep IS 'For how long';
 GRANT SELECT ON insp.retention TO insp_operator, insp_auditor;
 INSERT INTO insp.retention (what, keep) VALUES
     ('events', '90 days'), ('callbacks', '30 days'), ('dead_callbacks', '30 days'), ('idempotency_keys', '30 days'),
-    ('operator_events', '2 years'), ('access_events', '2 years'), ('endpoint_events', '90 days');
+    ('operator_events', '2 years'), ('access_events', '2 years'), ('endpoint_events', '90 days'),
+    ('samples', '90 days');
 
 CREATE TABLE insp.retention_cursor (
     what text NOT NULL CHECK (what IN

@@ -115,7 +115,7 @@ COMMENT ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, 
 GRANT EXECUTE ON FUNCTION insp.challenge_issue(text, text, integer, integer, integer, text[], integer, interval)
     TO insp_producer, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.check_challenge(p jsonb, p_flow text, p_kinds text[]) RETURNS void
+CREATE OR REPLACE FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     given constant jsonb := p -> 'challenge';
@@ -130,14 +130,14 @@ BEGIN
         SELECT FROM jsonb_array_elements(given -> 'frameTimes') t
         WHERE jsonb_typeof(t) <> 'number' OR abs(t::numeric) > 600000) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes are 1 to 256 milliseconds');
-    ELSIF p_flow NOT IN ('liveness', 'id_identity', 'authentication', 'enrollment') THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow || ' takes no challenge');
+    ELSIF 'liveness' <> ALL (p_flow.capabilities) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no challenge');
     ELSIF 'FRAMES' <> ALL (p_kinds) THEN
         PERFORM insp.refuse('PART_MISSING', 'FRAMES, which a challenge asks for');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_challenge(jsonb, text, text[]) IS 'Refuses the challenge of a payload if its form is wrong';
+COMMENT ON FUNCTION insp.check_challenge(jsonb, insp.workflow, text[]) IS 'Refuses the challenge of a payload if its form is wrong';
 
 CREATE OR REPLACE FUNCTION insp.consume_challenge() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

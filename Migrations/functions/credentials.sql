@@ -16,7 +16,14 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     number bigint;
     until timestamptz;
+    unknown text;
 BEGIN
+    SELECT quote_nullable(s) INTO unknown FROM unnest(create_credential.scopes) s
+    WHERE NOT EXISTS (SELECT FROM insp.scope x WHERE x.scope = s);
+    IF FOUND THEN
+        RAISE EXCEPTION 'no scope % exists', left(unknown, 40) USING ERRCODE = 'invalid_parameter_value',
+            HINT = (SELECT 'Scopes are ' || string_agg(x.scope, ', ' ORDER BY x.scope) || '.' FROM insp.scope x);
+    END IF;
     key_id := 'ik_' || left(gen_random_uuid()::text, 8) || left(gen_random_uuid()::text, 8);
     secret := insp.random_token();
     bearer := key_id || '.' || secret;
@@ -66,7 +73,7 @@ COMMENT ON VIEW insp.v_credential IS 'What partners may call the gateway with, w
 COMMENT ON COLUMN insp.v_credential.partner IS 'Whom it speaks for';
 COMMENT ON COLUMN insp.v_credential.key_id IS 'Its public name (for revoke_credential)';
 COMMENT ON COLUMN insp.v_credential.note IS 'What it is for';
-COMMENT ON COLUMN insp.v_credential.scopes IS 'What it allows: create, read, session';
+COMMENT ON COLUMN insp.v_credential.scopes IS 'What it allows (insp.scope)';
 COMMENT ON COLUMN insp.v_credential.state IS 'valid, expired, revoked or partner disabled (which may still read)';
 COMMENT ON COLUMN insp.v_credential.used_at IS 'Last use, to the hour';
 COMMENT ON COLUMN insp.v_credential.created_at IS 'When it was made';

@@ -91,7 +91,7 @@ BEGIN
     ), deadlines AS (
         INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
     ), parts AS (
-        -- The kinds are written out: taking an object apart costs three times as much as asking for eight keys.
+        -- The kinds of insp.part_kind, written out: taking an object apart costs three times as much as asking for eight keys.
         INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
         SELECT f.id, k.kind, 0, decode(f.part_urls #>> ARRAY[k.kind, 'sha256'], 'hex'), f.part_urls #>> ARRAY[k.kind, 'url']
         FROM fresh f CROSS JOIN (VALUES ('FRONT'), ('BACK'), ('FACE'), ('FRAMES'), ('DG1'), ('DG2'), ('SOD'), ('SESSION_BLOB'))

@@ -4,31 +4,32 @@
 -- decides in the same transaction whether it becomes a template; whatever way a job of these workflows reaches 128, its
 -- picture, its stages and a feature that was not kept go then.
 
-CREATE OR REPLACE FUNCTION insp.check_face_request(p jsonb, p_workflow text) RETURNS void
+CREATE OR REPLACE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF p_workflow IN ('authentication', 'enrollment') THEN
+    IF p_flow.capabilities && ARRAY['authentication', 'enrollment'] THEN
         -- Printable, so that it can be told from another one in a list.
         IF jsonb_typeof(p -> 'faceId') IS DISTINCT FROM 'string' OR p ->> 'faceId' !~ '^[[:print:]]{1,100}$' THEN
             PERFORM insp.refuse('FACE_ID_INVALID');
         END IF;
     ELSIF p ? 'faceId' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_workflow || ' takes no faceId');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no faceId');
     END IF;
     IF p ? 'threshold' THEN
-        IF p_workflow NOT IN ('authentication', 'similarity', 'id_identity') THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', p_workflow || ' takes no threshold');
+        IF NOT p_flow.capabilities && ARRAY['authentication', 'similarity'] THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no threshold');
         ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
             -- Below a half the calibration has seen strangers match.
             PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is not a number from 0.5 to 0.999');
         END IF;
     END IF;
-    IF p ? 'enrollmentMode' AND (p_workflow <> 'enrollment' OR p -> 'enrollmentMode' NOT IN ('"add"', '"replace"')) THEN
+    IF p ? 'enrollmentMode' AND ('enrollment' <> ALL (p_flow.capabilities)
+        OR p -> 'enrollmentMode' NOT IN ('"add"', '"replace"')) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'enrollmentMode is add or replace, and for enrollment only');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_face_request(jsonb, text) IS
+COMMENT ON FUNCTION insp.check_face_request(jsonb, insp.workflow) IS
     'Refuses the keys faceId, threshold and enrollmentMode of a payload if anything in them is wrong for the workflow';
 
 CREATE OR REPLACE FUNCTION insp.face_submitted() RETURNS trigger
@@ -248,17 +249,16 @@ CREATE OR REPLACE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT coalesce(s.output -> 'faceSdk', jsonb_strip_nulls(jsonb_build_object(
-        'type', CASE j.payload ->> 'workflow' WHEN 'enrollment' THEN 'enrollment' WHEN 'liveness' THEN 'liveness'
-            ELSE 'verification' END,
-        'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
-    FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 128
+        'type', w.face_event, 'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
+    FROM insp.job j JOIN insp.workflow w ON w.name = j.payload ->> 'workflow' AND w.face_event IS NOT NULL
+        JOIN insp.step s ON s.job_id = j.id AND s.status = 128
         JOIN insp.face_outcome o ON o.outcome = CASE
             WHEN s.output #>> '{error,code}' IN ('CANCELLED', 'FACE_DELETED') THEN 'cancelled'
             WHEN s.output #>> '{error,code}' = 'EXPIRED' THEN 'timeout'
             WHEN s.output #>> '{error,code}' IN ('FACE_NOT_ENROLLED', 'FACE_FEATURE_INVALID', 'CORRUPT_IMAGE',
                 'UNSUPPORTED_FORMAT', 'TOO_MANY_PIXELS', 'PART_NOT_FOUND', 'DIGEST_MISMATCH') THEN 'unusable'
             ELSE 'unknown' END
-    WHERE j.public_id = p_id AND insp.may_act(j.partner_id) AND j.payload ->> 'workflow' IN ('enrollment', 'authentication', 'liveness')
+    WHERE j.public_id = p_id AND insp.may_act(j.partner_id)
 $$;
 COMMENT ON FUNCTION insp.face_event(uuid) IS
     'The face SDK''s event of a finished enrolment, authentication or liveness job, whatever way it ended: type, status, code, result, error (insp.face_outcome); null: not finished, or another workflow';

@@ -1,11 +1,5 @@
 -- The inputs of jobs: what they may be, and how a worker gets them. Checks set no search_path: see urls.sql.
 
-CREATE OR REPLACE FUNCTION insp.part_kinds() RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB']
-$$;
-COMMENT ON FUNCTION insp.part_kinds() IS 'The names of parts';
-
 CREATE OR REPLACE FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
@@ -50,26 +44,28 @@ COMMENT ON FUNCTION insp.check_part_url(text, jsonb, boolean, boolean) IS 'Refus
 CREATE OR REPLACE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    kind text;
+    name text;
     part jsonb;
+    has_many boolean;
 BEGIN
     IF jsonb_typeof(p_parts) <> 'object' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'parts is not an object');
     END IF;
-    FOR kind IN SELECT k FROM jsonb_object_keys(p_parts) k LOOP
-        part := p_parts -> kind;
-        IF kind <> ALL (ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB']) THEN
-            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(kind), 40));
+    FOR name IN SELECT k FROM jsonb_object_keys(p_parts) k LOOP
+        part := p_parts -> name;
+        SELECT k.is_many INTO has_many FROM insp.part_kind k WHERE k.kind = name;
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
         ELSIF jsonb_typeof(part) <> 'array' THEN
-            PERFORM insp.check_part_url(kind, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
-        ELSIF kind <> 'FRAMES' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', kind));
+            PERFORM insp.check_part_url(name, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
+        ELSIF NOT has_many THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name));
         ELSIF jsonb_array_length(part) = 0 THEN
-            PERFORM insp.refuse('PART_EMPTY', kind);
+            PERFORM insp.refuse('PART_EMPTY', name);
         ELSIF jsonb_array_length(part) > 256 THEN
             PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
         ELSE
-            PERFORM insp.check_part_url(kind, f, coalesce(e.allow_http, false), insp.may_lead(e, f ->> 'url'))
+            PERFORM insp.check_part_url(name, f, coalesce(e.allow_http, false), insp.may_lead(e, f ->> 'url'))
             FROM jsonb_array_elements(part) f;
         END IF;
     END LOOP;

@@ -51,28 +51,27 @@ $$;
 COMMENT ON FUNCTION insp.request_partner(jsonb) IS
     'The partner that a payload names; refuses those that the login may not act for, and disabled ones';
 
-CREATE OR REPLACE FUNCTION insp.request_workflow(p jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION insp.request_workflow(p jsonb) RETURNS insp.workflow
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    name text;
-    flow text;
+    needle text;
+    flow insp.workflow;
 BEGIN
     IF NOT p ? 'workflow' THEN
         PERFORM insp.refuse('WORKFLOW_UNKNOWN', 'the payload names no workflow');
     END IF;
     -- Jumio's keys come as numbers and as strings.
-    name := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow' ELSE insp.request_text(p, 'workflow') END;
-    flow := CASE name WHEN '2' THEN 'id' WHEN '3' THEN 'id_identity' WHEN '5' THEN 'similarity' WHEN '6' THEN 'liveness'
-        WHEN '9' THEN 'authentication' ELSE name END;
-    IF insp.definition_key(flow) IS NULL THEN
-        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(name), 40));
+    needle := CASE WHEN jsonb_typeof(p -> 'workflow') = 'number' THEN p ->> 'workflow'
+        ELSE insp.request_text(p, 'workflow') END;
+    SELECT * INTO flow FROM insp.workflow w WHERE needle IN (w.name, w.definition_key);
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('WORKFLOW_UNKNOWN', left(quote_literal(needle), 40));
     END IF;
-
     RETURN flow;
 END
 $$;
 COMMENT ON FUNCTION insp.request_workflow(jsonb) IS
-    'The workflow that a payload names, by our own word';
+    'The workflow that a payload names, by name or definition key';
 
 CREATE OR REPLACE FUNCTION insp.request_lane(p jsonb) RETURNS smallint
 LANGUAGE plpgsql STABLE AS $$
@@ -243,16 +242,18 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     name text;
     value jsonb;
+    has_many boolean;
 BEGIN
     IF jsonb_typeof(p_digests) <> 'object' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
     END IF;
     FOR name, value IN SELECT d.key, d.value FROM jsonb_each(p_digests) d LOOP
-        IF name <> ALL (insp.part_kinds()) THEN
+        SELECT k.is_many INTO has_many FROM insp.part_kind k WHERE k.kind = name;
+        IF NOT FOUND THEN
             PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
         ELSIF name <> ALL (p_inline) THEN
             PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
-        ELSIF name = 'FRAMES' AND jsonb_typeof(value) <> 'array' OR name <> 'FRAMES' AND jsonb_typeof(value) <> 'string' THEN
+        ELSIF jsonb_typeof(value) <> (CASE WHEN has_many THEN 'array' ELSE 'string' END) THEN
             PERFORM insp.refuse('DIGEST_INVALID', name);
         END IF;
     END LOOP;
@@ -261,31 +262,32 @@ $$;
 COMMENT ON FUNCTION insp.check_digests(jsonb, text[]) IS
     'Refuses digests of anything but the parts that come as bytes';
 
-CREATE OR REPLACE FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) RETURNS void
+CREATE OR REPLACE FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    problem text;
+    kind text;
 BEGIN
     IF p_format = 'TD3' AND 'BACK' = ANY (p_kinds) THEN
         PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
     END IF;
-    IF p_flow IN ('liveness', 'authentication', 'enrollment') AND p_kinds && ARRAY['FRONT', 'BACK', 'DG1', 'DG2', 'SOD'] THEN
-        PERFORM insp.refuse('PART_UNEXPECTED', p_flow || ' takes no document');
-    END IF;
-    problem := CASE
-        -- A chip alone says who the holder is; there is no picture to judge then.
-        WHEN p_flow = 'id' AND NOT p_kinds && ARRAY['FRONT', 'SOD'] THEN 'FRONT or SOD'
-        WHEN p_flow IN ('id_identity', 'similarity') AND 'FRONT' <> ALL (p_kinds) THEN 'FRONT'
-        WHEN p_flow IN ('similarity', 'authentication', 'enrollment') AND 'FACE' <> ALL (p_kinds) THEN 'FACE'
-        WHEN p_flow = 'liveness' AND NOT p_kinds && ARRAY['FACE', 'FRAMES', 'SESSION_BLOB'] THEN 'FACE, FRAMES or SESSION_BLOB'
-        WHEN 'BACK' = ANY (p_kinds) AND 'FRONT' <> ALL (p_kinds) THEN 'FRONT'
-        END;
-    IF problem IS NOT NULL THEN
-        PERFORM insp.refuse('PART_MISSING', problem);
+    FOREACH kind IN ARRAY p_kinds LOOP
+        IF kind <> ALL (p_flow.takes) THEN
+            PERFORM insp.refuse('PART_UNEXPECTED', format('%s takes no %s', p_flow.name, kind));
+        END IF;
+    END LOOP;
+    FOREACH kind IN ARRAY p_flow.needs_all LOOP
+        IF kind <> ALL (p_kinds) THEN
+            PERFORM insp.refuse('PART_MISSING', kind);
+        END IF;
+    END LOOP;
+    IF p_flow.needs_one <> '{}' AND NOT p_flow.needs_one && p_kinds THEN
+        PERFORM insp.refuse('PART_MISSING', array_to_string(p_flow.needs_one, ' or '));
+    ELSIF 'BACK' = ANY (p_kinds) AND 'FRONT' <> ALL (p_kinds) THEN
+        PERFORM insp.refuse('PART_MISSING', 'FRONT');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_kinds(text, text, text[]) IS
+COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
     'Refuses parts that a workflow or document does not have, and misses those that it needs';
 
 CREATE OR REPLACE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
@@ -294,7 +296,7 @@ DECLARE
     r insp.request;
     partner insp.partner;
     endpoint insp.endpoint;
-    flow text;
+    flow insp.workflow;
     kinds text[] := p_inline;
     name text;
     unknown jsonb;
@@ -376,11 +378,10 @@ BEGIN
     PERFORM insp.check_challenge(p, flow, kinds);
 
     r.payload := (p - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
-        || jsonb_build_object('workflow', flow)
+        || jsonb_build_object('workflow', flow.name)
         -- Stored only where somebody must look: workers decide by it, and most jobs need no word about it.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END
-        || CASE WHEN partner.liveness_evidence_suffices
-            AND flow IN ('id_identity', 'liveness', 'authentication', 'enrollment')
+        || CASE WHEN partner.liveness_evidence_suffices AND 'liveness' = ANY (flow.capabilities)
             THEN jsonb_build_object('evidenceSuffices', true) ELSE '{}' END;
     RETURN r;
 END

@@ -11,7 +11,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE p_workflow WHEN 'id' THEN '2' WHEN 'id_identity' THEN '3' WHEN 'similarity' THEN '5'
         WHEN 'liveness' THEN '6' WHEN 'authentication' THEN '9' WHEN 'enrollment' THEN 'enrollment' END
 $$;
-COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API; null: no such workflow';
+COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API (insp.workflow), written out for what composes a callback for each job; null: no such workflow';
 
 CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER

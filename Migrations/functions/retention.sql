@@ -117,10 +117,11 @@ SELECT p.name, 'faces', p.keep_faces, NULL FROM insp.partner p
 UNION ALL
 SELECT NULL, r.what, r.keep, c.ran_at
 FROM insp.retention r LEFT JOIN insp.retention_cursor c ON c.keep = '0' AND c.what = CASE
-    WHEN r.what IN ('callbacks', 'dead_callbacks') THEN 'callbacks' WHEN r.what = 'events' THEN 'partitions' ELSE 'rows' END;
+    WHEN r.what IN ('callbacks', 'dead_callbacks') THEN 'callbacks' WHEN r.what = 'events' THEN 'partitions'
+        WHEN r.what <> 'samples' THEN 'rows' END;
 COMMENT ON VIEW insp.v_retention IS 'What is kept for how long, for each partner and for all, and when retention last worked on it';
 COMMENT ON COLUMN insp.v_retention.partner IS 'Whose; null: for all alike';
 COMMENT ON COLUMN insp.v_retention.what IS 'parts, results, references, faces, or what insp.retention names';
 COMMENT ON COLUMN insp.v_retention.keep IS 'For how long; null: until it is deleted';
-COMMENT ON COLUMN insp.v_retention.ran_at IS 'When retention last worked on it; null: not yet, or faces and partitions, which have no such time';
+COMMENT ON COLUMN insp.v_retention.ran_at IS 'When retention last worked on it; null: not yet, or faces, samples and partitions, which have no such time';
 GRANT SELECT ON insp.v_retention TO insp_operator, insp_auditor;

@@ -3,8 +3,8 @@ public import Foundation
 
 /// What the gateway knows of a partner's credential. The secret itself is known to the partner alone.
 public struct GatewayCredential: Sendable {
-    /// What a credential may allow.
-    public enum Scope: String, Sendable {
+    /// What a credential may allow. `insp.scope` has the same.
+    public enum Scope: String, Sendable, CaseIterable {
         case create, read, session
     }
 

@@ -78,6 +78,6 @@ struct SessionAnswer: Encodable {
         self.success = entry?.data?.vendor?.success == true && self.sessionResponseBlob != nil
         self.reason =
             entry?.data?.vendor?.reason ?? document?.error?.code ?? entry?.decision?.details?.label
-            ?? "LIVENESS_UNDETERMINED"
+            ?? DecisionLabel.livenessUndetermined.rawValue
     }
 }

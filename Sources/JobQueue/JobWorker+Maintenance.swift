@@ -7,7 +7,7 @@ extension JobWorker {
     private struct Duty: Sendable {
         /// As `insp.duty` names them.
         enum Kind: String, Sendable {
-            case promote, rescue, orphans, events, expire, sweep, quotas, record, partitions, faces, purge
+            case promote, rescue, orphans, events, expire, sweep, quotas, record, partitions, faces, samples, purge
         }
 
         var kind: Kind
@@ -83,6 +83,7 @@ extension JobWorker {
         var duties = [
             Duty(.partitions, by: self.worker, every: 60, "insp.ensure_partitions()"),
             Duty(.faces, by: self.worker, every: 60, "insp.face_purge()"),
+            Duty(.samples, by: self.worker, every: 60, "insp.sample_queue()"),
             Duty(.purge, by: self.worker, every: 60, "insp.purge()"),
         ]
         let source = ReconnectingConnection(self.configuration, role: "retention", report: self.report)
@@ -198,7 +199,7 @@ extension JobWorker {
         case .promote: self.report(.promoted(count))
         case .expire: self.report(.expired(count))
         case .sweep: self.report(.swept(count))
-        case .rescue, .orphans, .events, .quotas, .record, .partitions, .faces, .purge: break
+        case .rescue, .orphans, .events, .quotas, .record, .partitions, .faces, .samples, .purge: break
         }
     }
 }

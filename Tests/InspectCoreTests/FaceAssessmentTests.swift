@@ -168,7 +168,7 @@ struct AuthenticationRulesTests {
         #expect(obstacles(face, Self.enrolled([Sample.stranger], replace: true)).isEmpty)
         #expect(obstacles([], Self.enrolled([])) == ["NO_FACE"])
         #expect(obstacles([Sample.face { $0.sharpness = 3 }], Self.enrolled([])) == ["BLURRED"])
-        let copy = CapabilityDecision(type: .rejected, label: "DIGITAL_COPY")
+        let copy = CapabilityDecision(type: .rejected, label: .digitalCopy)
         #expect(obstacles(face, Self.enrolled([]), liveness: copy) == ["DIGITAL_COPY"])
     }
 }

@@ -83,8 +83,8 @@ extension FaceSDKEvent {
         default: break
         }
         if liveness.data?.reason?.contains(FaceConformity.Fault.tooBright.rawValue) == true { return .tooBright }
-        switch liveness.decision.details.label {
-        case "NO_FACE_PRESENT", "MULTIPLE_PEOPLE", "FACE_NOT_FULLY_VISIBLE", "BAD_QUALITY": return .unusable
+        switch DecisionLabel(rawValue: liveness.decision.details.label) {
+        case .noFacePresent, .multiplePeople, .faceNotFullyVisible, .badQuality: return .unusable
         default: return .livenessFailed
         }
     }

@@ -1,4 +1,5 @@
-/// One kind of input of a job, by the name that payloads, results and the database use.
+/// One kind of input of a job, by the name that payloads, results and the database use. `insp.part_kind` has the same; a test
+/// holds them equal.
 public enum PartKind: String, Codable, Sendable, CaseIterable {
     /// The document's front, or a passport's data page.
     case front = "FRONT"

@@ -1,6 +1,6 @@
 /// What a job runs: which capabilities, in which stages, on which parts.
 ///
-/// The raw value is the key that payloads and the database use.
+/// The raw value is the name that payloads and the database use. `insp.workflow` has the same; a test holds them equal.
 public enum Workflow: String, Codable, Sendable, CaseIterable {
     /// ID verification.
     case id
@@ -63,14 +63,14 @@ extension Workflow {
     /// feature becomes a template or goes with the job.
     public var namesFace: Bool { self == .authentication || self == .enrollment }
 
-    /// Sets of parts of which a job must bring at least one in full; the database refuses the job otherwise.
-    public var requiredParts: [Set<PartKind>] {
+    /// Parts that a job must have, and parts of which it must have one; the database refuses the job otherwise.
+    public var requiredParts: (all: [PartKind], one: [PartKind]) {
         switch self {
-        case .id: [[.front], [.sod]]
-        case .idIdentity: [[.front]]
-        case .similarity: [[.front, .face]]
-        case .liveness: [[.face], [.frames]]
-        case .authentication, .enrollment: [[.face]]
+        case .id: ([], [.front, .sod])
+        case .idIdentity: ([.front], [])
+        case .similarity: ([.front, .face], [])
+        case .liveness: ([], [.face, .frames, .sessionBlob])
+        case .authentication, .enrollment: ([.face], [])
         }
     }
 }

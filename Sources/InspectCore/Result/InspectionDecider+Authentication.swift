@@ -68,13 +68,13 @@ extension InspectionDecider {
             faces, to: enrolled, liveness: liveness, calibration: self.facts.calibration)
         if obstacles.isEmpty, self.lacksProofOfLife { obstacles = [liveness.label] }
         guard isOpen, obstacles.isEmpty, let feature = faces.first?.feature else {
-            let decision = CapabilityDecision(type: .rejected, label: "NOT_ENROLLED")
+            let decision = CapabilityDecision(type: .rejected, label: .notEnrolled)
             let data = EnrollmentData(mode: mode, reasons: obstacles)
             return (
                 CapabilityRecord(parts: [PartKind.face.rawValue], decision: Decision(decision), data: data), decision
             )
         }
-        let decision = CapabilityDecision(type: .passed, label: "ENROLLED")
+        let decision = CapabilityDecision(type: .passed, label: .enrolled)
         let data = EnrollmentData(
             engine: feature.engine, modelSHA256: feature.modelSHA256, featureLength: feature.hex.count, mode: mode,
             reasons: [])

@@ -27,13 +27,13 @@ extension InspectionDecider {
         let decision = UsabilityRules.decide(side, reading: self.evidence(side), part: kind.rawValue)
         guard decision.type == .passed else { return decision }
         if let missing = self.missingSide(seenFrom: kind) {
-            return CapabilityDecision(type: .rejected, label: "MISSING_PAGE", reasons: [missing])
+            return CapabilityDecision(type: .rejected, label: .missingPage, reasons: [missing])
         }
         let format = self.facts.request.documentFormat
         if kind == .front, format == .td3, side.mrz == nil, self.facts.request.workflow != .similarity {
             // Every passport has a machine-readable zone (Doc 9303-4 §4.2).
             return CapabilityDecision(
-                type: .rejected, label: "MISSING_MANDATORY_DATAPOINTS",
+                type: .rejected, label: .missingMandatoryDatapoints,
                 reasons: [RejectReason(.notReadable, part: kind.rawValue)])
         }
         return self.preselection(side, kind) ?? decision
@@ -58,15 +58,15 @@ extension InspectionDecider {
         let data = ExtractionRules(facts: self.facts, today: self.today).data
         let request = self.facts.request
         if let country = data.issuingCountry, !request.countries.isEmpty, !request.countries.contains(country) {
-            return CapabilityDecision(type: .warning, label: "UNSUPPORTED_COUNTRY")
+            return CapabilityDecision(type: .warning, label: .unsupportedCountry)
         }
         if let type = data.type, !request.documentTypes.isEmpty, !request.documentTypes.contains(type) {
-            return CapabilityDecision(type: .warning, label: "UNSUPPORTED_DOCUMENT_TYPE")
+            return CapabilityDecision(type: .warning, label: .unsupportedDocumentType)
         }
         if let chosen = request.documentFormat, let read = data.mrz?.format,
             DocumentFormat(rawValue: read).map({ $0 != chosen }) == true
         {
-            return CapabilityDecision(type: .warning, label: "UNSUPPORTED_DOCUMENT_TYPE")
+            return CapabilityDecision(type: .warning, label: .unsupportedDocumentType)
         }
         return nil
     }
@@ -77,9 +77,9 @@ extension InspectionDecider {
 
     private static func usability(of picture: FaceStageFacts.Picture) -> CapabilityDecision {
         let faults = FaceConformity(faces: picture.faces).faults
-        if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: "BLURRED") }
+        if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: .blurred) }
         let isPoor = faults.contains { [.tooDark, .tooBright, .tooSmall].contains($0) }
-        return isPoor ? CapabilityDecision(type: .warning, label: "BAD_QUALITY") : .passed
+        return isPoor ? CapabilityDecision(type: .warning, label: .badQuality) : .passed
     }
 
     /// Whether each document side shows the document itself and not a copy of it.
@@ -99,7 +99,7 @@ extension InspectionDecider {
         }
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
         if isOpen, let sides = FrontBackRules(extraction, parts: self.documentParts) {
-            let label = "MISMATCH_FRONT_BACK"
+            let label = DecisionLabel.mismatchFrontBack
             let isAssessed = sides.outcome != .inconclusive
             let decision: CapabilityDecision =
                 switch sides.outcome {
@@ -113,7 +113,7 @@ extension InspectionDecider {
                 CapabilityRecord(
                     parts: [PartKind.front.rawValue, PartKind.back.rawValue], decision: Decision(decision),
                     data: ImageCheckData(
-                        assessed: isAssessed ? [label] : [], notAssessed: isAssessed ? [] : [label],
+                        assessed: isAssessed ? [label.rawValue] : [], notAssessed: isAssessed ? [] : [label.rawValue],
                         reason: sides.differing.isEmpty ? nil : sides.differing.joined(separator: ", "))))
         }
         return (records, decisions)

@@ -28,7 +28,7 @@ public enum AuthenticationRules {
         _ faces: [FaceFacts], against enrolled: EnrolledFace, threshold: Double, calibration: FaceCalibration
     ) -> Outcome {
         func notPossible(_ obstacle: Obstacle) -> Outcome {
-            Outcome(decision: CapabilityDecision(type: .warning, label: "NOT_POSSIBLE"), obstacle: obstacle)
+            Outcome(decision: CapabilityDecision(type: .warning, label: .notPossible), obstacle: obstacle)
         }
         guard !FaceConformity.hasSeveralPeople(faces) else { return notPossible(.severalPeople) }
         guard let face = faces.first, let feature = face.feature else { return notPossible(.noFace) }
@@ -41,8 +41,8 @@ public enum AuthenticationRules {
         best.fmrAtThreshold = best.fmrAtThreshold.map { min(1, $0 * Double(matches.count)) }
         return Outcome(
             decision: best.match
-                ? CapabilityDecision(type: .passed, label: "MATCH")
-                : CapabilityDecision(type: .rejected, label: "NO_MATCH"),
+                ? CapabilityDecision(type: .passed, label: .match)
+                : CapabilityDecision(type: .rejected, label: .noMatch),
             match: best, compared: matches.count)
     }
 

@@ -53,11 +53,11 @@ public enum ChallengeRules {
     ) -> CapabilityDecision {
         switch (outcome, reason) {
         case (.pass, _): .passed
-        case (.fail, .severalPeople): CapabilityDecision(type: .rejected, label: "MULTIPLE_PEOPLE")
-        case (.fail, _): CapabilityDecision(type: .rejected, label: "CHALLENGE_FAILED")
-        case (.inconclusive, .timeout): CapabilityDecision(type: .warning, label: "CHALLENGE_TIMEOUT")
-        case (.inconclusive, .tooBright): CapabilityDecision(type: .warning, label: "TOO_BRIGHT")
-        case (.inconclusive, _): CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
+        case (.fail, .severalPeople): CapabilityDecision(type: .rejected, label: .multiplePeople)
+        case (.fail, _): CapabilityDecision(type: .rejected, label: .challengeFailed)
+        case (.inconclusive, .timeout): CapabilityDecision(type: .warning, label: .challengeTimeout)
+        case (.inconclusive, .tooBright): CapabilityDecision(type: .warning, label: .tooBright)
+        case (.inconclusive, _): CapabilityDecision(type: .warning, label: .livenessUndetermined)
         }
     }
 }

@@ -22,17 +22,17 @@ public struct DataCheckRules {
         func failed(_ name: String) -> Bool { checks.contains { $0.name == name && $0.outcome == .fail } }
         self.decision =
             if failed("chipAuthentic") {
-                CapabilityDecision(type: .rejected, label: "NFC_CERTIFICATE")
+                CapabilityDecision(type: .rejected, label: .nfcCertificate)
             } else if failed("mrzCheckDigits") {
-                CapabilityDecision(type: .rejected, label: "MRZ_CHECKSUM")
+                CapabilityDecision(type: .rejected, label: .mrzChecksum)
             } else if failed("printAgrees") {
-                CapabilityDecision(type: .rejected, label: "MISMATCH_HRZ_MRZ_DATA")
+                CapabilityDecision(type: .rejected, label: .mismatchVIZMRZData)
             } else if failed("datesPlausible") || failed("calendar") || failed("sourcesAgree") || failed("chipAgrees") {
-                CapabilityDecision(type: .rejected, label: "MISMATCHING_DATAPOINTS")
+                CapabilityDecision(type: .rejected, label: .mismatchingDatapoints)
             } else if extraction.chip?.isExpiredOnly == true {
-                CapabilityDecision(type: .warning, label: "NFC_CERTIFICATE")
+                CapabilityDecision(type: .warning, label: .nfcCertificate)
             } else if failed("notExpired") {
-                CapabilityDecision(type: .warning, label: "DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT")
+                CapabilityDecision(type: .warning, label: .documentExpiry)
             } else {
                 .passed
             }

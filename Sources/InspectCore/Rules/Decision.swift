@@ -21,7 +21,8 @@ public struct RejectReason: Codable, Sendable, Hashable {
 }
 
 extension RejectReason {
-    /// The table of reject reasons (Jumio mobile SDK, class `Jumio.RejectReason`).
+    /// The table of reject reasons (Jumio mobile SDK, class `Jumio.RejectReason`). `insp.reason` has the same, with advice; a
+    /// test holds them equal.
     public enum Known: Int, Sendable, CaseIterable {
         case blackWhiteCopy = 102
         case colorPhotocopy = 103
@@ -62,22 +63,22 @@ extension RejectReason {
 /// What one capability decided.
 public struct CapabilityDecision: Codable, Sendable, Hashable {
     public var type: DecisionType
-    /// Jumio's label, for example `OK`, `BLURRED`, `PRECONDITION_NOT_FULFILLED`.
+    /// One of ``DecisionLabel``.
     public var label: String
     /// Empty unless something was rejected. The first one belongs to the label.
     public var reasons: [RejectReason]
 
-    public init(type: DecisionType, label: String, reasons: [RejectReason] = []) {
+    public init(type: DecisionType, label: DecisionLabel, reasons: [RejectReason] = []) {
         self.type = type
-        self.label = label
+        self.label = label.rawValue
         self.reasons = reasons
     }
 
     /// Nothing to object to.
-    public static let passed = CapabilityDecision(type: .passed, label: "OK")
+    public static let passed = CapabilityDecision(type: .passed, label: .ok)
     /// An earlier capability of the chain was rejected, so this one did not run.
     public static let preconditionNotFulfilled = CapabilityDecision(
-        type: .notExecuted, label: "PRECONDITION_NOT_FULFILLED")
+        type: .notExecuted, label: .preconditionNotFulfilled)
     /// This one should have run, but could not.
-    public static let technicalError = CapabilityDecision(type: .notExecuted, label: "TECHNICAL_ERROR")
+    public static let technicalError = CapabilityDecision(type: .notExecuted, label: .technicalError)
 }

@@ -7,10 +7,10 @@ public enum ImageCheckRules {
     public static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(
-                type: .rejected, label: "DIGITAL_COPY", reasons: [RejectReason(.digitalCopy, part: part)])
+                type: .rejected, label: .digitalCopy, reasons: [RejectReason(.digitalCopy, part: part)])
         }
         // People are called Muster and Sample, too: a word alone rejects nobody.
-        if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: "SAMPLE") }
+        if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
         return self.assessed(facts).isEmpty ? .preconditionNotFulfilled : .passed
     }
 
@@ -20,16 +20,18 @@ public enum ImageCheckRules {
 
     /// The labels that a check was made for.
     static func assessed(_ facts: DocumentFacts) -> [String] {
-        (facts.quality.moire == nil ? [] : ["DIGITAL_COPY"]) + (facts.visualZone == nil ? [] : ["SAMPLE"])
+        let labels: [DecisionLabel] =
+            (facts.quality.moire == nil ? [] : [.digitalCopy]) + (facts.visualZone == nil ? [] : [.sample])
+        return labels.map(\.rawValue)
     }
 
     /// The labels that no check was made for.
     static func notAssessed(_ facts: DocumentFacts) -> [String] {
-        let all = [
-            "DIGITAL_COPY", "SAMPLE", "MANIPULATED_DOCUMENT", "PUNCHED", "WATERMARK", "GHOST_IMAGE_DIFFERENT", "FAKE",
+        let all: [DecisionLabel] = [
+            .digitalCopy, .sample, .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake,
         ]
         let assessed = self.assessed(facts)
-        return all.filter { !assessed.contains($0) }
+        return all.map(\.rawValue).filter { !assessed.contains($0) }
     }
 
     /// What was measured for it, beside its limit.

@@ -21,14 +21,14 @@ public enum LivenessRules {
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, suffices: Bool = false
     ) -> CapabilityDecision {
         let faults = FaceConformity(faces: faces).faults
-        if faults.contains(.noFace) { return self.rejected("NO_FACE_PRESENT") }
-        if faults.contains(.severalFaces) { return self.rejected("MULTIPLE_PEOPLE") }
-        if faults.contains(.notFullyVisible) { return self.rejected("FACE_NOT_FULLY_VISIBLE") }
-        if !faults.isEmpty { return CapabilityDecision(type: .warning, label: "BAD_QUALITY") }
+        if faults.contains(.noFace) { return self.rejected(.noFacePresent) }
+        if faults.contains(.severalFaces) { return self.rejected(.multiplePeople) }
+        if faults.contains(.notFullyVisible) { return self.rejected(.faceNotFullyVisible) }
+        if !faults.isEmpty { return CapabilityDecision(type: .warning, label: .badQuality) }
         if let passive {
-            if let grey = passive[.grey], !Limits.cue.allows(grey) { return self.rejected("BLACK_WHITE") }
+            if let grey = passive[.grey], !Limits.cue.allows(grey) { return self.rejected(.blackWhite) }
             if self.looksLikeScreen(passive) {
-                return self.rejected("DIGITAL_COPY")
+                return self.rejected(.digitalCopy)
             }
             if suffices, self.isComplete(passive), self.findings(passive, image: image).isEmpty { return .passed }
         }
@@ -83,8 +83,8 @@ public enum LivenessRules {
     ) -> (decision: CapabilityDecision, reason: String)? {
         if let fault = CaptureRules.fault(of: capture, isChallenge: false) {
             switch fault.reason {
-            case .severalPeople: return (self.rejected("MULTIPLE_PEOPLE"), fault.reason.rawValue)
-            default: return (self.rejected("DIGITAL_COPY"), fault.reason.rawValue)
+            case .severalPeople: return (self.rejected(.multiplePeople), fault.reason.rawValue)
+            default: return (self.rejected(.digitalCopy), fault.reason.rawValue)
             }
         }
         if let movement = CaptureRules.movement(capture), capture.frames.count >= 10, !Limits.stillness.allows(movement)
@@ -97,9 +97,9 @@ public enum LivenessRules {
         return nil
     }
 
-    private static let undetermined = CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
+    private static let undetermined = CapabilityDecision(type: .warning, label: .livenessUndetermined)
 
-    private static func rejected(_ label: String) -> CapabilityDecision {
+    private static func rejected(_ label: DecisionLabel) -> CapabilityDecision {
         CapabilityDecision(type: .rejected, label: label)
     }
 }

@@ -30,7 +30,7 @@ public enum SimilarityRules {
     ) throws(InspectError) -> Outcome {
         // Whose face was meant is not for us to guess: a second person in the selfie fails it.
         guard !FaceConformity.hasSeveralPeople(selfie) else {
-            return Outcome(decision: CapabilityDecision(type: .rejected, label: "NO_MATCH"), obstacle: .severalPeople)
+            return Outcome(decision: CapabilityDecision(type: .rejected, label: .noMatch), obstacle: .severalPeople)
         }
         guard let person = selfie.first, let mine = person.feature else { return .notPossible(.noFace) }
         guard let document = portrait.first, let theirs = document.feature else { return .notPossible(.noPortrait) }
@@ -46,7 +46,7 @@ public enum SimilarityRules {
         let match = try FaceMatch.compare(theirs, mine, threshold: threshold, calibration: calibration)
         let decision =
             match.match
-            ? CapabilityDecision(type: .passed, label: "MATCH") : CapabilityDecision(type: .rejected, label: "NO_MATCH")
+            ? CapabilityDecision(type: .passed, label: .match) : CapabilityDecision(type: .rejected, label: .noMatch)
         return Outcome(decision: decision, match: match)
     }
 
@@ -67,6 +67,6 @@ public enum SimilarityRules {
 
 extension SimilarityRules.Outcome {
     fileprivate static func notPossible(_ obstacle: SimilarityRules.Obstacle) -> Self {
-        Self(decision: CapabilityDecision(type: .warning, label: "NOT_POSSIBLE"), obstacle: obstacle)
+        Self(decision: CapabilityDecision(type: .warning, label: .notPossible), obstacle: obstacle)
     }
 }

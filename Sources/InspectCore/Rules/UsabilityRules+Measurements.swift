@@ -133,7 +133,7 @@ extension UsabilityRules {
     /// rejected unless the text proves that the picture can be read, or that the side need not have colour.
     public static func decideBeforeReading(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         let possible = self.findings(facts, reading: .none)
-        let colour = ["BLACK_WHITE", "PHOTOCOPY"]
+        let colour: [DecisionLabel] = [.blackWhite, .photocopy]
         // Readable text is the best that can still be found; whatever is objected to even then stays.
         let certain = self.findings(facts, reading: .proven).filter { !colour.contains($0.label) }
         guard let first = certain.first ?? possible.first else { return .passed }

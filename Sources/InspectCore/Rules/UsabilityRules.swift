@@ -36,45 +36,45 @@ public enum UsabilityRules {
     }
 
     struct Finding: Equatable {
-        var label: String
+        var label: DecisionLabel
         var reason: RejectReason.Known
     }
 
     /// All objections, the most telling first.
     static func findings(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Finding] {
         guard Self.showsDocument(facts, reading: reading) else {
-            return [Finding(label: "NOT_A_DOCUMENT", reason: .noDocument)]
+            return [Finding(label: .notADocument, reason: .noDocument)]
         }
         var findings: [Finding] = []
         let quality = facts.quality
         let dark = Self.isDark(quality)
         if Self.isBlackAndWhite(facts) {
-            findings.append(Finding(label: "BLACK_WHITE", reason: .blackWhiteCopy))
+            findings.append(Finding(label: .blackWhite, reason: .blackWhiteCopy))
         } else if !dark, Self.isPhotocopy(facts) {
-            findings.append(Finding(label: "PHOTOCOPY", reason: .blackWhiteCopy))
+            findings.append(Finding(label: .photocopy, reason: .blackWhiteCopy))
         } else if Self.isPrintedCopy(quality) {
-            findings.append(Finding(label: "PHOTOCOPY", reason: .colorPhotocopy))
+            findings.append(Finding(label: .photocopy, reason: .colorPhotocopy))
         }
         if dark || Self.isTooSmall(facts, reading: reading) {
-            findings.append(Finding(label: "BAD_QUALITY_IMAGE", reason: .notReadable))
+            findings.append(Finding(label: .badQualityImage, reason: .notReadable))
         }
         let reads = reading == .proven
         if !Self.blurLimit(reading).allows(Self.blur(quality))
             || Self.isMoved(facts, reading: reading) || (!reads && Self.hasRunPrint(quality))
         {
-            findings.append(Finding(label: "BLURRED", reason: .blurry))
+            findings.append(Finding(label: .blurred, reason: .blurry))
         }
         if Self.isCut(facts, reading: reading) {
-            findings.append(Finding(label: "PART_OF_DOCUMENT_MISSING", reason: .missingPartOfDocument))
+            findings.append(Finding(label: .partOfDocumentMissing, reason: .missingPartOfDocument))
         }
         if !reads, let occlusion = quality.occlusion, !Limits.occlusion.allows(occlusion) {
-            findings.append(Finding(label: "PART_OF_DOCUMENT_HIDDEN", reason: .hiddenPartOfDocument))
+            findings.append(Finding(label: .partOfDocumentHidden, reason: .hiddenPartOfDocument))
         }
         if let corner = quality.missingCorner, !Limits.missingCorner.allows(corner), Self.isInView(facts) {
-            findings.append(Finding(label: "DAMAGED_DOCUMENT", reason: .damagedDocument))
+            findings.append(Finding(label: .damagedDocument, reason: .damagedDocument))
         }
         if !Self.glareLimit(reading).allows(quality.glareShare) {
-            let glare = Finding(label: "GLARE", reason: .glare)
+            let glare = Finding(label: .glare, reason: .glare)
             // Massive glare washes out the edges around it, too, so it is more telling than a little blur.
             let explainsBlur =
                 !Limits.hopelessGlare.allows(quality.glareShare) && Limits.hopelessBlur.allows(Self.blur(quality))

@@ -4,12 +4,12 @@ public enum VendorSessionRules {
     public static let assurance = "certified-vendor"
 
     public static func decide(_ answer: VendorSessionFacts) -> CapabilityDecision {
-        guard answer.success else { return CapabilityDecision(type: .rejected, label: "LIVENESS_UNDETERMINED") }
+        guard answer.success else { return CapabilityDecision(type: .rejected, label: .livenessUndetermined) }
         switch (answer.livenessPassed, answer.matched) {
-        case (true, false): return CapabilityDecision(type: .rejected, label: "NO_MATCH")
+        case (true, false): return CapabilityDecision(type: .rejected, label: .noMatch)
         case (true, _): return .passed
-        case (false, _): return CapabilityDecision(type: .rejected, label: "LIVENESS_UNDETERMINED")
-        case (nil, _): return CapabilityDecision(type: .warning, label: "LIVENESS_UNDETERMINED")
+        case (false, _): return CapabilityDecision(type: .rejected, label: .livenessUndetermined)
+        case (nil, _): return CapabilityDecision(type: .warning, label: .livenessUndetermined)
         }
     }
 

@@ -1,0 +1,233 @@
+-- The words of the contract with partners: kinds of part, workflows, labels, and reasons with advice. What checks requests
+-- reads them; where a table is too slow (insp.accept, insp.plain_requests, insp.definition_key), and in the programs' enums, the
+-- same words stand written out, and LookupTests holds them equal.
+
+CREATE TABLE insp.part_kind (
+    kind text PRIMARY KEY CHECK (kind ~ '^[A-Z][A-Z0-9_]+$'),
+    place smallint NOT NULL UNIQUE,
+    source text NOT NULL CHECK (source IN ('document', 'chip', 'person', 'vendor')),
+    is_image boolean NOT NULL,
+    is_many boolean NOT NULL DEFAULT false,
+    meaning text NOT NULL
+);
+COMMENT ON TABLE insp.part_kind IS 'Kinds of part that a job may have. A new one is also a parameter of insp.enqueue and a case of PartKind';
+COMMENT ON COLUMN insp.part_kind.kind IS 'The name that payloads, results and insp.part give';
+COMMENT ON COLUMN insp.part_kind.place IS 'Order in which kinds are listed';
+COMMENT ON COLUMN insp.part_kind.source IS 'What it shows or comes from: document, chip, person, or vendor: opaque to this system';
+COMMENT ON COLUMN insp.part_kind.is_image IS 'Whether it is an image that the analyzer decodes';
+COMMENT ON COLUMN insp.part_kind.is_many IS 'Whether a job may have more than one, in order';
+COMMENT ON COLUMN insp.part_kind.meaning IS 'What it is';
+GRANT SELECT ON insp.part_kind TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+INSERT INTO insp.part_kind (kind, place, source, is_image, is_many, meaning) VALUES
+    ('FRONT', 1, 'document', true, false, 'The document''s front, or a passport''s data page'),
+    ('BACK', 2, 'document', true, false, 'The back of a two-sided document'),
+    ('FACE', 3, 'person', true, false, 'The selfie'),
+    ('FRAMES', 4, 'person', true, true, 'The frames of a liveness capture'),
+    ('DG1', 5, 'chip', false, false, 'Data group 1: the machine-readable zone (ICAO 9303-10)'),
+    ('DG2', 6, 'chip', false, false, 'Data group 2: the encoded face (ICAO 9303-10)'),
+    ('SOD', 7, 'chip', false, false, 'The document security object (ICAO 9303-10)'),
+    ('SESSION_BLOB', 8, 'vendor', false, false, 'A vendor''s liveness session');
+
+CREATE TABLE insp.workflow (
+    name text PRIMARY KEY CHECK (name ~ '^[a-z_]+$'),
+    definition_key text NOT NULL UNIQUE,
+    capabilities text[] NOT NULL,
+    stages smallint[] NOT NULL CHECK (stages <@ ARRAY[4, 8, 16, 32]::smallint[]),
+    takes text[] NOT NULL,
+    needs_all text[] NOT NULL DEFAULT '{}' CHECK (needs_all <@ takes),
+    needs_one text[] NOT NULL DEFAULT '{}' CHECK (needs_one <@ takes),
+    face_event text CHECK (face_event IN ('enrollment', 'verification', 'liveness')),
+    meaning text NOT NULL
+);
+COMMENT ON TABLE insp.workflow IS 'What a job may run, on which parts';
+COMMENT ON COLUMN insp.workflow.name IS 'The name that payloads and results give';
+COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may give as well; the name where there is none';
+COMMENT ON COLUMN insp.workflow.capabilities IS
+    'What is decided, in order. Those with liveness take a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
+COMMENT ON COLUMN insp.workflow.stages IS 'Statuses whose results are stored, in order';
+COMMENT ON COLUMN insp.workflow.takes IS 'Kinds of part that a job may have (insp.part_kind)';
+COMMENT ON COLUMN insp.workflow.needs_all IS 'Kinds that it must have';
+COMMENT ON COLUMN insp.workflow.needs_one IS 'Kinds of which it must have one at least';
+COMMENT ON COLUMN insp.workflow.face_event IS 'Type of the face SDK''s event that it ends with; null: it has none';
+COMMENT ON COLUMN insp.workflow.meaning IS 'What it does';
+GRANT SELECT ON insp.workflow TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+INSERT INTO insp.workflow (name, definition_key, capabilities, stages, takes, needs_all, needs_one, face_event, meaning) VALUES
+    -- A chip alone says who the holder is; there is no image to judge then.
+    ('id', '2', '{usability,imageChecks,extraction,dataChecks}', '{4,8}',
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', NULL, 'Verifies a document'),
+    ('id_identity', '3', '{usability,imageChecks,extraction,dataChecks,similarity,liveness}', '{4,8,16,32}',
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{FRONT}', '{}', NULL, 'Verifies a document and its holder'),
+    ('similarity', '5', '{usability,similarity}', '{4,8,16}',
+        '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{FRONT,FACE}', '{}', NULL,
+        'Compares a document''s portrait with a selfie'),
+    ('liveness', '6', '{usability,liveness}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{}', '{FACE,FRAMES,SESSION_BLOB}',
+        'liveness', 'Decides whether a living person was in front of the camera'),
+    ('authentication', '9', '{usability,liveness,authentication}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
+        'verification', 'Compares a selfie with what is enrolled under a face id'),
+    ('enrollment', 'enrollment', '{usability,liveness,enrollment}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
+        'enrollment', 'Enrols a selfie under a face id');
+
+CREATE TABLE insp.label (
+    label text PRIMARY KEY CHECK (label ~ '^[A-Z][A-Z0-9_]{0,63}$'),
+    capabilities text[] NOT NULL,
+    is_objection boolean NOT NULL,
+    is_given boolean NOT NULL DEFAULT true
+);
+COMMENT ON TABLE insp.label IS
+    'Labels of decisions, named as Jumio''s Retrieval API names them. A reviewer may give another one (insp.review)';
+COMMENT ON COLUMN insp.label.label IS 'The label';
+COMMENT ON COLUMN insp.label.capabilities IS 'Capabilities that give it; empty: it is given to a whole job';
+COMMENT ON COLUMN insp.label.is_objection IS 'Whether it objects to something that was sent; then insp.reason says what to do';
+COMMENT ON COLUMN insp.label.is_given IS 'Whether this version can give it; otherwise it is listed as not assessed';
+GRANT SELECT ON insp.label TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+INSERT INTO insp.label (label, capabilities, is_objection) VALUES
+    ('OK', '{usability,imageChecks,extraction,dataChecks,liveness}', false),
+    ('MATCH', '{similarity,authentication}', false),
+    ('ENROLLED', '{enrollment}', false),
+    ('PRECONDITION_NOT_FULFILLED',
+        '{usability,imageChecks,extraction,dataChecks,similarity,liveness,authentication,enrollment}', false),
+    ('TECHNICAL_ERROR', '{usability,imageChecks,extraction,dataChecks,similarity,liveness,authentication,enrollment}', false),
+    ('PASSED', '{}', false), ('WARNING', '{}', false), ('REJECTED', '{}', false), ('NOT_EXECUTED', '{}', false),
+    ('NOT_A_DOCUMENT', '{usability}', true), ('BLACK_WHITE', '{usability,liveness}', true), ('PHOTOCOPY', '{usability}', true),
+    ('BAD_QUALITY_IMAGE', '{usability}', true), ('BAD_QUALITY', '{usability,liveness}', true), ('BLURRED', '{usability}', true),
+    ('GLARE', '{usability}', true), ('PART_OF_DOCUMENT_MISSING', '{usability}', true),
+    ('PART_OF_DOCUMENT_HIDDEN', '{usability}', true), ('DAMAGED_DOCUMENT', '{usability}', true),
+    ('MISSING_PAGE', '{usability}', true), ('MISSING_MANDATORY_DATAPOINTS', '{usability}', true),
+    ('UNSUPPORTED_COUNTRY', '{usability}', true), ('UNSUPPORTED_DOCUMENT_TYPE', '{usability}', true),
+    ('DIGITAL_COPY', '{imageChecks,liveness}', true), ('SAMPLE', '{imageChecks}', true),
+    ('MISMATCH_FRONT_BACK', '{imageChecks}', true),
+    ('NFC_CERTIFICATE', '{dataChecks}', true), ('MRZ_CHECKSUM', '{dataChecks}', true),
+    ('MISMATCH_HRZ_MRZ_DATA', '{dataChecks}', true), ('MISMATCHING_DATAPOINTS', '{dataChecks}', true),
+    ('DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT', '{dataChecks}', true),
+    ('NO_MATCH', '{similarity,liveness,authentication}', true), ('NOT_POSSIBLE', '{similarity,authentication}', true),
+    ('NO_FACE_PRESENT', '{liveness}', true), ('MULTIPLE_PEOPLE', '{liveness}', true),
+    ('FACE_NOT_FULLY_VISIBLE', '{liveness}', true), ('TOO_BRIGHT', '{liveness}', true),
+    ('CHALLENGE_FAILED', '{liveness}', true), ('CHALLENGE_TIMEOUT', '{liveness}', true),
+    ('LIVENESS_UNDETERMINED', '{liveness}', true), ('NOT_ENROLLED', '{enrollment}', true);
+INSERT INTO insp.label (label, capabilities, is_objection, is_given) VALUES
+    ('MANIPULATED_DOCUMENT', '{imageChecks}', true, false), ('PUNCHED', '{imageChecks}', true, false),
+    ('WATERMARK', '{imageChecks}', true, false), ('GHOST_IMAGE_DIFFERENT', '{imageChecks}', true, false),
+    ('FAKE', '{imageChecks}', true, false);
+
+CREATE TABLE insp.reason (
+    code text PRIMARY KEY CHECK (code ~ '^[A-Z][A-Z_]+$'),
+    labels text[] NOT NULL CHECK (labels <> '{}'),
+    parts text[] NOT NULL CHECK (parts <> '{}'),
+    contract_code integer UNIQUE
+);
+COMMENT ON TABLE insp.reason IS 'Reasons for objections, for whoever must send something better. insp.reasons has them with their advice';
+COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
+COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may stand behind (insp.label)';
+COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind)';
+COMMENT ON COLUMN insp.reason.contract_code IS
+    'Its number in Jumio''s mobile SDK (class RejectReason), the code of a result''s rejectReasons; null: that has none for it, and its label alone tells';
+GRANT SELECT ON insp.reason TO insp_operator, insp_auditor;
+INSERT INTO insp.reason (code, labels, parts, contract_code) VALUES
+    ('BLACK_WHITE_COPY', '{BLACK_WHITE,PHOTOCOPY}', '{FRONT,BACK}', 102),
+    ('COLOR_PHOTOCOPY', '{PHOTOCOPY}', '{FRONT,BACK}', 103),
+    ('DIGITAL_COPY', '{DIGITAL_COPY}', '{FRONT,BACK}', 104),
+    ('NOT_READABLE', '{BAD_QUALITY_IMAGE,MISSING_MANDATORY_DATAPOINTS}', '{FRONT,BACK}', 200),
+    ('NO_DOC', '{NOT_A_DOCUMENT}', '{FRONT,BACK}', 201),
+    ('MISSING_BACK', '{MISSING_PAGE}', '{BACK}', 206),
+    ('MISSING_FRONT', '{MISSING_PAGE}', '{FRONT}', 214),
+    ('BLURRY', '{BLURRED}', '{FRONT,BACK}', 2001),
+    ('MISSING_PART_DOC', '{PART_OF_DOCUMENT_MISSING}', '{FRONT,BACK}', 2003),
+    ('HIDDEN_PART_DOC', '{PART_OF_DOCUMENT_HIDDEN}', '{FRONT,BACK}', 2004),
+    ('DAMAGED_DOCUMENT', '{DAMAGED_DOCUMENT}', '{FRONT,BACK}', 2005),
+    ('GLARE', '{GLARE}', '{FRONT,BACK}', 2006),
+    ('UNSUPPORTED_COUNTRY', '{UNSUPPORTED_COUNTRY}', '{FRONT,BACK}', NULL),
+    ('UNSUPPORTED_DOCUMENT_TYPE', '{UNSUPPORTED_DOCUMENT_TYPE}', '{FRONT,BACK}', NULL),
+    ('SAMPLE', '{SAMPLE}', '{FRONT,BACK}', NULL),
+    ('MISMATCH_FRONT_BACK', '{MISMATCH_FRONT_BACK}', '{FRONT,BACK}', NULL),
+    ('CHIP_NOT_AUTHENTIC', '{NFC_CERTIFICATE}', '{DG1,DG2,SOD}', NULL),
+    ('MRZ_CHECKSUM', '{MRZ_CHECKSUM}', '{FRONT,BACK,DG1}', NULL),
+    ('MISMATCHING_DATA', '{MISMATCH_HRZ_MRZ_DATA,MISMATCHING_DATAPOINTS}', '{FRONT,BACK,DG1}', NULL),
+    ('DOCUMENT_EXPIRED', '{DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT}', '{FRONT,BACK,DG1}', NULL),
+    ('FACE_BLACK_WHITE', '{BLACK_WHITE}', '{FACE,FRAMES}', NULL),
+    ('FACE_DIGITAL_COPY', '{DIGITAL_COPY}', '{FACE,FRAMES}', NULL),
+    ('FACE_BLURRY', '{BLURRED}', '{FACE}', NULL),
+    ('FACE_BAD_QUALITY', '{BAD_QUALITY}', '{FACE}', NULL),
+    ('NO_FACE_PRESENT', '{NO_FACE_PRESENT}', '{FACE,FRAMES}', NULL),
+    ('MULTIPLE_PEOPLE', '{MULTIPLE_PEOPLE}', '{FACE,FRAMES}', NULL),
+    ('FACE_NOT_FULLY_VISIBLE', '{FACE_NOT_FULLY_VISIBLE}', '{FACE,FRAMES}', NULL),
+    ('TOO_BRIGHT', '{TOO_BRIGHT}', '{FRAMES}', NULL),
+    ('CHALLENGE_FAILED', '{CHALLENGE_FAILED}', '{FRAMES}', NULL),
+    ('CHALLENGE_TIMEOUT', '{CHALLENGE_TIMEOUT}', '{FRAMES}', NULL),
+    ('LIVENESS_UNDETERMINED', '{LIVENESS_UNDETERMINED}', '{FACE,FRAMES,SESSION_BLOB}', NULL),
+    ('FACE_NO_MATCH', '{NO_MATCH}', '{FACE,SESSION_BLOB}', NULL),
+    ('FACE_NOT_COMPARED', '{NOT_POSSIBLE}', '{FRONT,FACE,DG2}', NULL),
+    ('NOT_ENROLLED', '{NOT_ENROLLED}', '{FACE}', NULL);
+
+CREATE TABLE insp.reason_advice (
+    code text NOT NULL REFERENCES insp.reason,
+    language text NOT NULL CHECK (language ~ '^[a-z]{2}$'),
+    advice text NOT NULL,
+    PRIMARY KEY (code, language)
+);
+COMMENT ON TABLE insp.reason_advice IS 'What the person in front of the camera can do about a reason, by language';
+COMMENT ON COLUMN insp.reason_advice.code IS 'The reason';
+COMMENT ON COLUMN insp.reason_advice.language IS 'ISO 639-1 code. Every reason has advice in English; a further language needs rows alone';
+COMMENT ON COLUMN insp.reason_advice.advice IS 'One sentence or two';
+GRANT SELECT ON insp.reason_advice TO insp_operator, insp_auditor;
+INSERT INTO insp.reason_advice (code, language, advice)
+SELECT a.code, l.language, l.advice FROM (VALUES
+    ('BLACK_WHITE_COPY', 'Photograph the document itself, not a black-and-white copy.',
+        'Fotografieren Sie das Dokument selbst, keine Schwarz-Weiß-Kopie.'),
+    ('COLOR_PHOTOCOPY', 'Photograph the document itself, not a photocopy.',
+        'Fotografieren Sie das Dokument selbst, keine Fotokopie.'),
+    ('DIGITAL_COPY', 'Photograph the document itself, not a screen.',
+        'Fotografieren Sie das Dokument selbst, keinen Bildschirm.'),
+    ('NOT_READABLE', 'Move closer to the document and use more light.',
+        'Gehen Sie näher an das Dokument heran und sorgen Sie für mehr Licht.'),
+    ('NO_DOC', 'Photograph an identity document.', 'Fotografieren Sie ein Ausweisdokument.'),
+    ('MISSING_BACK', 'Photograph the back of the document as well.',
+        'Fotografieren Sie auch die Rückseite des Dokuments.'),
+    ('MISSING_FRONT', 'Photograph the front of the document as well.',
+        'Fotografieren Sie auch die Vorderseite des Dokuments.'),
+    ('BLURRY', 'Hold the camera still and let it focus.',
+        'Halten Sie die Kamera ruhig und lassen Sie sie scharfstellen.'),
+    ('MISSING_PART_DOC', 'Keep the whole document inside the frame.', 'Das ganze Dokument muss im Bild sein.'),
+    ('HIDDEN_PART_DOC', 'Remove fingers and objects from the document.',
+        'Verdecken Sie das Dokument nicht mit Fingern oder Gegenständen.'),
+    ('DAMAGED_DOCUMENT', 'Use a document that is not damaged.', 'Verwenden Sie ein unbeschädigtes Dokument.'),
+    ('GLARE', 'Tilt the document until no light reflects on it.',
+        'Kippen Sie das Dokument, bis sich kein Licht darin spiegelt.'),
+    ('UNSUPPORTED_COUNTRY', 'Use a document of a country that is accepted.',
+        'Verwenden Sie ein Dokument eines zugelassenen Landes.'),
+    ('UNSUPPORTED_DOCUMENT_TYPE', 'Use a document of a type that is accepted.',
+        'Verwenden Sie ein Dokument einer zugelassenen Art.'),
+    ('SAMPLE', 'Use a genuine document, not a specimen.', 'Verwenden Sie ein echtes Dokument, kein Muster.'),
+    ('MISMATCH_FRONT_BACK', 'Photograph both sides of the same document.',
+        'Fotografieren Sie beide Seiten desselben Dokuments.'),
+    ('CHIP_NOT_AUTHENTIC', 'Read the chip again. If this repeats, use another document.',
+        'Lesen Sie den Chip noch einmal. Hilft das nicht, verwenden Sie ein anderes Dokument.'),
+    ('MRZ_CHECKSUM', 'Photograph the machine-readable lines again, sharp and complete.',
+        'Fotografieren Sie die maschinenlesbaren Zeilen noch einmal, scharf und vollständig.'),
+    ('MISMATCHING_DATA', 'Photograph the document again, sharp and complete. If this repeats, use another document.',
+        'Fotografieren Sie das Dokument noch einmal, scharf und vollständig. Hilft das nicht, verwenden Sie ein anderes.'),
+    ('DOCUMENT_EXPIRED', 'Use a document that has not expired.', 'Verwenden Sie ein Dokument, das noch gültig ist.'),
+    ('FACE_BLACK_WHITE', 'Take the selfie in colour.', 'Nehmen Sie das Selfie in Farbe auf.'),
+    ('FACE_DIGITAL_COPY', 'Show your own face, not a screen or a print.',
+        'Zeigen Sie Ihr eigenes Gesicht, keinen Bildschirm und keinen Ausdruck.'),
+    ('FACE_BLURRY', 'Hold the camera still and let it focus.',
+        'Halten Sie die Kamera ruhig und lassen Sie sie scharfstellen.'),
+    ('FACE_BAD_QUALITY', 'Move closer to the camera and use even light.',
+        'Gehen Sie näher an die Kamera heran und sorgen Sie für gleichmäßiges Licht.'),
+    ('NO_FACE_PRESENT', 'Look into the camera.', 'Sehen Sie in die Kamera.'),
+    ('MULTIPLE_PEOPLE', 'Nobody else may be in the picture.', 'Niemand sonst darf im Bild sein.'),
+    ('FACE_NOT_FULLY_VISIBLE', 'Keep your whole face inside the frame, and uncovered.',
+        'Ihr ganzes Gesicht muss unverdeckt im Bild sein.'),
+    ('TOO_BRIGHT', 'Move to a darker place.', 'Gehen Sie an einen dunkleren Ort.'),
+    ('CHALLENGE_FAILED', 'Try again and follow the instructions on the screen.',
+        'Versuchen Sie es noch einmal und folgen Sie den Anweisungen auf dem Bildschirm.'),
+    ('CHALLENGE_TIMEOUT', 'Try again and follow each instruction at once.',
+        'Versuchen Sie es noch einmal und folgen Sie jeder Anweisung sofort.'),
+    ('LIVENESS_UNDETERMINED', 'Try again in even light and look into the camera.',
+        'Versuchen Sie es noch einmal bei gleichmäßigem Licht und sehen Sie in die Kamera.'),
+    ('FACE_NO_MATCH', 'Take the selfie again. It must show the right person.',
+        'Nehmen Sie das Selfie noch einmal auf. Es muss die richtige Person zeigen.'),
+    ('FACE_NOT_COMPARED', 'Take the photos again. Each must show a face clearly.',
+        'Nehmen Sie die Fotos noch einmal auf. Jedes muss ein Gesicht deutlich zeigen.'),
+    ('NOT_ENROLLED', 'Take the selfie again in even light and look into the camera.',
+        'Nehmen Sie das Selfie bei gleichmäßigem Licht noch einmal auf und sehen Sie in die Kamera.')
+    ) AS a (code, en, de) CROSS JOIN LATERAL (VALUES ('en', a.en), ('de', a.de)) AS l (language, advice);

@@ -1,0 +1,99 @@
+-- The queue, sampled each minute for plots. Counts are those of metrics.sql: they end at a bound or are estimated.
+
+CREATE OR REPLACE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 128)
+RETURNS TABLE (region smallint, lane smallint, finished bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    WITH ended AS MATERIALIZED (
+        SELECT f.job_id, f.at FROM insp.recently_finished(p_within, p_pages) f
+    ), span AS (
+        -- Pages that do not reach back so far cover less time, and stand for as much more.
+        SELECT CASE WHEN count(*) > 1000 THEN greatest(1, extract(epoch FROM p_within)
+            / greatest(0.001, extract(epoch FROM clock_timestamp() - min(e.at)))) ELSE 1 END AS factor FROM ended e
+    )
+    SELECT j.region, j.lane, round(count(*) * (SELECT s.factor FROM span s))::bigint
+    FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) GROUP BY j.region, j.lane
+$$;
+COMMENT ON FUNCTION insp.finished_by_queue(interval, integer) IS
+    'Jobs that reached 128 in the last p_within, by region and lane; of more than the last p_pages pages of each partition of insp.event hold (some 80 jobs a page), an estimate';
+
+CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    taken integer;
+BEGIN
+    INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest, running, delayed, finished, failed, callbacks,
+        callbacks_oldest, workers)
+    WITH counts AS (
+        SELECT q.region, q.lane, w.waiting, w.head_seq, w.head_job, NULL::bigint AS running, NULL::bigint AS delayed,
+            NULL::bigint AS finished, NULL::bigint AS failed
+        FROM insp.waiting_by_queue() w JOIN insp.queue q ON q.id = w.queue
+        UNION ALL
+        SELECT q.region, q.lane, NULL, NULL, NULL, l.jobs, NULL, NULL, NULL
+        FROM (SELECT x.queue, count(*) AS jobs FROM insp.lease x GROUP BY x.queue) l JOIN insp.queue q ON q.id = l.queue
+        UNION ALL
+        SELECT q.region, q.lane, NULL, NULL, NULL, NULL, d.delayed, NULL, NULL
+        FROM insp.delayed_by_queue() d JOIN insp.queue q ON q.id = d.queue
+        UNION ALL
+        SELECT f.region, f.lane, NULL, NULL, NULL, NULL, NULL, f.finished, NULL FROM insp.finished_by_queue() f
+        UNION ALL
+        SELECT j.region, j.lane, NULL, NULL, NULL, NULL, NULL, NULL, 1
+        FROM (SELECT x.job_id FROM insp.dead x WHERE x.died_at > clock_timestamp() - interval '1 minute'
+            ORDER BY x.died_at DESC LIMIT 10000) d JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id])
+    ), places AS (
+        SELECT c.region, c.lane, sum(c.waiting) AS waiting, sum(c.running) AS running, sum(c.delayed) AS delayed,
+            sum(c.finished) AS finished, sum(c.failed) AS failed,
+            (array_agg(c.head_job ORDER BY c.head_seq) FILTER (WHERE c.head_job IS NOT NULL))[1] AS first_job
+        FROM counts c GROUP BY c.region, c.lane
+    ), lists AS (
+        SELECT array_agg(p.region ORDER BY p.region, p.lane) AS regions, array_agg(p.lane ORDER BY p.region, p.lane) AS lanes,
+            array_agg(coalesce(p.waiting, 0)::integer ORDER BY p.region, p.lane) AS waiting,
+            array_agg(coalesce(extract(epoch FROM clock_timestamp()
+                - (SELECT j.created_at FROM insp.job j WHERE j.id = p.first_job)), 0)::integer ORDER BY p.region, p.lane) AS oldest,
+            array_agg(coalesce(p.running, 0)::integer ORDER BY p.region, p.lane) AS running,
+            array_agg(coalesce(p.delayed, 0)::integer ORDER BY p.region, p.lane) AS delayed,
+            array_agg(coalesce(p.finished, 0)::integer ORDER BY p.region, p.lane) AS finished,
+            array_agg(coalesce(p.failed, 0)::integer ORDER BY p.region, p.lane) AS failed
+        FROM places p
+    )
+    SELECT date_trunc('minute', clock_timestamp()), coalesce(l.regions, '{}'), coalesce(l.lanes, '{}'), coalesce(l.waiting, '{}'),
+        coalesce(l.oldest, '{}'), coalesce(l.running, '{}'), coalesce(l.delayed, '{}'), coalesce(l.finished, '{}'),
+        coalesce(l.failed, '{}'), c.pending, coalesce(c.oldest, 0)::integer,
+        (SELECT count(*) FROM insp.worker w WHERE w.heartbeat_at > clock_timestamp() - interval '15 s')
+    FROM lists l, insp.pending_callbacks() c
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    -- From the oldest on, and more than one comes in, so that a shortened time is worked off as well.
+    DELETE FROM insp.queue_sample s WHERE s.at = ANY (ARRAY(
+        SELECT x.at FROM insp.queue_sample x
+        WHERE x.at < clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples') ORDER BY x.at LIMIT 1000));
+    RETURN taken;
+END
+$$;
+COMMENT ON FUNCTION insp.sample_queue() IS
+    'Notes how the queue is in this minute, once, and removes samples that have come of age; returns 1, or 0 where it was noted before. Cheap however much waits';
+GRANT EXECUTE ON FUNCTION insp.sample_queue() TO insp_worker;
+
+CREATE OR REPLACE VIEW insp.v_queue_sample AS
+SELECT s.at, CASE WHEN u.region IS NOT NULL THEN coalesce(g.name, 'any') END AS region, insp.lane_name(u.lane) AS lane, u.waiting, make_interval(secs => u.oldest) AS oldest,
+    u.running, u.delayed, u.finished, u.failed, s.callbacks, make_interval(secs => s.callbacks_oldest) AS callbacks_oldest, s.workers
+FROM insp.queue_sample s
+    LEFT JOIN LATERAL unnest(s.regions, s.lanes, s.waiting, s.oldest, s.running, s.delayed, s.finished, s.failed)
+        AS u (region, lane, waiting, oldest, running, delayed, finished, failed) ON true
+    LEFT JOIN insp.region g ON g.id = u.region;
+COMMENT ON VIEW insp.v_queue_sample IS
+    'The queue minute by minute, a row for each region and lane in which something waited, ran or ended; one without a lane where nothing did';
+COMMENT ON COLUMN insp.v_queue_sample.at IS 'The minute';
+COMMENT ON COLUMN insp.v_queue_sample.region IS 'Region; any: jobs that every worker may process';
+COMMENT ON COLUMN insp.v_queue_sample.lane IS 'Lane';
+COMMENT ON COLUMN insp.v_queue_sample.waiting IS 'Jobs ready to be claimed; of many, an estimate';
+COMMENT ON COLUMN insp.v_queue_sample.oldest IS 'Age of the first of them';
+COMMENT ON COLUMN insp.v_queue_sample.running IS 'Jobs being worked on';
+COMMENT ON COLUMN insp.v_queue_sample.delayed IS 'Jobs that wait for a time; of many, an estimate';
+COMMENT ON COLUMN insp.v_queue_sample.finished IS 'Jobs that ended in the minute before; of many, an estimate';
+COMMENT ON COLUMN insp.v_queue_sample.failed IS 'Those among them that were given up';
+COMMENT ON COLUMN insp.v_queue_sample.callbacks IS 'Callbacks to be delivered, of all lanes; 10,000 at most';
+COMMENT ON COLUMN insp.v_queue_sample.callbacks_oldest IS 'Age of the oldest of them';
+COMMENT ON COLUMN insp.v_queue_sample.workers IS 'Live workers, of all lanes';
+GRANT SELECT ON insp.v_queue_sample TO insp_operator, insp_auditor;

@@ -1,0 +1,65 @@
+/// The word of a capability's decision, named as Jumio's Retrieval API names it. `insp.label` has the same; a test holds them
+/// equal.
+public enum DecisionLabel: String, Sendable, CaseIterable {
+    // Nothing to object to, or nothing decided.
+    case ok = "OK"
+    case match = "MATCH"
+    case enrolled = "ENROLLED"
+    case preconditionNotFulfilled = "PRECONDITION_NOT_FULFILLED"
+    case technicalError = "TECHNICAL_ERROR"
+
+    // The photo of a document.
+    case notADocument = "NOT_A_DOCUMENT"
+    case blackWhite = "BLACK_WHITE"
+    case photocopy = "PHOTOCOPY"
+    case badQualityImage = "BAD_QUALITY_IMAGE"
+    case blurred = "BLURRED"
+    case glare = "GLARE"
+    case partOfDocumentMissing = "PART_OF_DOCUMENT_MISSING"
+    case partOfDocumentHidden = "PART_OF_DOCUMENT_HIDDEN"
+    case damagedDocument = "DAMAGED_DOCUMENT"
+    case missingPage = "MISSING_PAGE"
+    case missingMandatoryDatapoints = "MISSING_MANDATORY_DATAPOINTS"
+    case unsupportedCountry = "UNSUPPORTED_COUNTRY"
+    case unsupportedDocumentType = "UNSUPPORTED_DOCUMENT_TYPE"
+    case digitalCopy = "DIGITAL_COPY"
+    case sample = "SAMPLE"
+    case mismatchFrontBack = "MISMATCH_FRONT_BACK"
+
+    // What the document says.
+    case nfcCertificate = "NFC_CERTIFICATE"
+    case mrzChecksum = "MRZ_CHECKSUM"
+    case mismatchVIZMRZData = "MISMATCH_HRZ_MRZ_DATA"
+    case mismatchingDatapoints = "MISMATCHING_DATAPOINTS"
+    case documentExpiry = "DOCUMENT_EXPIRY_WITHIN_CONFIGURED_LIMIT"
+
+    // The person.
+    case badQuality = "BAD_QUALITY"
+    case noMatch = "NO_MATCH"
+    case notPossible = "NOT_POSSIBLE"
+    case noFacePresent = "NO_FACE_PRESENT"
+    case multiplePeople = "MULTIPLE_PEOPLE"
+    case faceNotFullyVisible = "FACE_NOT_FULLY_VISIBLE"
+    case tooBright = "TOO_BRIGHT"
+    case challengeFailed = "CHALLENGE_FAILED"
+    case challengeTimeout = "CHALLENGE_TIMEOUT"
+    case livenessUndetermined = "LIVENESS_UNDETERMINED"
+    case notEnrolled = "NOT_ENROLLED"
+
+    // Image checks that this version does not make.
+    case manipulatedDocument = "MANIPULATED_DOCUMENT"
+    case punched = "PUNCHED"
+    case watermark = "WATERMARK"
+    case ghostImageDifferent = "GHOST_IMAGE_DIFFERENT"
+    case fake = "FAKE"
+}
+
+extension DecisionLabel {
+    /// Whether this version can give it.
+    public var isGiven: Bool {
+        switch self {
+        case .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake: false
+        default: true
+        }
+    }
+}

@@ -76,7 +76,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
-        .testTarget(name: "JobQueueTests", dependencies: ["JobQueue", "TestSupport"]),
+        .testTarget(name: "JobQueueTests", dependencies: ["Gateway", "InspectCore", "JobQueue", "TestSupport"]),
         .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",

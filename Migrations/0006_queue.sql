@@ -128,7 +128,7 @@ COMMENT ON COLUMN insp.partner_tokens.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.partner_tokens.tokens IS 'Jobs it might have started at that time (token bucket)';
 COMMENT ON COLUMN insp.partner_tokens.at IS 'When the tokens were counted';
 
--- One row a minute and a list for each figure: ninety days of them take some 40 MB with six lanes that work, and 80 MB with
+-- One row a minute and a list for each figure: ninety days of them take some 50 MB with six lanes that work, and 75 MB with
 -- twelve; a row for each lane would take twice as much.
 CREATE TABLE insp.queue_sample (
     at timestamptz PRIMARY KEY,

@@ -231,3 +231,45 @@ SELECT a.code, l.language, l.advice FROM (VALUES
     ('NOT_ENROLLED', 'Take the selfie again in even light and look into the camera.',
         'Nehmen Sie das Selfie bei gleichmäßigem Licht noch einmal auf und sehen Sie in die Kamera.')
     ) AS a (code, en, de) CROSS JOIN LATERAL (VALUES ('en', a.en), ('de', a.de)) AS l (language, advice);
+
+CREATE TABLE insp.error_contract (
+    code text PRIMARY KEY REFERENCES insp.error_code,
+    mobile_code text NOT NULL CHECK (mobile_code ~ '^[A-Z][0-9]{5}$'),
+    face_outcome text NOT NULL REFERENCES insp.face_outcome,
+    payment_code integer
+);
+COMMENT ON TABLE insp.error_contract IS 'What the contracts of partners'' apps call each error';
+COMMENT ON COLUMN insp.error_contract.code IS 'The error';
+COMMENT ON COLUMN insp.error_contract.mobile_code IS
+    'Its code in Jumio''s mobile SDK: A network, C not authorised, F service not available, G cancelled, J session over, N required input missing or unusable';
+COMMENT ON COLUMN insp.error_contract.face_outcome IS 'How a job of the face SDK ends with it (insp.face_outcome, which has the SDK''s error)';
+COMMENT ON COLUMN insp.error_contract.payment_code IS 'Its number in iZettle''s SDK; null: that has none for it';
+GRANT SELECT ON insp.error_contract TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+INSERT INTO insp.error_contract (code, mobile_code, face_outcome, payment_code)
+SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALUES
+    ('A10000', 'unknown', NULL::integer, ARRAY['ATTEMPT_INTERRUPTED', 'CERTIFICATE_INVALID', 'CONNECTION_FAILED',
+        'DATABASE_UNAVAILABLE', 'EGRESS_REFUSED', 'ENDPOINT_GONE', 'GATEWAY_OVERLOADED', 'LOCAL_FAULT', 'NAME_NOT_RESOLVED',
+        'PART_UNREACHABLE', 'PIN_MISMATCH', 'RATE_LIMITED', 'REDIRECT_REFUSED', 'RESPONSE_BROKEN', 'RESPONSE_TOO_LARGE',
+        'STATUS_NOT_SUCCESS', 'STORAGE_QUOTA_REACHED', 'TIMED_OUT', 'TLS_FAILED', 'VENDOR_UNREACHABLE',
+        'WAITING_QUOTA_REACHED']),
+    ('A10000', 'unknown', -501, ARRAY['AUTHORIZATION_FAILED']),
+    ('C00401', 'unusable', NULL, ARRAY['PARTNER_DISABLED']),
+    ('C00401', 'unusable', -300, ARRAY['CLIENT_ID_INVALID', 'PARTNER_UNKNOWN', 'UNAUTHENTICATED']),
+    ('C00403', 'unusable', NULL, ARRAY['SCOPE_MISSING']),
+    ('F00000', 'liveness_failed', NULL, ARRAY['VENDOR_OUTCOME_UNKNOWN', 'VENDOR_REFUSED', 'VENDOR_RESPONSE_INVALID']),
+    ('F00000', 'unknown', NULL, ARRAY['ANALYZER_CRASHED', 'ANALYZER_OUT_OF_MEMORY', 'ANALYZER_TIMEOUT', 'ANALYZER_UNAVAILABLE',
+        'ATTEMPTS_EXHAUSTED', 'DECRYPTION_KEY_UNKNOWN', 'FACE_BUSY', 'INTERNAL_ERROR', 'MODEL_UNAVAILABLE',
+        'VENDOR_NOT_CONFIGURED', 'WORKER_LOST']),
+    ('F00000', 'unknown', -501, ARRAY['WORKFLOW_NOT_IMPLEMENTED']),
+    ('G00000', 'cancelled', NULL, ARRAY['CANCELLED', 'FACE_DELETED']),
+    ('J00000', 'timeout', NULL, ARRAY['EXPIRED']),
+    ('J00000', 'unusable', NULL, ARRAY['CHALLENGE_EXPIRED', 'JOB_NOT_FINISHED', 'JOB_UNKNOWN', 'PARTS_PURGED',
+        'REQUEST_PURGED', 'REVIEW_NOT_DUE']),
+    ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED']),
+    ('N00000', 'unusable', -202, ARRAY['CALLBACK_URL_INVALID']),
+    ('N00000', 'unusable', -203, ARRAY['CALLBACK_URL_MISSING'])
+    ) AS c (mobile_code, face_outcome, payment_code, codes);
+-- All others say what is wrong with a request.
+INSERT INTO insp.error_contract (code, mobile_code, face_outcome)
+SELECT e.code, 'N00000', 'unusable' FROM insp.error_code e
+WHERE NOT EXISTS (SELECT FROM insp.error_contract c WHERE c.code = e.code);

@@ -11,3 +11,16 @@ $$;
 COMMENT ON FUNCTION insp.reasons(text) IS
     'Reasons for objections: the labels and parts that they go with, their number in Jumio''s mobile SDK, and what the person can do, in a language (ISO 639-1, or a tag such as de-AT) or else in English';
 GRANT EXECUTE ON FUNCTION insp.reasons(text) TO insp_producer, insp_gateway, insp_operator, insp_auditor;
+
+CREATE OR REPLACE VIEW insp.v_error AS
+SELECT e.code, e.sqlstate, e.message, e.retryable, c.mobile_code, o.error AS face_code, c.payment_code
+FROM insp.error_code e JOIN insp.error_contract c ON c.code = e.code JOIN insp.face_outcome o ON o.outcome = c.face_outcome;
+COMMENT ON VIEW insp.v_error IS 'Errors, and what the contracts of partners'' apps call them';
+COMMENT ON COLUMN insp.v_error.code IS 'Stable name';
+COMMENT ON COLUMN insp.v_error.sqlstate IS 'SQLSTATE of a refused call';
+COMMENT ON COLUMN insp.v_error.message IS 'One sentence';
+COMMENT ON COLUMN insp.v_error.retryable IS 'Whether the same work may succeed later without any change by the caller';
+COMMENT ON COLUMN insp.v_error.mobile_code IS 'Its code in Jumio''s mobile SDK';
+COMMENT ON COLUMN insp.v_error.face_code IS 'The error of the face SDK';
+COMMENT ON COLUMN insp.v_error.payment_code IS 'Its number in iZettle''s SDK; null: that has none for it';
+GRANT SELECT ON insp.v_error TO insp_operator, insp_auditor;

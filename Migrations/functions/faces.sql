@@ -252,12 +252,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         'type', w.face_event, 'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
     FROM insp.job j JOIN insp.workflow w ON w.name = j.payload ->> 'workflow' AND w.face_event IS NOT NULL
         JOIN insp.step s ON s.job_id = j.id AND s.status = 128
-        JOIN insp.face_outcome o ON o.outcome = CASE
-            WHEN s.output #>> '{error,code}' IN ('CANCELLED', 'FACE_DELETED') THEN 'cancelled'
-            WHEN s.output #>> '{error,code}' = 'EXPIRED' THEN 'timeout'
-            WHEN s.output #>> '{error,code}' IN ('FACE_NOT_ENROLLED', 'FACE_FEATURE_INVALID', 'CORRUPT_IMAGE',
-                'UNSUPPORTED_FORMAT', 'TOO_MANY_PIXELS', 'PART_NOT_FOUND', 'DIGEST_MISMATCH') THEN 'unusable'
-            ELSE 'unknown' END
+        LEFT JOIN insp.error_contract c ON c.code = s.output #>> '{error,code}'
+        JOIN insp.face_outcome o ON o.outcome = coalesce(c.face_outcome, 'unknown')
     WHERE j.public_id = p_id AND insp.may_act(j.partner_id)
 $$;
 COMMENT ON FUNCTION insp.face_event(uuid) IS

@@ -1,21 +1,52 @@
 -- The queue, sampled each minute for plots. Counts are those of metrics.sql: they end at a bound or are estimated.
 
-CREATE OR REPLACE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 128)
+CREATE OR REPLACE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '1 minute', p_pages integer DEFAULT 64)
 RETURNS TABLE (region smallint, lane smallint, finished bigint)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    WITH ended AS MATERIALIZED (
-        SELECT f.job_id, f.at FROM insp.recently_finished(p_within, p_pages) f
-    ), span AS (
-        -- Pages that do not reach back so far cover less time, and stand for as much more.
-        SELECT CASE WHEN count(*) > 1000 THEN greatest(1, extract(epoch FROM p_within)
-            / greatest(0.001, extract(epoch FROM clock_timestamp() - min(e.at)))) ELSE 1 END AS factor FROM ended e
-    )
-    SELECT j.region, j.lane, round(count(*) * (SELECT s.factor FROM span s))::bigint
-    FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) GROUP BY j.region, j.lane
+DECLARE
+    since constant timestamptz := clock_timestamp() - p_within;
+    part record;
+    regions smallint[];
+    lanes smallint[];
+    counts bigint[];
+    first bigint;
+    older bigint;
+    middle bigint;
+    is_recent boolean;
+BEGIN
+    -- As in insp.recently_finished: events are only ever appended, in the order of time.
+    FOR part IN
+        SELECT i.inhrelid::regclass AS name, pg_relation_size(i.inhrelid) / current_setting('block_size')::integer AS pages
+        FROM pg_inherits i WHERE i.inhparent = 'insp.event'::regclass AND pg_relation_size(i.inhrelid) > 0
+        ORDER BY i.inhrelid DESC LIMIT 8
+    LOOP
+        -- The first page of that time; one page is looked at in each step.
+        older := -1;
+        first := part.pages;
+        WHILE first - older > 1 LOOP
+            middle := (first + older) / 2;
+            EXECUTE format('SELECT max(e.at) > $1 FROM %s e WHERE e.ctid >= %L::tid AND e.ctid < %L::tid', part.name,
+                format('(%s,0)', middle), format('(%s,0)', middle + 1)) INTO is_recent USING since;
+            IF is_recent THEN
+                first := middle;
+            ELSE
+                older := middle;
+            END IF;
+        END LOOP;
+        -- Of more pages, the last ones stand for all.
+        EXECUTE format(
+            'SELECT array_agg(g.region), array_agg(g.lane), array_agg(g.jobs) FROM (
+                SELECT j.region, j.lane, count(*) AS jobs FROM %s e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id])
+                WHERE e.ctid >= %L::tid AND e.kind = %L AND e.at > $1 GROUP BY j.region, j.lane) g', part.name,
+            format('(%s,0)', greatest(first, part.pages - p_pages)), 'finished') INTO regions, lanes, counts USING since;
+        RETURN QUERY SELECT u.region, u.lane, round(u.jobs * greatest(1, (part.pages - first)::numeric / p_pages))::bigint
+        FROM unnest(regions, lanes, counts) AS u (region, lane, jobs);
+    END LOOP;
+END
 $$;
 COMMENT ON FUNCTION insp.finished_by_queue(interval, integer) IS
-    'Jobs that reached 128 in the last p_within, by region and lane; of more than the last p_pages pages of each partition of insp.event hold (some 80 jobs a page), an estimate';
+    'Jobs that reached 128 in the last p_within, by partition of insp.event, region and lane; counted in p_pages pages of each partition (some 80 jobs a page), and estimated by the number of pages where there are more';
 
 CREATE OR REPLACE FUNCTION insp.sample_queue() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

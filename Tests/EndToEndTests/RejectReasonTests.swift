@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Postgres
 import TestSupport
 import Testing
 
@@ -68,8 +69,15 @@ import Testing
         #expect(done.status == 0, "\(done.errors)")
         let answers = try done.output.split(separator: 0x0A).map { try members($0) }
         try #require(answers.count == Self.faults.count)
+        let database = try await ScratchDatabase.migrated().connect()
         for (fault, answer) in zip(Self.faults, answers) {
             let reasons = answer["rejectReasons"] as? [[String: Any]] ?? []
+            for reason in reasons { #expect(try await Self.isKnown(reason, to: database), "\(reason)") }
+            let told = try await database.query(
+                "SELECT labels FROM insp.reasons() WHERE contract_code = $1", [.int(Int64(fault.code))])[0].textArray(0)
+            let records = answer.at("capabilities.\(fault.capability)") as? [[String: Any]] ?? []
+            #expect(
+                records.contains { told.contains($0.at("decision.details.label") as? String ?? "") }, "\(fault.code)")
             #expect(reasons.first?["code"] as? Int == fault.code, "\(fault.code): \(reasons)")
             #expect(answer.at("decision.type") as? String == "REJECTED")
             let failed = Self.failedMeasurements(answer, fault.capability)
@@ -77,6 +85,17 @@ import Testing
                 failed.isEmpty == fault.measurements.isEmpty
                     && (failed.isEmpty || !fault.measurements.isDisjoint(with: failed)), "\(fault.code): \(failed)")
         }
+    }
+
+    /// Whether the table has a reason under this number, by this name, of this part.
+    private static func isKnown(_ reason: [String: Any], to database: PostgresConnection) async throws -> Bool {
+        let row = try await database.query(
+            "SELECT count(*) FROM insp.reasons() WHERE contract_code = $1 AND code = $2 AND $3 = ANY (parts)",
+            [
+                .int(Int64(reason["code"] as? Int ?? 0)), .text(reason["message"] as? String ?? ""),
+                .text(reason["part"] as? String ?? ""),
+            ])
+        return try row[0].int(0) == 1
     }
 
     /// The names of a capability's failed measurements whose values are beyond the limits beside them.

@@ -201,4 +201,17 @@ import Testing
         let refused = Set(ErrorCode.allCases.map(\.httpStatus)).subtracting([404, 500]).map(String.init)
         #expect(Set(refused).isSubset(of: responses.keys))
     }
+
+    @Test func `The description takes the workflows and the kinds of part that there are`() throws {
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWait: 60).utf8)) as? [String: Any])
+        let components = try #require(document["components"] as? [String: [String: [String: Any]]])
+        let request = try #require(components["schemas"]?["CreateRequest"]?["properties"] as? [String: [String: Any]])
+        let words = try #require(request["workflow"]?["enum"] as? [Any]).compactMap { $0 as? String }
+        #expect(Set(words) == Set(Workflow.allCases.flatMap { [$0.rawValue, $0.definitionKey] }))
+        for member in ["parts", "digests"] {
+            let kinds = try #require(request[member]?["properties"] as? [String: Any])
+            #expect(Set(kinds.keys) == Set(PartKind.allCases.map(\.rawValue)), "\(member)")
+        }
+    }
 }

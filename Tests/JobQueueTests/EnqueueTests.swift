@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func `The database and the program have the same table of errors and workflows`() async throws {
+    @Test func `The database and the program have the same table of errors`() async throws {
         let fixture = try await QueueFixture()
         let rows = try await fixture.admin.query("SELECT code, sqlstate, message, retryable FROM insp.error_code")
         #expect(rows.count == ErrorCode.allCases.count)
@@ -273,13 +273,6 @@ import Testing
             #expect(try row.string("message") == code.row.message)
             #expect(try row.bool("retryable") == code.isRetryable)
         }
-        for workflow in Workflow.allCases {
-            let key = try await fixture.admin.query("SELECT insp.definition_key($1)", [.text(workflow.rawValue)])
-            #expect(try key[0].string(0) == workflow.definitionKey)
-        }
-        #expect(
-            try await fixture.admin.query("SELECT insp.part_kinds()")[0].textArray(0)
-                == PartKind.allCases.map(\.rawValue))
     }
 
     @Test func `A producer may enqueue, read and cancel, and nothing else`() async throws {

@@ -30,7 +30,7 @@ import Testing
             try await fixture.wait(
                 for: "NOT EXISTS (SELECT FROM insp.v_maintenance WHERE finished_at IS NULL)", within: 10)
         }
-        #expect(try await fixture.count("insp.v_maintenance WHERE state = 'well' AND run_by LIKE 'test/%'") == 11)
+        #expect(try await fixture.count("insp.v_maintenance WHERE state = 'well' AND run_by LIKE 'test/%'") == 12)
         #expect(
             try await fixture.count(
                 "insp.v_maintenance WHERE duty = 'rescue' AND outcome = '{\"requeued\":0,\"given_up\":0,\"workers\":0}'"
@@ -96,7 +96,7 @@ import Testing
             #expect(try await fixture.count("insp.v_maintenance WHERE error LIKE '55P03 %' AND failures > 0") == 2)
             let observer = QueueObserver(databaseURL: fixture.database.url)
             let duties = try await observer.depth().duties
-            #expect(duties.count == 11)
+            #expect(duties.count == 12)
             #expect(duties["expire"]?.fails == true)
             #expect(duties["promote"]?.fails == false)
             #expect((duties["promote"]?.age ?? 100) < 10)

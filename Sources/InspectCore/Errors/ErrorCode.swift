@@ -245,16 +245,24 @@ extension ErrorCode {
         case .partUnreachable:
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
         case .partNotFound:
-            failure("IN041", "a part's URL answers that nothing is there", retryable: false, jumio: "N00000")
+            failure(
+                "IN041", "a part's URL answers that nothing is there", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
         case .partsTooLarge:
             failure(
                 "IN145", "all parts of the job together are larger than the limit", retryable: false, jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
-            failure("IN042", "a part is none of JPEG, PNG, WebP, JPEG 2000", retryable: false, jumio: "N00000")
-        case .corruptImage: failure("IN043", "a part's image data is damaged", retryable: false, jumio: "N00000")
+            failure(
+                "IN042", "a part is none of JPEG, PNG, WebP, JPEG 2000", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
+        case .corruptImage:
+            failure(
+                "IN043", "a part's image data is damaged", retryable: false, jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .tooManyPixels:
-            failure("IN044", "a part's image is larger than the pixel limits", retryable: false, jumio: "N00000")
+            failure(
+                "IN044", "a part's image is larger than the pixel limits", retryable: false, jumio: "N00000",
+                faceSDK: "INVALID_ARGS")
         case .decryptionFailed:
             failure("IN120", "an encrypted part could not be decrypted", retryable: false, jumio: "N00000")
         case .decryptionKeyUnknown:
@@ -296,7 +304,9 @@ extension ErrorCode {
             failure(
                 "IN057", "the job was cancelled", retryable: false, jumio: "G00000", faceSDK: "ENROLL_CANCELLED")
         case .expired:
-            failure("IN058", "the job was not finished before its deadline", retryable: false, jumio: "J00000")
+            failure(
+                "IN058", "the job was not finished before its deadline", retryable: false, jumio: "J00000",
+                faceSDK: "LIVENESS_FAILED")
         case .databaseUnavailable:
             failure("IN059", "the database could not be reached", retryable: true, jumio: "A10000")
         case .internalError: failure("IN099", "an unexpected error", retryable: true, jumio: "F00000")

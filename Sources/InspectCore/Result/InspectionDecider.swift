@@ -179,7 +179,8 @@ extension ResultDocument {
     /// The document of a job that could not be inspected.
     public static func notExecuted(_ error: InspectError) -> ResultDocument {
         ResultDocument(
-            decision: Decision(.notExecuted, DecisionLabel.technicalError.rawValue, risk: DecisionType.notExecuted.riskScore),
+            decision: Decision(
+                .notExecuted, DecisionLabel.technicalError.rawValue, risk: DecisionType.notExecuted.riskScore),
             capabilities: Capabilities(), rejectReasons: [], faces: [], error: ErrorRecord(error),
             engine: EngineRecord())
     }

@@ -1,0 +1,250 @@
+import Foundation
+import Gateway
+import JobQueue
+import Postgres
+import TestSupport
+import Testing
+
+@testable import InspectCore
+
+/// The words of the contract stand in tables, and wherever else they are written out, they are the same.
+@Suite struct LookupTests {
+    private static func payload(_ workflow: String, _ more: String = "") -> Data {
+        Data(#"{"partner":"acme","workflow":"\#(workflow)"\#(more)}"#.utf8)
+    }
+
+    private static func part(_ kind: PartKind) -> String {
+        let one = #"{"url":"https://img.example.com/a","sha256":"\#(QueueFixture.digest)"}"#
+        return #""\#(kind.rawValue)":"# + (kind == .frames ? "[\(one)]" : one)
+    }
+
+    // MARK: Parts and workflows
+
+    @Test func `The program knows the kinds of part of the table`() async throws {
+        let fixture = try await QueueFixture()
+        let rows = try await fixture.admin.query("SELECT * FROM insp.part_kind ORDER BY place")
+        #expect(try rows.map { try $0.string("kind") } == PartKind.allCases.map(\.rawValue))
+        for (row, kind) in zip(rows, PartKind.allCases) {
+            #expect(try row.bool("is_image") == kind.isImage)
+            #expect(try row.bool("is_many") == (kind == .frames))
+            #expect(try (row.string("source") == "chip") == kind.isChipFile)
+        }
+        let parameters = try await fixture.admin.query(
+            "SELECT unnest(proargnames) FROM pg_proc WHERE oid::regproc = 'insp.enqueue'::regproc")
+        #expect(try parameters.map { try $0.string(0).uppercased() } == ["PAYLOAD"] + PartKind.allCases.map(\.rawValue))
+    }
+
+    @Test func `Each kind of part is stored, as bytes and by URL, alone and in a batch`() async throws {
+        let fixture = try await QueueFixture()
+        let everything = PartKind.allCases.map(Self.part).joined(separator: ",")
+        let request = Self.payload("id", #","parts":{\#(everything)}"#)
+        let given = Dictionary(uniqueKeysWithValues: PartKind.allCases.map { ($0, [Data($0.rawValue.utf8)]) })
+        var jobs = [
+            try await fixture.client.enqueue(payload: Self.payload("id"), parts: given),
+            try await fixture.client.enqueue(payload: request),
+        ]
+        jobs += try await fixture.client.enqueue(many: [request, request])
+        for job in jobs {
+            let stored = try await fixture.admin.query(
+                """
+                SELECT p.kind FROM insp.part p JOIN insp.job j ON j.id = p.job_id JOIN insp.part_kind k USING (kind)
+                WHERE j.public_id = $1 ORDER BY k.place
+                """, [.text(job)])
+            #expect(try stored.map { try $0.string(0) } == PartKind.allCases.map(\.rawValue))
+        }
+    }
+
+    @Test func `The program knows the workflows of the table`() async throws {
+        let fixture = try await QueueFixture()
+        let rows = try await fixture.admin.query(
+            "SELECT w.*, insp.definition_key(w.name) AS written_out, array_to_string(w.stages, ',') AS statuses FROM insp.workflow w"
+        )
+        #expect(try Set(rows.map { try $0.string("name") }) == Set(Workflow.allCases.map(\.rawValue)))
+        for row in rows {
+            let workflow = try #require(Workflow(rawValue: try row.string("name")))
+            #expect(try row.string("definition_key") == workflow.definitionKey)
+            #expect(try row.string("written_out") == workflow.definitionKey)
+            #expect(try row.textArray("capabilities") == workflow.capabilities.map(\.rawValue))
+            #expect(
+                try row.string("statuses") == workflow.stages.map { String($0.rawValue) }.joined(separator: ","))
+            #expect(try row.textArray("needs_all") == workflow.requiredParts.all.map(\.rawValue))
+            #expect(try row.textArray("needs_one") == workflow.requiredParts.one.map(\.rawValue))
+            #expect(
+                try row.optionalString("face_event") == FaceSDKEvent(workflow: workflow, Capabilities())?.type.rawValue)
+            let names = workflow.capabilities.contains { $0 == .authentication || $0 == .enrollment }
+            #expect(names == workflow.namesFace)
+        }
+    }
+
+    @Test func `A job needs and takes the parts that its workflow's row says`() async throws {
+        let fixture = try await QueueFixture()
+        func refusal(_ workflow: Workflow, _ kinds: [PartKind]) async throws -> ErrorCode? {
+            let face = workflow.namesFace ? #","faceId":"\#(UUID().uuidString)""# : ""
+            let parts = Dictionary(uniqueKeysWithValues: kinds.map { ($0, [Data("x".utf8)]) })
+            do {
+                _ = try await fixture.client.enqueue(payload: Self.payload(workflow.rawValue, face), parts: parts)
+                return nil
+            } catch let error as InspectError {
+                return error.code
+            }
+        }
+        for workflow in Workflow.allCases {
+            let (all, one) = workflow.requiredParts
+            let needed = all + one.prefix(1)
+            #expect(try await refusal(workflow, needed) == nil)
+            for missing in needed {
+                // Something that every workflow takes and none needs.
+                let others = needed.filter { $0 != missing } + (needed.contains(.face) ? [] : [.face])
+                guard !one.contains(.face) || missing != .face else { continue }
+                #expect(try await refusal(workflow, others) == .partMissing, "\(workflow) without \(missing)")
+            }
+            for alternative in one { #expect(try await refusal(workflow, all + [alternative]) == nil) }
+            let takes = try await fixture.admin.query(
+                "SELECT takes FROM insp.workflow WHERE name = $1", [.text(workflow.rawValue)])[0].textArray(0)
+            for kind in PartKind.allCases where !needed.contains(kind) && kind != .back {
+                let expected: ErrorCode? = takes.contains(kind.rawValue) ? nil : .partUnexpected
+                #expect(try await refusal(workflow, needed + [kind]) == expected, "\(workflow) with \(kind)")
+            }
+        }
+    }
+
+    @Test func `What is plainly right has the parts that its workflow's row says`() async throws {
+        let fixture = try await QueueFixture()
+        var plain: Set<String> = []
+        for workflow in Workflow.allCases {
+            for kinds in [[.front], [.face], [.front, .back], [.front, .face], [.front, .back, .face]] as [[PartKind]] {
+                let parts = kinds.map(Self.part).joined(separator: ",")
+                let request = String(decoding: Self.payload(workflow.rawValue, #","parts":{\#(parts)}"#), as: UTF8.self)
+                let isPlain = try await fixture.admin.query(
+                    "SELECT is_plain FROM insp.plain_requests($1)", [.jsonbs([request])])[0].bool(0)
+                guard isPlain else { continue }
+                plain.insert(workflow.rawValue)
+                _ = try await fixture.admin.query(
+                    "SELECT insp.check_kinds(NULL, w, $2) FROM insp.workflow w WHERE w.name = $1",
+                    [.text(workflow.rawValue), .textArray(kinds.map(\.rawValue))])
+            }
+        }
+        #expect(plain == ["id", "id_identity", "similarity"])
+    }
+
+    // MARK: Labels and reasons
+
+    @Test func `The program gives the labels of the table`() async throws {
+        let fixture = try await QueueFixture()
+        let rows = try await fixture.admin.query("SELECT * FROM insp.label")
+        let whole = Set(DecisionType.allCases.map(\.rawValue))
+        #expect(
+            try Set(rows.map { try $0.string("label") }) == Set(DecisionLabel.allCases.map(\.rawValue)).union(whole))
+        let capabilities = Set(Capability.allCases.map(\.rawValue))
+        for row in rows {
+            let label = try row.string("label")
+            #expect(try row.textArray("capabilities").isEmpty == whole.contains(label), "\(label)")
+            #expect(try capabilities.isSuperset(of: row.textArray("capabilities")), "\(label)")
+            #expect(try row.bool("is_given") == (DecisionLabel(rawValue: label)?.isGiven ?? true), "\(label)")
+        }
+    }
+
+    @Test func `The program's reject reasons are those of the table, under their numbers`() async throws {
+        let fixture = try await QueueFixture()
+        let rows = try await fixture.admin.query(
+            "SELECT code, contract_code FROM insp.reasons() WHERE contract_code IS NOT NULL")
+        let table = try Dictionary(
+            uniqueKeysWithValues: rows.map { (Int(try $0.int("contract_code")), try $0.string("code")) })
+        let known = RejectReason.Known.allCases.map { ($0.rawValue, $0.message) }
+        #expect(table == Dictionary(uniqueKeysWithValues: known))
+    }
+
+    @Test func `Each objection has a reason, and each reason advice in every language`() async throws {
+        let fixture = try await QueueFixture()
+        let faults = try await fixture.admin.query(
+            """
+            SELECT 'no reason behind ' || l.label FROM insp.label l
+            WHERE l.is_objection AND l.is_given AND NOT EXISTS (SELECT FROM insp.reason r WHERE l.label = ANY (r.labels))
+            UNION ALL
+            SELECT format('%s stands behind %s, which is no objection', r.code, x) FROM insp.reason r, unnest(r.labels) x
+            WHERE NOT EXISTS (SELECT FROM insp.label l WHERE l.label = x AND l.is_objection)
+            UNION ALL
+            SELECT format('%s concerns %s, which is no part', r.code, x) FROM insp.reason r, unnest(r.parts) x
+            WHERE NOT EXISTS (SELECT FROM insp.part_kind k WHERE k.kind = x)
+            UNION ALL
+            -- Which of two it is, only a number in the result can say.
+            SELECT format('%s and %s stand behind %s of %s', r.code, o.code, l, p)
+            FROM insp.reason r JOIN insp.reason o ON o.code > r.code, unnest(r.labels) l, unnest(r.parts) p
+            WHERE l = ANY (o.labels) AND p = ANY (o.parts) AND (r.contract_code IS NULL OR o.contract_code IS NULL)
+            UNION ALL
+            SELECT format('%s has no advice in %s', r.code, n.language)
+            FROM insp.reason r, (SELECT DISTINCT a.language FROM insp.reason_advice a) n
+            WHERE NOT EXISTS (SELECT FROM insp.reason_advice a WHERE a.code = r.code AND a.language = n.language)
+            """)
+        #expect(try faults.map { try $0.string(0) } == [])
+        #expect(try await fixture.count("insp.reason") == fixture.count("insp.reasons('de')"))
+    }
+
+    @Test func `Reasons are told in a language, or else in English`() async throws {
+        let fixture = try await QueueFixture()
+        func advice(_ language: String) async throws -> String {
+            try await fixture.admin.query(
+                "SELECT advice FROM insp.reasons($1) WHERE code = 'GLARE'", [.text(language)])[0].string(0)
+        }
+        #expect(try await advice("en") == "Tilt the document until no light reflects on it.")
+        let german = try await advice("de")
+        #expect(german != (try await advice("en")))
+        #expect(try await advice("de-AT") == german)
+        #expect(try await advice("xx") == (try await advice("en")))
+        for role in ["insp_gateway", "insp_producer", "insp_operator"] {
+            try await fixture.admin.execute("SET ROLE \(role)")
+            #expect(try await advice("de") == german)
+            try await fixture.admin.execute("RESET ROLE")
+        }
+    }
+
+    @Test func `Each error has its codes of the apps' contracts, as the program knows them`() async throws {
+        let fixture = try await QueueFixture()
+        let rows = try await fixture.admin.query("SELECT * FROM insp.v_error")
+        #expect(try Set(rows.map { try $0.string("code") }) == Set(ErrorCode.allCases.map(\.rawValue)))
+        for row in rows {
+            let code = try #require(ErrorCode(rawValue: try row.string("code")))
+            #expect(try row.string("mobile_code") == code.row.jumio, "\(code)")
+            #expect(try row.string("face_code") == code.row.faceSDK, "\(code)")
+            #expect(try row.optionalInt("payment_code").map { Int($0) } == code.row.iZettle, "\(code)")
+        }
+    }
+
+    @Test func `A face's job that ends with an error ends as the table says`() async throws {
+        let fixture = try await QueueFixture()
+        let codes: [ErrorCode] = [.corruptImage, .partNotFound, .vendorRefused, .decryptionFailed]
+        var configuration = fixture.configuration(slots: 1)
+        configuration.drains = true
+        for code in codes {
+            let id = try await fixture.client.enqueue(
+                payload: Self.payload("liveness"), parts: [.face: [Data("x".utf8)]])
+            try await JobWorker(configuration, handler: ClosureHandler { _, _ in throw InspectError(code) }).run()
+            let event = try await fixture.admin.query(
+                """
+                SELECT e ->> 'outcome', e ->> 'outcome' = c.face_outcome, e ->> 'type'
+                FROM insp.face_event($1) e, insp.error_contract c WHERE c.code = $2
+                """, [.text(id), .text(code.rawValue)])[0]
+            #expect(try event.bool(1), "\(code): \(event.string(0))")
+            #expect(try event.string(2) == "liveness")
+        }
+    }
+
+    // MARK: Scopes
+
+    @Test func `A credential has scopes of the table, which the gateway knows`() async throws {
+        let fixture = try await QueueFixture()
+        let scopes = try await fixture.admin.query("SELECT scope FROM insp.scope").map { try $0.string(0) }
+        #expect(Set(scopes) == Set(GatewayCredential.Scope.allCases.map(\.rawValue)))
+        _ = try await fixture.admin.query("SELECT insp.create_credential('acme', $1)", [.textArray(scopes)])
+        for wrong in ["'{create,admin}'", "ARRAY['read', NULL]"] {
+            let error = await #expect(throws: PostgresError.self) {
+                try await fixture.admin.query("SELECT insp.create_credential('acme', \(wrong))")
+            }
+            #expect(error?.sqlState == "22023", "\(wrong)")
+        }
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query("SELECT insp.create_credential('acme', '{}')")
+        }
+        #expect(error?.sqlState == "23514")
+    }
+}

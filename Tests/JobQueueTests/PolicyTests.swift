@@ -22,14 +22,15 @@ import Testing
         for change in [
             "SELECT insp.set_retention('acme', '1 day')", "SELECT insp.set_liveness_policy('acme', true)",
             "SELECT insp.set_face_limits('acme', attempts => 3)",
-            "UPDATE insp.partner SET review = 'warning', job_lifetime = '36 hours' WHERE name = 'acme'",
+            "SELECT insp.set_partner('acme', review => 'warning', job_lifetime => '36 hours')",
+            "UPDATE insp.partner SET enabled = false WHERE name = 'acme'",
         ] { try await fixture.admin.execute(change) }
-        #expect(try await self.versions(fixture) == [1, 2, 3, 4, 5])
+        #expect(try await self.versions(fixture) == [1, 2, 3, 4, 5, 6])
         let rows = try await fixture.admin.query(
             """
             SELECT p.version, p.policy ->> 'keep_parts' AS parts, p.policy ->> 'review' AS review,
                 p.policy ->> 'job_lifetime' AS lifetime, p.valid_until IS NULL AS holds, p.changed_by = session_user AS mine
-            FROM insp.v_partner_policy p WHERE p.partner = 'acme' AND p.version IN (1, 5) ORDER BY p.version
+            FROM insp.v_partner_policy p WHERE p.partner = 'acme' AND p.version IN (1, 6) ORDER BY p.version
             """)
         #expect(try rows.map { try $0.string("parts") } == ["P30D", "P1D"])
         #expect(try rows.map { try $0.string("review") } == ["never", "warning"])

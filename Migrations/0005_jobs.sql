@@ -66,18 +66,35 @@ CREATE TABLE insp.part (
     ordinal smallint NOT NULL DEFAULT 0,
     size integer,
     sha256 bytea NOT NULL,
-    url text,
-    bytes bytea,
+    seal smallint NOT NULL DEFAULT 0,
+    location text,
+    content_id bigint,
     PRIMARY KEY (job_id, kind, ordinal)
 ) PARTITION BY RANGE (job_id);
-COMMENT ON TABLE insp.part IS 'Inputs of jobs: bytes as received, or the URL to fetch them from';
+COMMENT ON TABLE insp.part IS 'Inputs of jobs: what they are, and where their bytes are';
 COMMENT ON COLUMN insp.part.job_id IS 'The job';
 COMMENT ON COLUMN insp.part.kind IS 'FRONT, BACK, FACE, FRAMES, DG1, DG2, SOD or SESSION_BLOB';
 COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kinds';
 COMMENT ON COLUMN insp.part.size IS 'Bytes; null for a part by URL';
 COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes; a part by URL is refused if what is fetched has another';
-COMMENT ON COLUMN insp.part.url IS 'Where the bytes are, if they are not here';
-COMMENT ON COLUMN insp.part.bytes IS 'The bytes as received; null for a part by URL';
+COMMENT ON COLUMN insp.part.seal IS 'How the bytes are sealed; 0: not at all';
+COMMENT ON COLUMN insp.part.location IS 'The URL to fetch the bytes from; null: they are in insp.content';
+COMMENT ON COLUMN insp.part.content_id IS 'The bytes in insp.content; null for a part by URL. A rerun refers to those of the first job of its chain';
+
+-- Apart from their parts, so that a rerun copies none. They go with the last part that refers to them, and only the jobs of
+-- one chain of reruns can: insp.remove_parts asks these, in place of an index of all parts.
+CREATE TABLE insp.content (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    ordinal smallint NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (id, kind, ordinal)
+) PARTITION BY RANGE (id);
+COMMENT ON TABLE insp.content IS 'Bytes of parts, once each, however many reruns refer to them';
+COMMENT ON COLUMN insp.content.id IS 'The job that they came with';
+COMMENT ON COLUMN insp.content.kind IS 'As of the part';
+COMMENT ON COLUMN insp.content.ordinal IS 'As of the part';
+COMMENT ON COLUMN insp.content.bytes IS 'The bytes as received';
 
 CREATE TABLE insp.step (
     job_id bigint NOT NULL,

@@ -47,8 +47,8 @@ jobs() {
     "$bin/inspectd" worker --slots 1 --drain --log-level error >/dev/null 2>&1
 }
 digest() {
-    sql -c "SELECT md5(string_agg(j.public_id::text || j.status || insp.job_result(j.public_id)::text || encode(p.bytes, 'hex')
-        || (sha256(p.bytes) = p.sha256), ',' ORDER BY j.id)) FROM insp.job j JOIN insp.part p ON p.job_id = j.id"
+    sql -c "SELECT md5(string_agg(j.public_id::text || j.status || insp.job_result(j.public_id)::text || encode(c.bytes, 'hex')
+        || (sha256(c.bytes) = p.sha256), ',' ORDER BY j.id)) FROM insp.job j JOIN insp.part p ON p.job_id = j.id JOIN insp.content c ON c.id = p.content_id"
 }
 jobs 20
 as_postgres "$server/pg_basebackup" -h "$home/run" -U inspectd -D "$home/restored" -c fast
@@ -56,7 +56,7 @@ jobs 30
 before=$(digest)
 sql -c "SELECT pg_create_restore_point('before')" >/dev/null
 # The accident.
-sql -c "DELETE FROM insp.part" -c "DROP TABLE insp.job CASCADE" >/dev/null 2>&1
+sql -c "DELETE FROM insp.content" -c "DROP TABLE insp.job CASCADE" >/dev/null 2>&1
 sql -c "SELECT pg_switch_wal()" >/dev/null
 as_postgres "$server/pg_ctl" -D "$home/data" -m fast -w -s stop >/dev/null
 

@@ -92,13 +92,13 @@ BEGIN
         INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
     ), parts AS (
         -- The kinds of insp.part_kind, written out: taking an object apart costs three times as much as asking for eight keys.
-        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
         SELECT f.id, k.kind, 0, decode(f.part_urls #>> ARRAY[k.kind, 'sha256'], 'hex'), f.part_urls #>> ARRAY[k.kind, 'url']
         FROM fresh f CROSS JOIN (VALUES ('FRONT'), ('BACK'), ('FACE'), ('FRAMES'), ('DG1'), ('DG2'), ('SOD'), ('SESSION_BLOB'))
             AS k (kind)
         WHERE f.part_urls ? k.kind AND jsonb_typeof(f.part_urls -> k.kind) = 'object'
     ), frames AS (
-        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
         SELECT f.id, 'FRAMES', a.n - 1, decode(a.frame ->> 'sha256', 'hex'), a.frame ->> 'url'
         FROM fresh f, jsonb_array_elements(CASE WHEN jsonb_typeof(f.part_urls -> 'FRAMES') = 'array'
             THEN f.part_urls -> 'FRAMES' END) WITH ORDINALITY AS a (frame, n)
@@ -212,20 +212,29 @@ BEGIN
         PERFORM insp.take_bytes(p.id, p.max_bytes, (SELECT sum(octet_length(b))
             FROM unnest(frames || ARRAY[front, back, face, dg1, dg2, sod, session_blob]) AS b))
         FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
-        -- One statement for all parts; sums are in the same order.
-        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, bytes)
-        SELECT accepted.job_ids[1], b.kind, b.ordinal, length(b.bytes),
-            sums[row_number() OVER (ORDER BY b.place, b.ordinal)], b.bytes
-        FROM (
-            SELECT 1 AS place, 'FRONT' AS kind, 0::smallint AS ordinal, front AS bytes
-            UNION ALL SELECT 2, 'BACK', 0, back
-            UNION ALL SELECT 3, 'FACE', 0, face
-            UNION ALL SELECT 4, 'FRAMES', (u.n - 1)::smallint, u.bytes FROM unnest(frames) WITH ORDINALITY AS u (bytes, n)
-            UNION ALL SELECT 5, 'DG1', 0, dg1
-            UNION ALL SELECT 6, 'DG2', 0, dg2
-            UNION ALL SELECT 7, 'SOD', 0, sod
-            UNION ALL SELECT 8, 'SESSION_BLOB', 0, session_blob) b
-        WHERE b.bytes IS NOT NULL;
+        -- One statement for all parts.
+        WITH stored AS (
+            INSERT INTO insp.content (id, kind, ordinal, bytes)
+            SELECT accepted.job_ids[1], b.kind, b.ordinal, b.bytes
+            FROM (
+                SELECT 'FRONT' AS kind, 0::smallint AS ordinal, front AS bytes
+                UNION ALL SELECT 'BACK', 0, back
+                UNION ALL SELECT 'FACE', 0, face
+                UNION ALL SELECT 'FRAMES', (u.n - 1)::smallint, u.bytes FROM unnest(frames) WITH ORDINALITY AS u (bytes, n)
+                UNION ALL SELECT 'DG1', 0, dg1
+                UNION ALL SELECT 'DG2', 0, dg2
+                UNION ALL SELECT 'SOD', 0, sod
+                UNION ALL SELECT 'SESSION_BLOB', 0, session_blob) b
+            WHERE b.bytes IS NOT NULL
+            RETURNING kind, ordinal, length(bytes) AS size
+        )
+        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, content_id)
+        SELECT accepted.job_ids[1], s.kind, s.ordinal, s.size,
+            -- The sums are in this order.
+            sums[row_number() OVER (ORDER BY array_position(
+                ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB'], s.kind), s.ordinal)],
+            accepted.job_ids[1]
+        FROM stored s;
     END IF;
     RETURN accepted.public_ids[1];
 END

@@ -107,13 +107,13 @@ BEGIN
     ), waiting AS (
         INSERT INTO insp.ready (job_id, queue) SELECT a.id, place FROM asked a ORDER BY a.id
     ), parts AS (
-        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
         SELECT a.id, 'FRONT', 0, decode(a.payload #>> '{parts,FRONT,sha256}', 'hex'), a.payload #>> '{parts,FRONT,url}'
         FROM asked a
     )
     SELECT array_agg(a.public_id), array_agg(a.id) INTO public_ids, job_ids FROM asked a;
     IF has_others THEN
-        INSERT INTO insp.part (job_id, kind, ordinal, sha256, url)
+        INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
         SELECT u.id, k.kind, 0, decode(u.payload #>> ARRAY['parts', k.kind, 'sha256'], 'hex'),
             u.payload #>> ARRAY['parts', k.kind, 'url']
         FROM unnest(job_ids, p_payloads) AS u (id, payload) CROSS JOIN (VALUES ('BACK'), ('FACE')) AS k (kind)

@@ -33,8 +33,7 @@ BEGIN
         PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns; insp.cancel it first');
     END IF;
 
-    DELETE FROM insp.part p WHERE p.job_id = ANY (chain);
-    GET DIAGNOSTICS removed = ROW_COUNT;
+    removed := insp.remove_parts(chain);
     DELETE FROM insp.step s WHERE s.job_id = ANY (chain) AND s.status < 128;
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
@@ -72,16 +71,24 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     removed integer;
+    contents bigint[];
 BEGIN
     -- All of it: an address often opens the object to anyone who has it, and a digest tells whether an image was this one.
     WITH gone AS (
-        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id
+        DELETE FROM insp.part p WHERE p.job_id = ANY (p_jobs) RETURNING p.job_id, p.content_id
     )
-    SELECT count(DISTINCT g.job_id) INTO removed FROM gone g;
+    SELECT count(DISTINCT g.job_id), array_agg(DISTINCT g.content_id) INTO removed, contents FROM gone g;
+    -- A new statement sees them gone. What another job of the chain refers to stays until that job's parts go; a rerun that is
+    -- being made holds the job whose parts it takes over, so these stay as well.
+    DELETE FROM insp.content c WHERE c.id = ANY (contents)
+        AND NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[c.id]))
+        AND NOT EXISTS (SELECT FROM insp.rerun r, LATERAL (
+            SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[r.job_id]) LIMIT 1) p WHERE r.first_id = c.id);
     RETURN removed;
 END
 $$;
-COMMENT ON FUNCTION insp.remove_parts(bigint[]) IS 'Removes jobs'' parts; returns of how many jobs';
+COMMENT ON FUNCTION insp.remove_parts(bigint[]) IS
+    'Removes jobs'' parts, and their bytes unless a rerun still needs them; returns of how many jobs';
 
 CREATE OR REPLACE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

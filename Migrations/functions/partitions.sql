@@ -17,7 +17,7 @@ BEGIN
         -- One at a time, also when many workers notice at once; the others find the work done. A row, not an advisory lock,
         -- which any login may hold for ever.
         PERFORM FROM insp.duty d WHERE d.name = 'partitions' FOR UPDATE;
-        FOREACH name IN ARRAY ARRAY['job', 'part', 'step', 'event'] LOOP
+        FOREACH name IN ARRAY ARRAY['job', 'part', 'content', 'step', 'event'] LOOP
             IF to_regclass(format('insp.%s_p%s', name, lpad((lower / width)::text, 6, '0'))) IS NOT NULL THEN
                 CONTINUE;
             END IF;
@@ -27,9 +27,9 @@ BEGIN
             -- Attached rather than created as a partition: that locks the parent against neither readers nor writers.
             EXECUTE format('CREATE TABLE insp.%1$s_p%2$s (LIKE insp.%1$s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)%3$s',
                 name, lpad((lower / width)::text, 6, '0'), options);
-            IF name = 'part' THEN
-                -- Images are compressed already; out of line so that a row is read without them.
-                EXECUTE format('ALTER TABLE insp.part_p%s ALTER COLUMN bytes SET STORAGE EXTERNAL',
+            IF name = 'content' THEN
+                -- Images are compressed already.
+                EXECUTE format('ALTER TABLE insp.content_p%s ALTER COLUMN bytes SET STORAGE EXTERNAL',
                     lpad((lower / width)::text, 6, '0'));
             END IF;
             EXECUTE format('ALTER TABLE insp.%1$s ATTACH PARTITION insp.%1$s_p%2$s FOR VALUES FROM (%3$s) TO (%4$s)',
@@ -58,8 +58,8 @@ BEGIN
     FOR place IN
         SELECT c.oid::regclass AS name, string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ') AS changes
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-            JOIN (VALUES ('job', 'payload'), ('job', 'callback_url'), ('job', 'traceparent'), ('part', 'url'), ('part', 'bytes'),
-                ('part', 'sha256'), ('step', 'output'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
+            JOIN (VALUES ('job', 'payload'), ('job', 'callback_url'), ('job', 'traceparent'), ('part', 'location'),
+                ('part', 'sha256'), ('content', 'bytes'), ('step', 'output'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
                 ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
                 ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
                 ('face', 'face_id'), ('face_job', 'face_id'), ('face_named', 'face_id'), ('face_pending', 'face_id'),
@@ -83,6 +83,15 @@ END
 $$;
 COMMENT ON FUNCTION insp.sample_nothing() IS
     'Keeps ANALYZE from quoting what is a person''s in the planner''s statistics, also in partitions made since the last call; returns of how many tables it changed the setting';
+
+CREATE OR REPLACE FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) RETURNS boolean
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT EXISTS (SELECT FROM insp.rerun r, LATERAL (
+            SELECT FROM insp.part p WHERE p.job_id = ANY (ARRAY[r.job_id]) AND p.content_id IS NOT NULL LIMIT 1) p
+        WHERE r.first_id >= p_from AND r.first_id < p_before AND r.job_id >= p_before)
+$$;
+COMMENT ON FUNCTION insp.is_content_needed(bigint, bigint) IS
+    'Whether later reruns refer to bytes that came with jobs from one number to before another';
 
 CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -120,15 +129,20 @@ BEGIN
     IF blocked OR reached IS NOT NULL THEN
         UPDATE insp.retention_cursor c SET next_id = coalesce(start, reached) WHERE c.what = 'partitions';
     END IF;
-    -- Nothing was left to look at: the whole partition is over.
-    IF reached IS NOT NULL THEN
+    -- Nothing was left to look at: the whole partition is over, unless later reruns still need bytes that came with its jobs.
+    IF reached IS NOT NULL OR insp.is_content_needed(lowest, lowest + width) THEN
         RETURN 0;
     END IF;
     suffix := lpad((lowest / width)::text, 6, '0');
     BEGIN
         -- All locks or none; if not all, the inner block's end gives back what it got.
-        LOCK TABLE insp.job, insp.part, insp.step, insp.event IN ACCESS EXCLUSIVE MODE;
-        EXECUTE format('DROP TABLE insp.job_p%1$s, insp.part_p%1$s, insp.step_p%1$s, insp.event_p%1$s', suffix);
+        LOCK TABLE insp.job, insp.part, insp.content, insp.step, insp.event IN ACCESS EXCLUSIVE MODE;
+        -- A rerun that was under way is over now.
+        IF insp.is_content_needed(lowest, lowest + width) THEN
+            RETURN 0;
+        END IF;
+        EXECUTE format('DROP TABLE insp.job_p%1$s, insp.part_p%1$s, insp.content_p%1$s, insp.step_p%1$s, insp.event_p%1$s',
+            suffix);
         DELETE FROM insp.dead d WHERE d.job_id >= lowest AND d.job_id < lowest + width;
         DELETE FROM insp.rerun r WHERE r.job_id >= lowest AND r.job_id < lowest + width;
         DELETE FROM insp.face_named f WHERE f.job_id >= lowest AND f.job_id < lowest + width;
@@ -140,7 +154,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drop_history(integer) IS
-    'Drops the oldest partition of jobs, parts, steps and events once every job in it is finished and older than every limit. Looks at up to p_limit jobs a call; returns 1 if it dropped one';
+    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every limit, and no rerun needs bytes of it. Looks at up to p_limit jobs a call; returns 1 if it dropped one';
 GRANT EXECUTE ON FUNCTION insp.drop_history(integer) TO insp_operator;
 
 -- The first partitions, in a new database; later ones are a duty of maintenance.

@@ -84,16 +84,22 @@ SET jit = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     total bigint;
+    content bigint;
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
         RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
     END IF;
-    total := (SELECT sum(p.size) FROM insp.part p WHERE p.job_id = p_job AND p.bytes IS NOT NULL);
+    -- All that is here came with one job.
+    SELECT sum(p.size), max(p.content_id) INTO total, content FROM insp.part p WHERE p.job_id = p_job AND p.content_id IS NOT NULL;
     IF total > p_limit THEN
         PERFORM insp.refuse('PARTS_TOO_LARGE', format('%s bytes, limit %s', total, p_limit));
     END IF;
     RETURN QUERY
-    SELECT p.kind, p.ordinal, p.sha256, p.url, p.bytes, coalesce(e.allow_http, false), insp.may_lead(e, p.url),
+    SELECT p.kind, p.ordinal, p.sha256, p.location,
+        -- Known before the plan is begun, so that it opens one partition.
+        (SELECT c.bytes FROM insp.content c
+            WHERE c.id = content AND c.id = p.content_id AND c.kind = p.kind AND c.ordinal = p.ordinal),
+        coalesce(e.allow_http, false), insp.may_lead(e, p.location),
         array_to_string(e.allowed_networks, ' ')
     FROM insp.part p JOIN insp.job j ON j.id = p.job_id LEFT JOIN insp.endpoint e ON e.id = j.endpoint_id
     WHERE p.job_id = p_job ORDER BY p.kind, p.ordinal;

@@ -156,7 +156,7 @@ BEGIN
         SELECT w.id, sum(w.size) OVER (ORDER BY w.id) - w.size AS before, row_number() OVER (ORDER BY w.id) AS n
         FROM (
             SELECT o.id, CASE p_what WHEN 'parts' THEN (
-                SELECT coalesce(sum(p.size), 0) FROM insp.part p WHERE p.job_id = o.id AND p.bytes IS NOT NULL)
+                SELECT coalesce(sum(p.size), 0) FROM insp.part p WHERE p.job_id = o.id AND p.content_id IS NOT NULL)
                 ELSE 0 END AS size
             FROM old o WHERE o.is_due ORDER BY o.id LIMIT p_limit + 1) w
     ), stop AS MATERIALIZED (

@@ -42,24 +42,22 @@ END
 $$;
 COMMENT ON FUNCTION insp.take_bytes(integer, bigint, bigint) IS 'Refuses parts beyond a partner''s quota, as insp.take_waiting does jobs';
 
-CREATE OR REPLACE FUNCTION insp.part_freed() RETURNS trigger
+CREATE OR REPLACE FUNCTION insp.content_freed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.quota) THEN
         RETURN NULL;
     END IF;
     PERFORM insp.take_quota(f.partner_id, 0, -f.bytes)
-    FROM (SELECT j.partner_id, sum(b.size) AS bytes
-        FROM before b JOIN insp.job j ON j.id = b.job_id JOIN insp.partner p ON p.id = j.partner_id
-        WHERE b.bytes IS NOT NULL AND p.max_bytes IS NOT NULL GROUP BY j.partner_id) f;
+    FROM (SELECT j.partner_id, sum(octet_length(b.bytes)) AS bytes
+        FROM before b JOIN insp.job j ON j.id = b.id JOIN insp.partner p ON p.id = j.partner_id
+        WHERE p.max_bytes IS NOT NULL GROUP BY j.partner_id) f;
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.part_freed() IS 'Gives bytes of parts that are removed back to their partners'' quotas';
-CREATE OR REPLACE TRIGGER part_freed_update AFTER UPDATE ON insp.part
-    REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.part_freed();
-CREATE OR REPLACE TRIGGER part_freed_delete AFTER DELETE ON insp.part
-    REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.part_freed();
+COMMENT ON FUNCTION insp.content_freed() IS 'Gives bytes that are removed back to their partners'' quotas';
+CREATE OR REPLACE TRIGGER content_freed AFTER DELETE ON insp.content
+    REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
 
 CREATE OR REPLACE FUNCTION insp.measure_quotas() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -119,8 +117,8 @@ BEGIN
     DELETE FROM insp.quota_use u WHERE u.partner_id = number;
     IF coalesce(set_quota.max_waiting, set_quota.max_bytes) IS NOT NULL THEN
         INSERT INTO insp.quota (partner_id, bytes) VALUES (number, CASE WHEN set_quota.max_bytes IS NULL THEN 0 ELSE (
-            SELECT coalesce(sum(p.size), 0) FROM insp.job j JOIN insp.part p ON p.job_id = j.id
-            WHERE j.partner_id = number AND p.bytes IS NOT NULL) END);
+            SELECT coalesce(sum(octet_length(c.bytes)), 0) FROM insp.job j JOIN insp.content c ON c.id = j.id
+            WHERE j.partner_id = number) END);
         PERFORM insp.measure_quotas();
     END IF;
     PERFORM insp.record_partner('set_quota', was);
@@ -130,7 +128,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_quota(text, bigint, bigint) IS
-    'Limits how many of a partner''s jobs may wait and how many bytes its parts may take; without numbers it has no quota. Reads all jobs and parts of the partner where max_bytes is given, and counts anew';
+    'Limits how many of a partner''s jobs may wait and how many bytes its parts may take; without numbers it has no quota. Reads all jobs of the partner where max_bytes is given, and counts anew';
 GRANT EXECUTE ON FUNCTION insp.set_quota(text, bigint, bigint) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_quota AS

@@ -197,8 +197,7 @@ BEGIN
     IF NOT partner.enabled THEN
         PERFORM insp.refuse('PARTNER_DISABLED');
     END IF;
-    IF NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = old.id) OR EXISTS (
-        SELECT FROM insp.part p WHERE p.job_id = old.id AND p.bytes IS NULL AND p.url IS NULL) THEN
+    IF NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = old.id) THEN
         PERFORM insp.refuse('PARTS_PURGED');
     ELSIF old.payload ?| ARRAY['purgedAt', 'erasedAt'] THEN
         -- Without its options it would be another job.
@@ -206,10 +205,6 @@ BEGIN
     END IF;
     IF partner.max_waiting IS NOT NULL THEN
         PERFORM insp.take_waiting(partner.id, partner.max_waiting, 1);
-    END IF;
-    IF partner.max_bytes IS NOT NULL THEN
-        PERFORM insp.take_bytes(partner.id, partner.max_bytes, b.sum)
-        FROM (SELECT sum(p.size) FROM insp.part p WHERE p.job_id = old.id AND p.bytes IS NOT NULL) b WHERE b.sum > 0;
     END IF;
     number := nextval('insp.job_id');
     INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, callback_url, traceparent, payload)
@@ -220,8 +215,9 @@ BEGIN
             || jsonb_build_object('rerunOf', old.public_id));
     INSERT INTO insp.rerun (job_id, first_id)
     VALUES (number, coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = old.id), old.id));
-    INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, url, bytes)
-    SELECT number, p.kind, p.ordinal, p.size, p.sha256, p.url, p.bytes FROM insp.part p WHERE p.job_id = old.id;
+    -- Its bytes are those of the job before it, and count once against the partner's quota.
+    INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, seal, location, content_id)
+    SELECT number, p.kind, p.ordinal, p.size, p.sha256, p.seal, p.location, p.content_id FROM insp.part p WHERE p.job_id = old.id;
     INSERT INTO insp.ready (queue, job_id) VALUES (insp.queue_of(old.region, old.lane, old.partner_id), number);
     UPDATE insp.dead d SET resolved_at = now(), resolved_by = session_user
     WHERE d.job_id = old.id AND d.resolved_at IS NULL;
@@ -234,7 +230,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rerun(uuid) IS
-    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result names the old job (rerunOf), and a job that was given up counts as resolved. It counts against the partner''s quotas as any new job. insp.erase of either erases both';
+    'Runs a finished job again as a new job with the same request and parts and a fresh lifetime, and returns its id. Its result names the old job (rerunOf), and a job that was given up counts as resolved. It counts as a waiting job; its parts take no room of their own. insp.erase of either erases both';
 GRANT EXECUTE ON FUNCTION insp.rerun(uuid) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL) RETURNS boolean

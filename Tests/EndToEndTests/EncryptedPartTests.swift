@@ -25,7 +25,7 @@ import Testing
         #expect(try await service.result(of: damaged).at("error.code") as? String == "DECRYPTION_FAILED")
         // In the database it is still what the client sent.
         let stored = try await service.connection.query(
-            "SELECT bytes FROM insp.part p JOIN insp.job j ON j.id = p.job_id WHERE j.public_id = $1",
+            "SELECT c.bytes FROM insp.content c JOIN insp.job j ON j.id = c.id WHERE j.public_id = $1",
             [.text(encrypted)])
         #expect(try stored[0].data(0) == client.parts[0])
         worker.send(SIGTERM)

@@ -24,7 +24,8 @@ struct PersonalMarks: Sendable {
     /// Columns that hold text, and none of a person's.
     static let exempt: [String: String] = [
         "access_token": "an endpoint's", "challenge.spec": "drawn by the database",
-        "challenge.token_sha256": "of a random token", "control": "a lane's", "country": "a list",
+        "challenge.token_sha256": "of a random token", "content.kind": "a word",
+        "control": "a lane's", "country": "a list",
         "credential": "a partner's",
         "callback.event": "a name", "callback.webhook_id": "made of the job's id",
         "callback_attempt.code": "an error code",

@@ -79,15 +79,56 @@ import Testing
         }
         #expect(ids.count == 4)
         try await self.drain(fixture)
-        #expect(try await fixture.count("insp.part WHERE bytes = 'front'") == 5)
+        #expect(
+            try await fixture.count("insp.part p JOIN insp.content c ON c.id = p.content_id WHERE c.bytes = 'front'")
+                == 5)
+        #expect(try await fixture.count("insp.content") == 1)
         #expect(try await fixture.violations().isEmpty)
-        try await fixture.admin.execute(
-            "UPDATE insp.part SET bytes = NULL WHERE job_id = (SELECT min(id) FROM insp.job)")
+        try await fixture.admin.execute("DELETE FROM insp.part WHERE job_id = (SELECT min(id) FROM insp.job)")
         let purged = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, old) }
         #expect(purged?.sqlState == ErrorCode.partsPurged.sqlState)
         try await fixture.admin.execute("SELECT insp.set_partner('acme', enabled => false)")
         let disabled = await #expect(throws: PostgresError.self) { try await self.rerun(fixture, ids.first!) }
         #expect(disabled?.sqlState == ErrorCode.partnerDisabled.sqlState)
+    }
+
+    @Test func `Bytes stay for as long as a job of the chain has parts`() async throws {
+        let fixture = try await QueueFixture()
+        let parts: [PartKind: [Data]] = [.front: [Data("front".utf8)], .frames: [Data("a".utf8), Data("b".utf8)]]
+        let first = try await fixture.client.enqueue(payload: Self.payload, parts: parts)
+        let other = try await fixture.client.enqueue(payload: Self.payload, parts: parts)
+        for id in [first, other] { #expect(try await fixture.client.cancel(id)) }
+        let second = try await self.rerun(fixture, first)
+        #expect(try await fixture.client.cancel(second))
+        func retire(_ ids: String...) async throws {
+            try await fixture.admin.execute(
+                """
+                UPDATE insp.job SET created_at = created_at - interval '40 days', completed_at = completed_at - interval '40 days'
+                WHERE public_id = ANY ('{\(ids.joined(separator: ","))}') AND created_at > now() - interval '1 day';
+                UPDATE insp.purge_later SET look_at = now()
+                """)
+            repeat {} while try await fixture.admin.query("SELECT more FROM insp.purge()")[0].bool(0)
+        }
+        try await retire(first, other)
+        #expect(try await fixture.count("insp.part") == 3)
+        #expect(try await fixture.count("insp.content") == 3)
+        // What it refers to came with a job that has no parts any more.
+        let third = try await self.rerun(fixture, second)
+        let seen = Mutex<[Data]>([])
+        try await self.drain(
+            fixture,
+            ClosureHandler { _, context in
+                for part in try await context.parts() {
+                    if case .bytes(let bytes) = part.source { seen.withLock { $0.append(bytes) } }
+                }
+                return ClosureHandler.passed
+            })
+        #expect(seen.withLock { $0.map { String(decoding: $0, as: UTF8.self) } } == ["a", "b", "front"])
+        try await retire(second)
+        #expect(try await fixture.count("insp.content") == 3)
+        try await retire(third)
+        #expect(try await fixture.count("insp.part") == 0)
+        #expect(try await fixture.count("insp.content") == 0)
     }
 
     @Test func `A given-up job is resolved without a rerun, once`() async throws {

@@ -108,8 +108,8 @@ import Testing
         #expect(pieces.map(\.results) == [4, 4, 2])
         try await fixture.admin.execute(
             """
-            INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, bytes)
-            SELECT j.id, 'FRONT', 0, 40000000, sha256('x'), 'x' FROM insp.job j
+            INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, content_id)
+            SELECT j.id, 'FRONT', 0, 40000000, sha256('x'), j.id FROM insp.job j
             """)
         try await fixture.admin.execute("DELETE FROM insp.retention_cursor")
         #expect(try await self.purge(fixture).parts == 2)
@@ -153,6 +153,8 @@ import Testing
         try await self.age(fixture, "100 days")
         _ = try await fixture.admin.query("SELECT setval('insp.job_id', 5000000)")
         let fresh = try await self.enqueue(fixture, 2)
+        let again = try await fixture.admin.query(
+            "SELECT insp.rerun(j.public_id) FROM insp.job j WHERE j.status = 128 LIMIT 1")[0].string(0)
         let drop = "SELECT insp.drop_history()"
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
         #expect(try await fixture.client.cancel(open))
@@ -160,17 +162,22 @@ import Testing
         try await self.age(fixture, "100 days", where: "completed_at > now() - interval '1 day'")
         // The first call finds the jobs over, the next one that nothing is left to look at.
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
+        // What a later rerun refers to came with one of these jobs.
+        #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
+        #expect(try await fixture.count("insp.content WHERE id < 5000000") == 6)
+        #expect(try await fixture.client.cancel(again))
+        #expect(try await fixture.admin.query("SELECT insp.erase($1)", [.text(again)])[0].bool(0))
 
         let reader = try await fixture.database.connect()
         try await reader.execute("BEGIN; SELECT count(*) FROM insp.step")
         let start = ContinuousClock.now
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
         #expect(ContinuousClock.now - start < .seconds(1))
-        #expect(try await fixture.count("insp.job") == 8)
+        #expect(try await fixture.count("insp.job") == 9)
         try await reader.execute("COMMIT")
         #expect(try await fixture.admin.query(drop)[0].int(0) == 1)
-        #expect(try await fixture.count("insp.job") == 2)
-        #expect(try await fixture.count("pg_class WHERE relname ~ '^(job|part|step|event)_p000000$'") == 0)
+        #expect(try await fixture.count("insp.job") == 3)
+        #expect(try await fixture.count("pg_class WHERE relname ~ '^(job|part|content|step|event)_p000000$'") == 0)
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
         await #expect(throws: InspectError(.jobUnknown)) { try await fixture.client.result(of: open) }
         try await self.drain(fixture)
@@ -242,7 +249,8 @@ import Testing
         #expect(try await fixture.count("insp.job WHERE payload ? 'rerunOf'") == reruns)
         #expect(
             try await fixture.count(
-                "insp.job j JOIN insp.part p ON p.job_id = j.id WHERE j.status = 1 AND bytes IS NOT NULL")
+                "insp.job j JOIN insp.part p ON p.job_id = j.id JOIN insp.content c ON c.id = p.content_id WHERE j.status = 1"
+            )
                 == reruns)
         // Those that a rerun held at the moment were left for later.
         try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = look_at - interval '1 minute'")
@@ -257,7 +265,7 @@ import Testing
         try await self.age(fixture, "40 days")
         let log = EventLog()
         try await withWorker(fixture.configuration(), ClosureHandler(), log: log) { _ in
-            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.part WHERE bytes IS NOT NULL)")
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.part) AND NOT EXISTS (SELECT FROM insp.content)")
         }
         #expect(log.count { if case .purged(3, 3, 0) = $0 { true } else { false } } == 1)
     }

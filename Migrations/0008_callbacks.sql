@@ -16,25 +16,38 @@ CREATE TABLE insp.callback (
         -- A regular expression costs as much as all else that is checked of the row, and nearly every event is this one.
         CHECK (event = 'job.finished' OR event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'),
     url text NOT NULL,
-    body bytea NOT NULL,
+    body bytea,
     created_at timestamptz NOT NULL DEFAULT now(),
     public_id uuid,
     traceparent text,
-    UNIQUE (job_id, event, endpoint_id)
+    definition_key text,
+    decision text,
+    is_expired boolean NOT NULL DEFAULT false,
+    has_reference boolean NOT NULL DEFAULT false,
+    form smallint NOT NULL DEFAULT 1,
+    UNIQUE (job_id, event, endpoint_id),
+    CHECK (body IS NOT NULL OR public_id IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000);
 CREATE INDEX callback_named ON insp.callback (webhook_id) WHERE job_id < 0;
-COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint';
+COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint, and what its body is composed of';
 COMMENT ON COLUMN insp.callback.id IS 'Internal number';
-COMMENT ON COLUMN insp.callback.webhook_id IS 'The webhook-id header: the same in every attempt, so that receivers can drop repeats';
+COMMENT ON COLUMN insp.callback.webhook_id IS
+    'The webhook-id header: the same in every attempt, so that receivers can drop repeats. Once retention or erasure removed something that the body held, the rest is sent with an addition to it';
 COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the id of an endpoint''s row in insp.record';
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS
     'What happened: job.finished, job.review_needed, job.status.N (the stage done), or endpoint.failing, .recovered, .disabled of another endpoint (job_id is then minus the id of its row in insp.record)';
 COMMENT ON COLUMN insp.callback.url IS 'Where to';
-COMMENT ON COLUMN insp.callback.body IS 'The exact bytes that are signed and sent: JSON without personal data';
-COMMENT ON COLUMN insp.callback.created_at IS 'When the job was finished';
+COMMENT ON COLUMN insp.callback.body IS 'The bytes that are signed and sent: JSON without personal data; null: the dispatcher composes them, of a job''s event';
+COMMENT ON COLUMN insp.callback.created_at IS 'When it happened';
 COMMENT ON COLUMN insp.callback.public_id IS 'The job''s id that callers know; null: not about a job';
 COMMENT ON COLUMN insp.callback.traceparent IS 'W3C trace context of the job''s caller';
+COMMENT ON COLUMN insp.callback.definition_key IS 'Of the job''s workflow';
+COMMENT ON COLUMN insp.callback.decision IS 'Of a finished job';
+COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished in time';
+COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
+COMMENT ON COLUMN insp.callback.form IS
+    'How the body is composed. A release that composes it, or insp.job_result, in another way gives new rows another number and goes on composing old ones as before';
 GRANT SELECT ON insp.callback TO insp_operator, insp_auditor;
 
 -- What changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for jobs: the wide row of

@@ -295,7 +295,8 @@ CREATE OR REPLACE FUNCTION insp.callback_claim(
 RETURNS TABLE (
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
     waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean,
-    options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean
+    options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean, event text, created_at timestamptz,
+    definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -352,18 +353,25 @@ BEGIN
                 m.recorded, p_holder
             FROM moved m
         )
-        SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url,
-            CASE WHEN m.endpoint_id = ANY (inlined) AND c.event = 'job.finished' AND NOT far.elsewhere
-                THEN insp.callback_body(c.job_id, c.body) ELSE c.body END,
-            m.attempts, m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision,
+        SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts, m.released,
+            (extract(epoch FROM moment - m.due_at) * 1000)::double precision,
             c.public_id, c.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint,
-            NULL::integer, far.elsewhere
+            NULL::integer, far.elsewhere, c.event, c.created_at, c.definition_key, (j.payload -> 'userReference')::text,
+            to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
+            -- Less than what may have been sent before.
+            c.has_reference AND (j.payload ? 'userReference') IS NOT TRUE
+                OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE false END,
+            c.form
         FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
+            -- No partition of jobs is looked into where nothing is to be read from there.
+            LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
             -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
             CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(endpoints, m.endpoint_id)]
                 AND coalesce(m.endpoint_id = ANY (guarded), false)
                 AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
-                AS elsewhere) AS far;
+                AS elsewhere) AS far
+            CROSS JOIN LATERAL (SELECT c.body IS NULL AND c.event = 'job.finished' AND m.endpoint_id = ANY (inlined)
+                AND NOT far.elsewhere AS is_wanted) AS whole;
     END IF;
 
     -- The floors for the next call: where something was due, its age; everywhere else, this moment. With them, of those that
@@ -380,12 +388,13 @@ BEGIN
         CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
             OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
             THEN insp.endpoint_options(e) END,
-        w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)], NULL::boolean
+        w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)], NULL::boolean,
+        NULL, NULL::timestamptz, NULL, NULL, NULL, NULL::boolean, NULL, NULL::boolean, NULL::smallint
     FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)
         LEFT JOIN insp.endpoint e ON e.id = ANY (ARRAY[w.endpoint]) AND w.endpoint = ANY (endpoints);
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result';
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. Without body it is composed of what follows, user_reference, decision and result as JSON; is_reduced: something that it held was removed, so it must not come under the same webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
     TO insp_worker;

@@ -4,13 +4,15 @@ CREATE OR REPLACE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURN
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     callback_id bigint;
+    -- As a receiver knows it, with what a reduced body adds.
+    name constant text := regexp_replace(p_webhook_id, '_r[0-9a-f]{8}$', '');
 BEGIN
     -- A job's callbacks are named by the job, an endpoint's events are few; no other name is worth a look at every callback.
-    IF p_webhook_id ~ '^msg_[0-9a-f]{32}' THEN
+    IF name ~ '^msg_[0-9a-f]{32}' THEN
         SELECT c.id INTO callback_id FROM insp.job j JOIN insp.callback c ON c.job_id = j.id
-        WHERE j.public_id = substr(p_webhook_id, 5, 32)::uuid AND c.webhook_id = p_webhook_id;
+        WHERE j.public_id = substr(name, 5, 32)::uuid AND c.webhook_id = name;
         IF callback_id IS NULL THEN
-            SELECT c.id INTO callback_id FROM insp.callback c WHERE c.webhook_id = p_webhook_id AND c.job_id < 0;
+            SELECT c.id INTO callback_id FROM insp.callback c WHERE c.webhook_id = name AND c.job_id < 0;
         END IF;
     END IF;
     RETURN callback_id;
@@ -49,7 +51,7 @@ DECLARE
     number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
 BEGIN
     IF number IS NULL OR NOT insp.callback_renew(number, 'pending') THEN RETURN false; END IF;
-    PERFORM insp.record('callback_replay', p_webhook_id);
+    PERFORM insp.record('callback_replay', (SELECT c.webhook_id FROM insp.callback c WHERE c.id = number));
     PERFORM pg_notify('insp_callback', '');
     RETURN true;
 END
@@ -132,7 +134,8 @@ BEGIN
         OR NOT insp.callback_renew(number, 'dead', p_reason) THEN
         RETURN false;
     END IF;
-    PERFORM insp.record('callback_bury', p_webhook_id, jsonb_build_object('reason', p_reason));
+    PERFORM insp.record('callback_bury', (SELECT c.webhook_id FROM insp.callback c WHERE c.id = number),
+        jsonb_build_object('reason', p_reason));
     RETURN true;
 END
 $$;

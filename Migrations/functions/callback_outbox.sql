@@ -54,20 +54,13 @@ CREATE OR REPLACE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFEREN
 CREATE OR REPLACE FUNCTION insp.callback_progress() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    moment constant text := insp.iso_time(now());
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.endpoint e WHERE e.events && ARRAY['job.status', 'job.review_needed']) THEN
         RETURN NULL;
     END IF;
-    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, body)
+    INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
-        coalesce(j.callback_url, e.url),
-        convert_to(format(
-            '{"type":"%1$s","timestamp":"%2$s","callbackSentAt":"%2$s",%3$s"workflowExecution":{"id":"%4$s",'
-            '"definitionKey":"%5$s","status":"ACQUIRED"},"data":{"id":"%4$s","status":%6$s}}',
-            w.kind, moment, coalesce('"userReference":' || (j.payload -> 'userReference')::text || ',', ''), j.public_id,
-            insp.definition_key(j.payload ->> 'workflow'), i.status), 'UTF8')
+        coalesce(j.callback_url, e.url), insp.definition_key(j.payload ->> 'workflow'), j.payload ? 'userReference'
     FROM inserted i
         -- Only what the job's row says, too: stages that are stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
@@ -96,14 +89,17 @@ $$;
 COMMENT ON FUNCTION insp.callback_ordering_key(text, bigint) IS
     'The ordering key of a job''s callbacks for an endpoint''s setting; null: in any order';
 
-CREATE OR REPLACE FUNCTION insp.callback_body(p_job bigint, p_body bytea) RETURNS bytea
+CREATE OR REPLACE FUNCTION insp.callback_result(p_job bigint) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- The thin body ends with the two braces of "data" and of the whole.
-    SELECT coalesce(substr(p_body, 1, length(p_body) - 2)
-        || convert_to(',"result":' || insp.job_result(j.public_id)::text || '}}', 'UTF8'), p_body)
-    FROM insp.job j WHERE j.id = p_job
-    UNION ALL SELECT p_body
-    LIMIT 1
+    SELECT insp.job_result(j.public_id)::text FROM insp.job j WHERE j.id = p_job
 $$;
-COMMENT ON FUNCTION insp.callback_body(bigint, bytea) IS
-    'The body of a job.finished callback with the whole result, which is the same each time until retention or erasure removes it';
+COMMENT ON FUNCTION insp.callback_result(bigint) IS
+    'The whole result for the body of a job.finished callback; null: there is no such job any more';
+
+CREATE OR REPLACE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+    SELECT NOT EXISTS (SELECT FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 128
+        WHERE j.id = p_job AND NOT j.payload ?| ARRAY['purgedAt', 'erasedAt'] AND NOT s.output ?| ARRAY['purgedAt', 'erasedAt'])
+$$;
+COMMENT ON FUNCTION insp.callback_is_reduced(bigint) IS
+    'Whether retention or erasure removed something that a finished job''s result held';

@@ -169,7 +169,7 @@ BEGIN
     -- A new statement sees what the holder of the locks left. What waits stays, as its partner must learn that the job has
     -- ended, but goes to the endpoint's own URL: the job's may hold a reference or a token. Without one nothing can be sent.
     SELECT array_agg(c.id), count(*) FILTER (
-            WHERE c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL OR c.body <> insp.bare_body(c.body))
+            WHERE c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL)
     INTO gone, told
     FROM insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id
     WHERE c.id = ANY (locked) AND (e.url IS NULL OR p_remove AND (insp.callback_delivered_at(c) IS NOT NULL
@@ -181,10 +181,9 @@ BEGIN
         DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (gone);
         DELETE FROM insp.callback c WHERE c.id = ANY (gone);
     END IF;
-    UPDATE insp.callback c SET url = e.url, traceparent = NULL, body = insp.bare_body(c.body)
+    UPDATE insp.callback c SET url = e.url, traceparent = NULL
     FROM insp.endpoint e
-    WHERE c.id = ANY (locked) AND e.id = c.endpoint_id
-        AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL OR c.body <> insp.bare_body(c.body));
+    WHERE c.id = ANY (locked) AND e.id = c.endpoint_id AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL);
     GET DIAGNOSTICS changed = ROW_COUNT;
     told := told + changed;
     -- An error is what makes an attempt a failed one; its code says enough.
@@ -207,18 +206,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_callbacks(bigint[], boolean) IS
-    'Removes references from callbacks: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Those that are delivered or dead-lettered go if asked so. Returns from how many rows something went';
-
-CREATE OR REPLACE FUNCTION insp.bare_body(p_body bytea) RETURNS bytea
-LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    -- As json, not jsonb: what stays keeps its order and its spelling.
-    SELECT CASE WHEN bool_and(k.is_bare) THEN p_body ELSE convert_to(
-        '{' || string_agg(to_json(k.key)::text || ':' || k.value::text, ',' ORDER BY k.n) FILTER (WHERE k.is_bare) || '}', 'UTF8') END
-    FROM (
-        SELECT e.*, e.key IN ('type', 'timestamp', 'callbackSentAt', 'workflowExecution', 'data') AS is_bare
-        FROM json_each(convert_from(p_body, 'UTF8')::json) WITH ORDINALITY AS e (key, value, n)) k
-$$;
-COMMENT ON FUNCTION insp.bare_body(bytea) IS 'A callback''s body without references';
+    'Removes URLs and traces from callbacks, whose jobs'' references are gone: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Those that are delivered or dead-lettered go if asked so. Returns from how many rows something went';
 
 CREATE OR REPLACE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

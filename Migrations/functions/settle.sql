@@ -8,8 +8,6 @@ CREATE OR REPLACE FUNCTION insp.finish(
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    moment constant text := insp.iso_time(now());
 BEGIN
     RETURN QUERY
     WITH done AS (
@@ -25,19 +23,11 @@ BEGIN
         SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
         FROM done d
     ), outbox AS (
-        INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, body)
+        INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, definition_key, decision, is_expired,
+            has_reference)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
-            coalesce(d.callback_url, e.url),
-            -- Written out, not built as jsonb: these bytes are signed, and jsonb would order the keys its own way.
-            convert_to(format(
-                '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s",%2$s"workflowExecution":{"id":"%3$s",'
-                '"definitionKey":"%4$s","status":"%5$s"},"data":{"id":"%3$s","status":128,"decision":%6$s}}',
-                moment,
-                coalesce('"userReference":' || (d.payload -> 'userReference')::text || ',', ''),
-                d.public_id,
-                insp.definition_key(d.payload ->> 'workflow'),
-                CASE WHEN d.error = '"EXPIRED"' THEN 'SESSION_EXPIRED' ELSE 'PROCESSED' END,
-                coalesce(d.decision::text, 'null')), 'UTF8')
+            coalesce(d.callback_url, e.url), insp.definition_key(d.payload ->> 'workflow'), d.decision #>> '{}',
+            coalesce(d.error = '"EXPIRED"', false), d.payload ? 'userReference'
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE coalesce(d.callback_url, e.url) IS NOT NULL
     )

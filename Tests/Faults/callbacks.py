@@ -39,14 +39,18 @@ class Producer(threading.Thread):
                 with connection, connection.cursor() as cursor:
                     for endpoint in self.endpoints:
                         number += 1
-                        body = json.dumps({"type": "job.finished", "data": {"number": number}})
                         # Some fail at first, so that retries are under way as well.
                         path = "/flaky?fail=1" if number % 20 == 0 else "/ok"
                         cursor.execute(
-                            "INSERT INTO insp.callback (job_id, endpoint_id, url, body) VALUES (%s, %s, %s, %s)"
-                            " RETURNING webhook_id",
-                            (number, endpoint, f"http://127.0.0.1:{self.port}{path}", body.encode()))
-                        self.committed[cursor.fetchone()[0]] = body
+                            "INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, definition_key, decision)"
+                            " VALUES (%s, gen_random_uuid(), %s, %s, '2', 'PASSED')"
+                            " RETURNING webhook_id, public_id::text, insp.iso_time(created_at)",
+                            (number, endpoint, f"http://127.0.0.1:{self.port}{path}"))
+                        name, job, at = cursor.fetchone()
+                        self.committed[name] = json.dumps({
+                            "type": "job.finished", "timestamp": at, "callbackSentAt": at,
+                            "workflowExecution": {"id": job, "definitionKey": "2", "status": "PROCESSED"},
+                            "data": {"id": job, "status": 128, "decision": "PASSED"}}, separators=(",", ":"))
                 time.sleep(0.05)
             connection.close()
         except Exception as error:  # noqa: BLE001: told by the main thread

@@ -28,6 +28,8 @@ struct PersonalMarks: Sendable {
         "control": "a lane's", "country": "a list",
         "credential": "a partner's",
         "callback.event": "a name", "callback.webhook_id": "made of the job's id",
+        "callback.body": "of an endpoint's event", "callback.decision": "a word",
+        "callback.definition_key": "a workflow's",
         "callback_attempt.code": "an error code",
         "callback_attempt.worker": "a host's name", "callback_waiting.state": "a word", "dead.code": "an error code",
         "dead.resolved_by": "an operator's login", "delayed.last_error": "an error code", "endpoint": "a partner's",

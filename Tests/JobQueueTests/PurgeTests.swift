@@ -131,7 +131,10 @@ import Testing
         for _ in 0..<3 { _ = try await self.purge(fixture) }
         #expect(try await fixture.count("insp.part") == 0)
         #expect(try await fixture.count("insp.job j WHERE j::text LIKE '%Jane%'") == 0)
-        #expect(try await fixture.count("insp.callback c WHERE convert_from(c.body, 'UTF8') LIKE '%Jane%'") == 0)
+        let due = "insp.callback_claim(1000, interval '1 minute', 1000) c WHERE c.id IS NOT NULL"
+        let reduced = "count(*), bool_and(c.user_reference IS NULL AND c.is_reduced)"
+        let row = try await fixture.admin.query("SELECT \(reduced) FROM \(due)")[0]
+        #expect(try row.int(0) == 4 && row.bool(1))
     }
 
     @Test func `A call ends after a few seconds, and what was left comes first the next time`() async throws {

@@ -67,7 +67,7 @@ def check(connection, total):
         SELECT (SELECT count(*) FROM insp.job WHERE status = 128 AND completed_at IS NOT NULL),
             (SELECT count(DISTINCT job_id) FROM insp.step WHERE status = 128),
             (SELECT count(DISTINCT job_id) FROM insp.event WHERE kind = 'finished'),
-            (SELECT count(DISTINCT job_id) FROM insp.callback WHERE body IS NOT NULL),
+            (SELECT count(DISTINCT job_id) FROM insp.callback WHERE decision = 'PASSED'),
             (SELECT count(*) FROM insp.ready), (SELECT count(*) FROM insp.lease)
         """).fetchone()
     if row != (total, total, total, total, 0, 0):

@@ -156,9 +156,12 @@ struct CallbackSender: Sendable {
         guard let keys = callback.endpoint.keys else {
             throw HTTPError(.localFault, "the endpoint has no key, or one that is not of Standard Webhooks")
         }
+        guard let body = callback.body else {
+            throw HTTPError(.localFault, "a newer program composes the body")
+        }
         // A new timestamp each time: the receiver refuses old ones.
         let signature = WebhookSignature(
-            id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: callback.body,
+            id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: body,
             secrets: keys.secrets, signingKeys: keys.signingKeys)
         var headers: [HTTPRequest.Header] = []
         headers.reserveCapacity(7)
@@ -170,7 +173,7 @@ struct CallbackSender: Sendable {
         // signature goes everywhere, since it tells nothing of the key and lets the receiver verify what it got.
         if options.apiKey != nil, !callback.isElsewhere { headers += try options.apiKeyHeaders() }
         return HTTPRequest(
-            method: .post(body: callback.body), url: callback.url, headers: headers,
+            method: .post(body: body), url: callback.url, headers: headers,
             limits: .init(totalMilliseconds: self.timeoutMilliseconds, bodyBytes: 64 * 1024),
             allowsHTTP: callback.endpoint.allowsHTTP,
             transport: callback.isElsewhere ? HTTPRequest.Transport() : options.transport)

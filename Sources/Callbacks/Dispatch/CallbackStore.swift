@@ -7,10 +7,12 @@ final class ClaimedCallback: Sendable {
     let id: Int64
     /// The right to settle it.
     let claim: Int64
+    /// The same at every attempt, as the body is: see ``CallbackBody``.
     let webhookID: String
     let endpoint: CallbackEndpoint
     let url: String
-    let body: [UInt8]
+    /// `nil`: a newer program made the row, and only such a one knows how the body is composed.
+    let body: [UInt8]?
     /// Counted attempts before this one.
     let attempts: Int
     /// Uncounted attempts before this one.
@@ -29,16 +31,19 @@ final class ClaimedCallback: Sendable {
     init(_ row: PostgresRow, _ endpoint: CallbackEndpoint) throws(PostgresError) {
         self.id = try row.int(0)
         self.claim = try row.int(1)
-        self.webhookID = try row.string(2)
         self.endpoint = endpoint
         self.url = try row.string(4)
-        self.body = [UInt8](try row.data(5))
         self.attempts = Int(try row.int(6))
         self.released = Int(try row.int(7))
         self.waitedMilliseconds = try row.double(8)
         self.job = try row.optionalString(9)
         self.trace = try row.optionalString(10).flatMap { TraceContext(traceparent: $0) }
         self.isElsewhere = try row.bool(18)
+        let stored = try row.optionalData(5)
+        let body = if let stored { [UInt8](stored) } else { try CallbackBody(row)?.bytes }
+        self.body = body
+        let name = try row.string(2)
+        self.webhookID = try row.bool(26) ? CallbackBody.name(name, ofReduced: body ?? []) : name
     }
 
     /// The claim of the callback: after a lapse, the same callback may be under way twice.

@@ -33,12 +33,8 @@ WITH ended AS (
     INSERT INTO insp.event (job_id, kind, fence, detail)
     SELECT d.id, 'finished', 0, jsonb_build_object('decision', 'PASSED', 'error', NULL, 'fence', d.fence) FROM done d
 ), outbox AS (
-    INSERT INTO insp.callback (job_id, endpoint_id, url, body)
-    SELECT d.id, e.id, coalesce(d.callback_url, e.url), convert_to(format(
-        '{"type":"job.finished","timestamp":"%1$s","callbackSentAt":"%1$s","userReference":%2$s,"workflowExecution":{"id":"%3$s",'
-        '"definitionKey":"%4$s","status":"PROCESSED"},"data":{"id":"%3$s","status":%5$s,"decision":"PASSED"}}',
-        (SELECT insp.iso_time(now())), (d.payload -> 'userReference')::text,
-        d.public_id, 2, 128), 'UTF8')
+    INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, definition_key, decision)
+    SELECT d.id, d.public_id, e.id, coalesce(d.callback_url, e.url), '2', 'PASSED'
     FROM done d JOIN insp.endpoint e ON e.id = d.endpoint_id
 )
 SELECT count(*) FROM done;

@@ -1,0 +1,173 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Callbacks
+
+/// What is sent under a webhook-id is the same at every attempt, though no body is stored.
+struct CallbackBodyTests {
+    private let secret = WebhookSecret.generate()
+    private let receiver: CallbackReceiver
+    private let outbox: Outbox
+
+    init() async throws {
+        self.receiver = try CallbackReceiver(secrets: [self.secret.text])
+        self.outbox = try await Outbox()
+    }
+
+    private func query(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> [PostgresRow] {
+        try await self.outbox.connection.query(sql, parameters)
+    }
+
+    /// A partner whose endpoint answers 500 until it is told otherwise.
+    private func partner(_ settings: String = "{}") async throws {
+        let endpoint = try await self.query(
+            "SELECT endpoint_id FROM insp.create_partner('acme', $1, true, true)",
+            [.text(self.receiver.url("/status/500"))])[0].int(0)
+        _ = try await self.query(
+            "SELECT insp.callback_rotate_secret($1, '0', $2)", [.int(endpoint), .text(self.secret.text)])
+        _ = try await self.query("SELECT insp.set_endpoint($1, $2::jsonb)", [.int(endpoint), .text(settings)])
+    }
+
+    /// A job that is taken through its stages by what workers call; returns its id.
+    private func job(_ more: String = "", stages: [Int] = [], end: String = "settle") async throws -> String {
+        let id = try await self.query(
+            "SELECT insp.enqueue($1::jsonb, front => 'x', face => 'x')",
+            [.text(#"{"partner":"acme","workflow":"id_identity"\#(more)}"#)])[0].string(0)
+        let number = try await self.query("SELECT id FROM insp.job WHERE public_id = $1::uuid", [.text(id)])[0].int(0)
+        guard end != "expire" else {
+            _ = try await self.query("UPDATE insp.job SET expires_at = now() WHERE id = $1", [.int(number)])
+            _ = try await self.query("SELECT insp.expire()")
+            return id
+        }
+        _ = try await self.query(
+            """
+            WITH r AS (DELETE FROM insp.ready WHERE job_id = $1 RETURNING *)
+            INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
+            SELECT $1, $1, 1, now() + interval '1 hour', r.queue, 1, 0 FROM r
+            """, [.int(number)])
+        for stage in stages {
+            _ = try await self.query(
+                "SELECT insp.store_steps(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::smallint], ARRAY['{}'])",
+                [.int(number), .int(Int64(stage))])
+        }
+        let output = #"{"decision":{"type":"WARNING"},"name":"CANARY"}"#
+        _ = try await self.query(
+            "SELECT insp.\(end)(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::text], '{}', '{}', '{}', '{}')",
+            [.int(number), .text(output)])
+        return id
+    }
+
+    private func hurry() async throws {
+        try await self.outbox.hurry()
+        _ = try await self.query("UPDATE insp.endpoint_health SET open_until = NULL, failed = 0")
+        await self.outbox.dispatch()
+    }
+
+    @Test func bytesOfEachEvent() async throws {
+        try await self.partner(#"{"events": ["job.status", "job.review_needed", "job.finished"], "ordering": "job"}"#)
+        let said = #","userReference":"Jane \"ÄÖ\" \u0001""#
+        let jobs = [
+            try await self.job(said, stages: [8]), try await self.job(end: "hold_for_review"),
+            try await self.job(end: "expire"),
+        ]
+        let times = try await self.query(
+            "SELECT insp.iso_time(c.created_at), c.webhook_id FROM insp.callback c ORDER BY c.id"
+        ).map { (time: try $0.string(0), id: try $0.string(1)) }
+        func body(_ time: String, _ type: String, _ job: String, _ reference: String, _ status: String, _ data: String)
+            -> String
+        {
+            #"{"type":"\#(type)","timestamp":"\#(time)","callbackSentAt":"\#(time)",\#(reference)"workflowExecution":{"id":"\#(job)","#
+                + #""definitionKey":"3","status":"\#(status)"},"data":{"id":"\#(job)",\#(data)}}"#
+        }
+        let reference = #""userReference":"Jane \"ÄÖ\" \u0001","#
+        let wanted = [
+            body(times[0].time, "job.status", jobs[0], reference, "ACQUIRED", #""status":8"#),
+            body(
+                times[1].time, "job.finished", jobs[0], reference, "PROCESSED", #""status":128,"decision":"WARNING""#),
+            body(times[2].time, "job.review_needed", jobs[1], "", "ACQUIRED", #""status":64"#),
+            body(
+                times[3].time, "job.finished", jobs[2], "", "SESSION_EXPIRED",
+                #""status":128,"decision":"NOT_EXECUTED""#),
+        ]
+        let store = CallbackStore(connection: self.outbox.connection, worker: "test", lease: .milliseconds(1))
+        var sent: [String: String] = [:]
+        for round in 0..<8 {
+            for callback in try await store.claim(10).callbacks {
+                let text = String(decoding: try #require(callback.body), as: UTF8.self)
+                #expect(sent[callback.webhookID] ?? text == text)
+                sent[callback.webhookID] = text
+                // Every other time its claim lapses, and another gets it.
+                if round % 2 == 1 { _ = try await store.record([Self.delivered(callback)]) }
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(times.map { sent[$0.id] } == wanted)
+    }
+
+    private static func delivered(_ callback: ClaimedCallback) -> CallbackSettlement {
+        CallbackSettlement(
+            callback: callback, outcome: .delivered, started: Date(), milliseconds: 1, status: 200, code: nil,
+            error: nil, trace: nil, deadline: .now + .seconds(60), sent: nil, claimed: .now)
+    }
+
+    @Test(arguments: ["{}", #"{"inlineResult": true}"#])
+    func sameBytesAfterDeathsUntilErasureThenAnotherName(settings: String) async throws {
+        try await self.partner(settings)
+        let job = try await self.job(#","userReference":"Jane","customerInternalReference":"CANARY""#)
+        // One is sent by a dispatcher that dies before it can record; a rerun changes nothing.
+        let dead = CallbackStore(connection: self.outbox.connection, worker: "dead", lease: .milliseconds(1))
+        let claimed = try #require(try await dead.claim(10).callbacks.first)
+        let sender = CallbackSender(client: HTTPClient(), timeoutMilliseconds: 5_000, agent: "test")
+        _ = await sender.attempt(claimed, deadline: .now)
+        let again = try await self.query("SELECT insp.rerun($1)", [.text(job)])[0].string(0)
+        #expect(try await self.query("SELECT insp.cancel($1)", [.text(again)])[0].bool(0))
+        _ = try await self.query("DELETE FROM insp.callback_waiting WHERE callback_id <> $1", [.int(claimed.id)])
+        for _ in 0..<2 { try await self.hurry() }
+        let whole = try self.receiver.received()
+        #expect(whole.count == 3 && whole.allSatisfy { $0.verified })
+        #expect(Set(whole.map(\.webhookId)).count == 1 && Set(whole.map(\.body)).count == 1)
+        #expect(whole[0].webhookId == "msg_" + job.replacing("-", with: ""))
+        #expect(whole[0].body.contains(#""userReference":"Jane""#))
+
+        #expect(try await self.query("SELECT insp.erase($1)", [.text(job)])[0].bool(0))
+        for _ in 0..<2 { try await self.hurry() }
+        let reduced = try self.receiver.received().dropFirst(3)
+        #expect(reduced.count == 2 && reduced.allSatisfy { $0.verified })
+        let name = try #require(reduced.first?.webhookId)
+        #expect(name.hasPrefix(whole[0].webhookId + "_r") && name.count == whole[0].webhookId.count + 10)
+        #expect(Set(reduced.map(\.webhookId)).count == 1 && Set(reduced.map(\.body)).count == 1)
+        let body = try #require(reduced.first?.body)
+        #expect(!body.contains("Jane") && !body.contains("CANARY") && body.contains(#""decision":"WARNING""#))
+        // An operator is given either name by the partner.
+        for name in [name, whole[0].webhookId] {
+            #expect(try await self.query("SELECT insp.callback_replay($1)", [.text(name)])[0].bool(0))
+        }
+        await self.outbox.dispatch()
+        #expect(try self.receiver.received().last?.body == body)
+        #expect(try await !self.query("SELECT insp.callback_replay($1)", [.text(name + "0")])[0].bool(0))
+        let subjects = try await self.query(
+            "SELECT DISTINCT subject FROM insp.v_operator_events WHERE action = 'callback_replay'")
+        #expect(try subjects.map { try $0.string(0) } == [whole[0].webhookId])
+    }
+
+    @Test func aFormOfANewerProgramIsLeftToIt() async throws {
+        try await self.partner()
+        _ = try await self.job()
+        _ = try await self.query("UPDATE insp.callback SET form = 2")
+        await self.outbox.dispatch()
+        #expect(try self.receiver.received().isEmpty)
+        let row = try await self.query("SELECT state, attempts, released FROM insp.v_callback")[0]
+        #expect(try row.string(0) == "pending" && row.int(1) == 0 && row.int(2) == 1)
+    }
+
+    @Test func timesAreCutToMilliseconds() throws {
+        for (seconds, text) in [
+            (1_795_417_351.122999, "2026-11-23T07:02:31.122Z"), (1_795_417_351.123, "2026-11-23T07:02:31.123Z"),
+            (951_782_400.0, "2000-02-29T00:00:00.000Z"),
+        ] {
+            #expect(CallbackBody.time(Date(timeIntervalSince1970: seconds)) == text)
+        }
+    }
+}

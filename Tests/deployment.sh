@@ -89,7 +89,7 @@ else
 fi
 remember $!
 pooled="postgresql:///inspectd?host=$scratch/pooler&port=6432&user=inspectd"
-for _ in $(seq 100); do
+for _ in $(seq 600); do
     [ ! -S "$scratch/pooler/.s.PGSQL.6432" ] || break
     sleep 0.1
 done
@@ -133,7 +133,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} "${command[@]}" 2>"$scratch/gateway.log" &
     remember $!
     port=
-    for _ in $(seq 200); do
+    for _ in $(seq 600); do
         port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/gateway.log")
         [ -z "$port" ] || break
         sleep 0.1
@@ -145,7 +145,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
         "https://127.0.0.1:$port/inspectionjob/create" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
     [ -n "$id" ] || { cat "$scratch/gateway.log" >&2; exit 1; }
     confined worker worker --slots 2 --drain 2>"$scratch/confined.log" || { tail -n 20 "$scratch/confined.log" >&2; exit 1; }
-    call "https://127.0.0.1:$port/inspectionjob/$id?wait=20" | grep -q '"status": 128'
+    call "https://127.0.0.1:$port/inspectionjob/$id?wait=60" | grep -q '"status": 128'
     # An old version of TLS is refused, and so is no TLS at all.
     if call --tls-max 1.1 "https://127.0.0.1:$port/openapi.json" || curl -sf "http://127.0.0.1:$port/openapi.json"; then exit 1; fi
 else

@@ -14,7 +14,8 @@
 # service has its standby promoted (asynchronous and synchronous), a backup restored under it and its database's clock set;
 # "gone" are jobs that only a lost history had acknowledged. What is done to a clock is done to one process's (libfaketime);
 # the machine's stays. Filling a disk needs the right to mount a small one; without it that
-# kind is left out and named under "skipped".
+# kind is left out and named under "skipped". A failover after which jobs come late is tried again, twice at most: a stall of the
+# machine is in one round, a fault in each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
@@ -32,7 +33,7 @@ while [ "$#" -gt 0 ]; do
     --simulate) simulate=${2:?--simulate needs a number}; shift 2 ;;
     --bin) bin=${2:?--bin needs a folder}; shift 2 ;;
     --short) short=1; shift ;;
-    *) sed -n '2,17p' "${BASH_SOURCE[0]}" | sed 's/^# \{0,1\}//' >&2; exit 2 ;;
+    *) sed -n '2,19p' "${BASH_SOURCE[0]}" | sed 's/^# \{0,1\}//' >&2; exit 2 ;;
     esac
 done
 

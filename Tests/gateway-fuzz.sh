@@ -55,7 +55,7 @@ remember $!
 "$bin/inspectd" worker --slots 1 2>"$scratch/worker.log" &
 remember $!
 port=
-for _ in $(seq 300); do
+for _ in $(seq 600); do
     port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/gateway.log")
     [ -z "$port" ] || break
     sleep 0.1
@@ -71,7 +71,7 @@ status=0
 # Rules between members are not in the description, so not all that fits it is accepted (positive_data_acceptance).
 "$venv/bin/schemathesis" --config-file "$scratch/schemathesis.toml" run "http://127.0.0.1:$port/openapi.json" --header "Authorization: Bearer $bearer" \
     --exclude-checks positive_data_acceptance --max-examples "$examples" --seed "$seed" \
-    --request-timeout 30 --no-color >"$scratch/schemathesis.log" 2>&1 || status=$?
+    --request-timeout 60 --no-color >"$scratch/schemathesis.log" 2>&1 || status=$?
 sed -n '/= FAILURES =/,$p' "$scratch/schemathesis.log" | cut -c1-800 | head -n 150 >&2
 tail -n 4 "$scratch/schemathesis.log" >&2
 requests=$(grep -c '"message":"request answered"' "$scratch/gateway.log" || true)

@@ -6,9 +6,9 @@
 #   --seconds S    for each kind, beside as long alone (default 10)
 #   --bin DIR      a folder with inspectd; else a release build is made
 #
-# The last line is {"kinds": {KIND: {"alone", "beside", "limit", "refused"}}, "floor", "failed"}, times in milliseconds; exit
-# status 0 only if nothing of the good one was refused and no p95 is above its limit: twice that alone, or the floor of 100 ms
-# where that is more.
+# The last line is {"kinds": {KIND: {"alone", "beside", "limit", "refused", "rounds"}}, "floor", "failed"}, times in milliseconds;
+# exit status 0 only if nothing of the good one was refused and no p95 is above its limit: twice that alone, or the floor of 100 ms
+# where that is more. A p95 above it is measured again, twice at most: a stall of the machine is in one round, a fault in each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
@@ -42,7 +42,7 @@ done
 "$bin/inspectd" gateway --listen 0 --connections 40 --held-limit 192 2>"$scratch/gateway.log" &
 remember $!
 port=
-for _ in $(seq 300); do
+for _ in $(seq 600); do
     port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/gateway.log")
     [ -z "$port" ] || break
     sleep 0.1

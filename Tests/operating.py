@@ -92,7 +92,7 @@ class Site:
         self.processes.append(process)
         return process
 
-    def wait(self, condition, seconds=20):
+    def wait(self, condition, seconds=60):
         deadline = time.monotonic() + seconds
         while self.sql(f"SELECT {condition}") != "t":
             assert time.monotonic() < deadline, f"never came true: {condition}"
@@ -188,7 +188,7 @@ def run(site):
             script += f"\\echo @@{number}\n{text}\n"
     script += "\\echo @@names\n" + "".join(f":{name}\n" for name in names())
     output = subprocess.run(["psql", site.url], input=script, text=True, env={**environment, "PSQLRC": str(PSQLRC)},
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240)
     assert output.returncode == 0, output.stdout[-3000:]
     assert "ERROR:" not in output.stdout, output.stdout[-3000:]
     said = {}
@@ -202,7 +202,7 @@ def run(site):
     assert len(names()) >= 12
 
     # What came of it.
-    assert site.worker.wait(15) == 0, "the drained worker"
+    assert site.worker.wait(120) == 0, "the drained worker"
     checks = {
         "running and waiting jobs were cancelled": "(SELECT count(*) FROM insp.step WHERE output #>> '{error,code}' = 'CANCELLED') = 4",
         "nothing is left waiting": "NOT EXISTS (SELECT FROM insp.v_running) AND NOT EXISTS (SELECT FROM insp.v_review)",

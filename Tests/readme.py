@@ -20,7 +20,7 @@ def run(block, environment):
     process = subprocess.Popen(["bash", "-m", "-e", "-c", block], cwd=ROOT, env=environment, text=True, start_new_session=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        output, errors = process.communicate(timeout=240)
+        output, errors = process.communicate(timeout=600)
     finally:
         for pid in subprocess.run(["ps", "-o", "pid=", "-s", str(process.pid)], text=True, stdout=subprocess.PIPE).stdout.split():
             os.kill(int(pid), signal.SIGKILL)

@@ -8,6 +8,7 @@
 #   --data DIR     the folder with all sets [INSPECTD_REFEREES, else ../shared/referees]
 #   --bin DIR      a folder with inspectd; else a release build is made
 #
+# A case that comes out otherwise is judged again by itself, twice at most, but for one with more answers than requests.
 # What comes out otherwise for a reason is in Tests/Referees/SUITE.exceptions, one line each. The last line is
 # {"suite", "cases", "passed", "failed", "exceptions"}; exit status 0 only if nothing failed, 3 where the data is not there.
 set -euo pipefail
@@ -18,7 +19,7 @@ source deploy/lib.sh
 suite=${1:-}
 data=${INSPECTD_REFEREES:-../shared/referees}
 bin=
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 [ "$suite" = http11 ] || usage
 shift
 while [ $# -gt 0 ]; do
@@ -53,7 +54,7 @@ gateway() {
     shift
     "$bin/inspectd" gateway --listen 0 --address-rate 100000 "$@" 2>"$scratch/$name.log" &
     remember $!
-    for _ in $(seq 300); do
+    for _ in $(seq 600); do
         port=$(sed -n 's/.*"message":"gateway open".*"port":\([0-9]*\).*/\1/p' "$scratch/$name.log")
         [ -z "$port" ] || break
         sleep 0.1

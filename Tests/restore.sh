@@ -68,7 +68,7 @@ recovery_target_action = 'promote'
 TEXT
 as_postgres touch "$home/restored/recovery.signal"
 as_postgres "$server/pg_ctl" -D "$home/restored" -l "$home/log.restored" -w -s start >/dev/null
-for _ in $(seq 600); do
+for _ in $(seq 1800); do
     [ "$(sql -c "SELECT pg_is_in_recovery()")" = t ] || break
     sleep 0.1
 done

@@ -54,7 +54,7 @@ struct ConfinementTests {
             }
             try #require(child > 0)
             var end = csys_exit()
-            try #require(csys_reap(child, 10_000, &end) == 0)
+            try #require(csys_reap(child, 60_000, &end) == 0)
             #expect(end.exit_status == (isForbidden ? EACCES : 0))
         }
     }

@@ -34,7 +34,7 @@ struct FaultTests {
         try await withPool { pool, log in
             let begun = ContinuousClock.now
             let error = await inspectError { try await pool.perform(expected.fault, deadline: expected.deadline) }
-            #expect(ContinuousClock.now - begun < expected.deadline + .seconds(5))
+            #expect(ContinuousClock.now - begun < expected.deadline + .seconds(30))
             #expect(error?.code == expected.code)
             #expect(error?.detail.contains(expected.detail) == true, "\(error?.detail ?? "")")
             #expect(error?.detail.hasPrefix("stage \(expected.fault): ") == true)
@@ -115,10 +115,10 @@ struct FaultTests {
                 #expect(error?.detail.contains("CPU") == true)
             }
             let begun = ContinuousClock.now
-            let error = await inspectError { try await pool.perform("spin", deadline: .seconds(60)) }
+            let error = await inspectError { try await pool.perform("spin", deadline: .seconds(300)) }
             #expect(error?.code == .analyzerTimeout)
             #expect(error?.detail.contains("CPU") == true)
-            #expect(ContinuousClock.now - begun < .seconds(30))
+            #expect(ContinuousClock.now - begun < .seconds(120))
         }
     }
 
@@ -127,11 +127,12 @@ struct FaultTests {
             let pid = try #require(try await pool.processIDs().first)
             for fault in ["sleep", "spin"] {
                 let task = Task { try await pool.perform(fault, deadline: .seconds(600)) }
+                try await eventually("no request is under way") { pool.freeSlots == 0 }
                 try await Task.sleep(for: .milliseconds(100))
                 let begun = ContinuousClock.now
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
-                #expect(ContinuousClock.now - begun < .seconds(5))
+                #expect(ContinuousClock.now - begun < .seconds(60))
             }
             #expect(!isAlive(pid))
             #expect(log.losses.count == 2)

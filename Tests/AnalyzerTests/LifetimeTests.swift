@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -51,7 +52,7 @@ struct LifetimeTests {
     }
 
     /// Forked ahead: what a job waits for is a message, not a process.
-    @Test func noJobWaitsForItsProcess() async throws {
+    @Test(.timed) func noJobWaitsForItsProcess() async throws {
         try await withPool(slots: 2) { pool, log in
             _ = try await pool.reservedProcessIDs()
             let before = log.waits
@@ -82,7 +83,8 @@ struct LifetimeTests {
         try await withPool { pool, log in
             let parent = try #require(pool.parentPID)
             let children = childProcesses(of: parent)
-            let running = Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(60)) } }
+            let running = Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
+            try await eventually("no request is under way") { pool.freeSlots == 1 }
             try await Task.sleep(for: .milliseconds(100))
             kill(parent, SIGKILL)
             let error = await running.value
@@ -130,14 +132,14 @@ struct LifetimeTests {
         let pool = AnalyzerPool(configuration: configuration)
         try await pool.start()
         let tasks = (0..<3).map { _ in
-            Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(60)) } }
+            Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
         }
         try await eventually("no request is under way") { pool.freeSlots == 0 }
         let pids = pool.allProcessIDs
         let begun = ContinuousClock.now
         await pool.stop()
         for task in tasks { #expect(await task.value?.code == .analyzerUnavailable) }
-        #expect(ContinuousClock.now - begun < .seconds(10))
+        #expect(ContinuousClock.now - begun < .seconds(60))
         #expect(pids.filter(isAlive) == [])
         #expect(await inspectError { try await pool.perform("echo") }?.code == .analyzerUnavailable)
     }
@@ -178,7 +180,8 @@ struct LifetimeTests {
         var configuration = AnalyzerConfiguration(slots: 1)
         configuration.executable = bad.executable
         configuration.arguments = ["--start", bad.start]
-        configuration.startDeadline = .seconds(3)
+        // Only the one that takes too long is not waited for.
+        configuration.startDeadline = .seconds(bad.start == "slow" ? 3 : 60)
         let pool = AnalyzerPool(configuration: configuration)
         let error = try #require(await inspectError { try await pool.start() })
         #expect(error.code == bad.code)

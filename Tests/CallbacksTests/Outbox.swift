@@ -23,6 +23,8 @@ struct Outbox {
         var isClaimed: Bool
         /// Seconds from now to `due_at`; 0 once it is delivered.
         var dueIn: Double
+        /// Seconds from the begin of the last attempt to `due_at`.
+        var pause: Double
     }
 
     /// Adds a partner with an endpoint that may be plain HTTP on a private address, as the receiver of these tests is.
@@ -72,14 +74,16 @@ struct Outbox {
         let rows = try await self.connection.query(
             """
             SELECT c.state, c.attempts, c.released, c.last_http_status, c.last_error, c.is_claimed,
-                coalesce(extract(epoch FROM c.due_at - clock_timestamp()), 0)::double precision
+                coalesce(extract(epoch FROM c.due_at - clock_timestamp()), 0)::double precision,
+                coalesce(extract(epoch FROM c.due_at - (SELECT max(a.started_at) FROM insp.callback_attempt a
+                    WHERE a.callback_id = c.id)), 0)::double precision
             FROM insp.v_callback c WHERE c.webhook_id = $1
             """, [.text(webhookID)])
         let row = rows[0]
         return Row(
             state: try row.string(0), attempts: try row.int(1), released: try row.int(2),
             lastStatus: try row.optionalInt(3), lastError: try row.optionalString(4), isClaimed: try row.bool(5),
-            dueIn: try row.double(6))
+            dueIn: try row.double(6), pause: try row.double(7))
     }
 
     func count(_ condition: String = "true") async throws -> Int64 {

@@ -85,7 +85,7 @@ struct PartFetcherTests {
     @Test func twoGigabytesAreRefusedFromTheHeader() async throws {
         let start = ContinuousClock.now
         #expect(try await self.code("/huge") == .partTooLarge)
-        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(ContinuousClock.now - start < .seconds(60))
     }
 
     @Test func endlessBodyIsTooLarge() async throws {
@@ -168,7 +168,7 @@ struct PartFetcherTests {
         }
     }
 
-    @Test func `All parts of a job have one deadline`() async throws {
+    @Test(.timed) func `All parts of a job have one deadline`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         let start = ContinuousClock.now
         await #expect(throws: InspectError(.partUnreachable, "FRAMES")) {

@@ -61,7 +61,7 @@ import Testing
             #expect(result.at("decision.type") as? String == "NOT_EXECUTED")
         }
         let count = expected.count
-        let received = try await service.receiver.received(within: 30) { $0.count >= count }
+        let received = try await service.receiver.received(within: 60) { $0.count >= count }
         #expect(Set(received.map(\.webhookId)).count == count)
         #expect(!received.contains { !$0.verified })
     }

@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `Authorities come from the command line, a folder or a file, and a place that is not there is an error`()
         async throws
     {
@@ -136,7 +136,7 @@ import Testing
         #expect(third.at("decision.type") as? String == "REJECTED")
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `A chip that is no chip is a finding, and the job is done`() async throws {
         let noise = FileManager.default.temporaryDirectory.appending(path: "noise-\(UUID().uuidString)")
         try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 197 >> 3) }).write(to: noise)

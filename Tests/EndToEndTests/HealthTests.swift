@@ -13,7 +13,7 @@ import Testing
 
         /// Waits for the line in which the worker names its port.
         init(of worker: Program) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
+            let deadline = ContinuousClock.now + .seconds(60)
             while ContinuousClock.now < deadline {
                 let line = try? HealthTests.lines(worker).first { $0["message"] as? String == "health port open" }
                 if let port = line?["port"] as? Int {
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `Metrics count what happened, and hold nobody's data`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
@@ -91,7 +91,7 @@ import Testing
 
         // The queue is looked at every five seconds.
         var metrics = try await port.metrics()
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
             let isThere =
                 metrics.value("inspectd_queue_waiting_jobs", ["lane": "bulk"]) == 3
@@ -157,7 +157,7 @@ import Testing
         return status == 0 ? nil : try String(contentsOfFile: "\(file).out", encoding: .utf8)
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `A worker without its database is alive but not ready, and comes back`() async throws {
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "1", "--health", "0", "--analyzer", FaultyAnalyzer.script("")])
@@ -174,7 +174,7 @@ import Testing
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [.text(name)])
         // The dispatcher notices at once, the worker when its heartbeat is too old.
         var checks = try await port.waitFor(503)
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(60)
         while !checks.contains("database"), ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(200))
             checks = try await port.waitFor(503)
@@ -182,7 +182,7 @@ import Testing
         #expect(Set(checks) == ["database", "callbacks"])
         #expect(try await port.get("/healthz").status == 200)
         var away = try await port.metrics()
-        while away.value("inspectd_workers_live") != nil, ContinuousClock.now < deadline + .seconds(30) {
+        while away.value("inspectd_workers_live") != nil, ContinuousClock.now < deadline + .seconds(60) {
             try await Task.sleep(for: .milliseconds(200))
             away = try await port.metrics()
         }
@@ -200,7 +200,7 @@ import Testing
         #expect(try await worker.wait() == 0)
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A worker that stops says so while its last job ends`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
@@ -211,7 +211,7 @@ import Testing
         let port = try await Port(of: worker)
         #expect(try await port.waitFor(200).isEmpty)
         _ = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
-        #expect(try await service.waitForNone("SELECT 1 - count(*) FROM insp.lease", within: .seconds(20)))
+        #expect(try await service.waitForNone("SELECT 1 - count(*) FROM insp.lease", within: .seconds(60)))
         worker.send(SIGTERM)
         #expect(try await port.waitFor(503, within: .seconds(8)).contains("worker"))
         #expect(try await port.get("/healthz").status == 200)
@@ -226,7 +226,7 @@ import Testing
         #expect(foreign.status == 1 && foreign.errors.contains("192.0.2.1:1"))
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `A trace leads from the caller over every line to the callback`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
@@ -245,7 +245,7 @@ import Testing
         let traced = try await enqueue("00-\(trace)-b7ad6b7169203331-01")
         // Of the right form for the database, but no trace.
         let zero = try await enqueue("00-00000000000000000000000000000000-b7ad6b7169203331-01")
-        let received = try await service.receiver.received(within: 60) { $0.count == 3 }
+        let received = try await service.receiver.received(within: 120) { $0.count == 3 }
         #expect(received.count == 3 && received.allSatisfy(\.verified))
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)

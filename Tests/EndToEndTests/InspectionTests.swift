@@ -32,7 +32,7 @@ import Testing
             [.text(id)])[0].intArray(0)
         #expect(steps == [4, 8, 16, 32, 128])
 
-        let received = try await service.receiver.received(within: 30) { !$0.isEmpty }
+        let received = try await service.receiver.received(within: 60) { !$0.isEmpty }
         let callback = try #require(received.first)
         #expect(received.count == 1)
         #expect(callback.verified && callback.timestampOk)
@@ -102,7 +102,7 @@ import Testing
         #expect(answers[3].at("capabilities.extraction.0.data.type") as? String == "PASSPORT")
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `Two faces are compared from the command line`() async throws {
         let folder = try await TestInputs.folder.appendingPathComponent("faces").path
         let same = try await Program.run(["compare", "\(folder)/obama.jpg", "\(folder)/obama2.jpg"])

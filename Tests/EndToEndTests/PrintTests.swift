@@ -21,7 +21,7 @@ import Testing
         ) { $1 }
     }
 
-    @Test(.timeLimit(.minutes(3)), arguments: ["passport.jpg", "passport_upside_down.jpg", "td2.jpg"])
+    @Test(.timeLimit(.minutes(5)), arguments: ["passport.jpg", "passport_upside_down.jpg", "td2.jpg"])
     func `A genuine document's print agrees with its zone`(file: String) async throws {
         let answer = try await self.inspect(["--front", file])
         let comparisons = self.comparisons(answer)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        .timeLimit(.minutes(3)),
+        .timeLimit(.minutes(5)),
         arguments: [
             ("altered_number.jpg", "documentNumber"), ("altered_name.jpg", "lastName"),
             ("altered_birth.jpg", "dateOfBirth"),
@@ -45,7 +45,7 @@ import Testing
             answer.at("capabilities.dataChecks.0.decision.details.label") as? String == "MISMATCH_HRZ_MRZ_DATA")
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `A front's print is compared with the back's zone or barcode`() async throws {
         for (front, back) in [("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg")] {
             let answer = try await self.inspect(["--front", front, "--back", back])
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `A licence without its back gives the fields of its print, as such`() async throws {
         let answer = try await self.inspect(["--front", "licence_front.jpg"])
         let data = answer.at("capabilities.extraction.0.data") as? [String: Any] ?? [:]

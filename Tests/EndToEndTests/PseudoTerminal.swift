@@ -76,7 +76,7 @@ final class PseudoTerminal {
     }
 
     /// Reads what comes until a condition holds.
-    func wait(within seconds: Double = 20, until condition: (PseudoTerminal) -> Bool) async throws -> Bool {
+    func wait(within seconds: Double = 60, until condition: (PseudoTerminal) -> Bool) async throws -> Bool {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
             self.drain()

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timed, .timeLimit(.minutes(10)))
     func `A partner whose servers drip holds up no other partner`() async throws {
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "2"])

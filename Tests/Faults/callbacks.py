@@ -106,15 +106,15 @@ def main():
             time.sleep(chance.uniform(0.05, 0.8))
             victim = chance.choice(workers)
             victim.send(signal.SIGKILL)
-            victim.wait(10)
+            victim.wait(60)
             kills += 1
             victim.start()
         producer.ending.set()
-        producer.join(30)
+        producer.join(120)
         if producer.failure is not None:
             raise producer.failure
         say(f"{kills} killed, {len(producer.committed)} callbacks; waiting for the rest")
-        patience = time.monotonic() + 120
+        patience = time.monotonic() + 300
         while time.monotonic() < patience:
             # What waits for its next attempt need not wait here.
             cursor.execute(

@@ -254,7 +254,14 @@ class World:
                     self.disturbed = True
                     self.disturbances += 1
                 try:
-                    faults[name](self, chance, seconds)
+                    for rounds_left in (2, 1, 0):
+                        try:
+                            faults[name](self, chance, seconds)
+                            break
+                        except failover.Late as error:
+                            if not rounds_left:
+                                raise
+                            self.note(f"  {error}; tried again")
                     self.counts[name] = self.counts.get(name, 0) + 1
                 except Exception as error:  # the fault itself failed: the run has shown nothing
                     self.violation(f"{name} could not be done: {type(error).__name__}: {error}")
@@ -297,7 +304,7 @@ class World:
                 self.violation(
                     f"{worker.name} had ended by itself with status {worker.process.returncode}: {worker.last_words()}")
                 worker.start()
-        verdict.settle_down(self.postgres, 150, time.sleep)
+        verdict.settle_down(self.postgres, 300, time.sleep)
         counts = verdict.examine(self.postgres, self.keys, self.receiver.log)
         for name, count in self.site_counts.items():
             counts[name] = counts.get(name, 0) + count

@@ -117,7 +117,7 @@ class Postgres:
         if pid is None:
             return
         send(pid, number)
-        for _ in range(600):
+        for _ in range(1200):
             if not os.path.exists(f"/proc/{pid}"):
                 return
             time.sleep(0.05)
@@ -238,7 +238,7 @@ class Receiver:
         self.process = subprocess.Popen(
             [sys.executable, os.path.join(ROOT, "deploy", "callback-receiver.py"), "--port", str(self.port), "--secret",
              self.secret, "--log", self.log], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
+        for _ in range(1200):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return

@@ -25,7 +25,7 @@ private func hold(_ pool: AnalyzerPool, _ slots: Int, _ pids: [String]) async th
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
     try await pool.withAnalyzer(parts: []) { session in
-        let reply = try await session.perform(stage: "pid", request: Data(), deadline: .seconds(10))
+        let reply = try await session.perform(stage: "pid", request: Data(), deadline: .seconds(60))
         try await hold(pool, slots - 1, pids + [String(decoding: reply, as: UTF8.self)])
     }
 }

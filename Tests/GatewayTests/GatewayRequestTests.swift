@@ -89,13 +89,23 @@ import Testing
 
     @Test func `Whoever waits is let in by turns of the names, and nobody is forgotten`() async {
         let gate = FairGate(1)
-        final class Order: Sendable { let names = Mutex<[String]>([]) }
+        final class Order: Sendable {
+            let asked = Mutex(0)
+            let names = Mutex<[String]>([])
+        }
         let order = Order()
         await withTaskGroup(of: Void.self) { group in
             await gate.run("first") {
                 for name in ["a", "a", "a", "a", "b"] {
-                    group.addTask { await gate.run(name) { order.names.withLock { $0.append(name) } } }
+                    let asked = order.asked.withLock { $0 }
+                    group.addTask {
+                        order.asked.withLock { $0 += 1 }
+                        await gate.run(name) { order.names.withLock { $0.append(name) } }
+                    }
                     // In this order, so that the crowd is there first.
+                    for _ in 0..<600 where order.asked.withLock({ $0 }) == asked {
+                        try? await Task.sleep(for: .milliseconds(100))
+                    }
                     try? await Task.sleep(for: .milliseconds(20))
                 }
             }

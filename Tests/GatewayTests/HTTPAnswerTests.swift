@@ -34,7 +34,7 @@ import Testing
     }
 
     private static func reaches(_ condition: () -> Bool) async throws -> Bool {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while !condition(), .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
         return condition()
     }

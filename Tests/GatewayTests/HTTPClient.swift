@@ -7,7 +7,7 @@ struct HTTPClient {
 
     let descriptor: CInt
 
-    init(_ port: UInt16, seconds: Int = 20) throws {
+    init(_ port: UInt16, seconds: Int = 60) throws {
         self.descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         var limit = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(self.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -40,6 +40,15 @@ struct HTTPClient {
                 bytes = bytes.dropFirst(count)
             }
             return true
+        }
+    }
+
+    /// What comes first.
+    func next() async -> String {
+        await Self.apart {
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            return String(
+                decoding: buffer.prefix(max(0, recv(self.descriptor, &buffer, buffer.count, 0))), as: UTF8.self)
         }
     }
 

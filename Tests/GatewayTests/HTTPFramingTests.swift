@@ -13,7 +13,7 @@ import Testing
         final class Seen: Sendable { let requests = Mutex<[String]>([]) }
         let seen = Seen()
         var limits = HTTPLimits()
-        limits.idleSeconds = 2
+        limits.idleSeconds = 6
         change(&limits)
         let server = try HTTPServer(try #require(ListenAddress("0")), limits: limits) { request in
             .accept { body in
@@ -118,13 +118,13 @@ import Testing
         let server = try HTTPServer(try #require(ListenAddress("0"))) { _ in
             .accept { HTTPResponse(status: 200, body: $0) }
         }
-        let client = try HTTPClient(server.port, seconds: 3)
+        let client = try HTTPClient(server.port)
         await client.send(
             "POST /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
-        try await Task.sleep(for: .milliseconds(200))
+        #expect(await client.next() == "HTTP/1.1 100 Continue\r\n\r\n")
         await client.send("ok")
         let answer = await client.rest()
-        #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") && answer.hasSuffix("ok"))
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("ok"))
         client.close()
         let options = try await HTTPClient.exchange(server.port, "OPTIONS *")
         #expect(options.hasPrefix("HTTP/1.1 200 OK\r\n"))

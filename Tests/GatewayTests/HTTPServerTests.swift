@@ -15,7 +15,7 @@ import Testing
             case "/refused": return .refuse(.problem(.unauthenticated))
             case "/slow":
                 return .accept { _ in
-                    try? await Task.sleep(for: .seconds(1))
+                    try? await Task.sleep(for: .seconds(4))
                     return HTTPResponse(status: 200, body: Data("slow".utf8))
                 }
             default:
@@ -98,7 +98,7 @@ import Testing
         }
         await head.send("GET /x HTTP/1.1\r\n")
         await body.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         var isHeadOpen = true
         var isBodyOpen = true
         while isHeadOpen || isBodyOpen, ContinuousClock.now < deadline {
@@ -132,7 +132,7 @@ import Testing
     @Test func `Those who say nothing give way to others at once, and have five seconds at most`() async throws {
         let server = try Self.server {
             $0.connections = 20
-            $0.firstByteSeconds = 1
+            $0.firstByteSeconds = 5
             $0.headSeconds = 60
         }
         let silent = try (0..<30).map { _ in try HTTPClient(server.port) }
@@ -140,10 +140,10 @@ import Testing
         defer { silent.forEach { $0.close() } }
         let start = ContinuousClock.now
         #expect(try await HTTPClient.exchange(server.port, "GET /x").hasPrefix("HTTP/1.1 200 "))
-        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(ContinuousClock.now - start < .seconds(4))
         #expect(server.connections <= 20)
         #expect(await silent[29].rest().isEmpty)
-        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(30))
         await server.stop(within: 1)
         #expect(server.connections == 0)
     }
@@ -151,6 +151,7 @@ import Testing
     @Test func `A full house turns nobody out before somebody else comes`() async throws {
         let server = try Self.server { $0.connections = 3 }
         let clients = try (0..<3).map { _ in try HTTPClient(server.port) }
+        for _ in 0..<600 where server.connections < 3 { try await Task.sleep(for: .milliseconds(100)) }
         try await Task.sleep(for: .milliseconds(300))
         #expect(server.connections == 3)
         // All at once: the one that came last is not the one that goes.

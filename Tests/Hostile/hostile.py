@@ -13,6 +13,7 @@ import time
 PORT, SECONDS = int(sys.argv[1]), float(sys.argv[2])
 GOOD, HOSTILE = os.environ["GOOD"], os.environ["HOSTILE"]
 FLOOR = 100.0   # milliseconds: below, two cores and a scheduler are measured and no gateway
+ROUNDS = 3      # a stall of the machine is in one of them, a fault of the gateway in each
 
 
 def connect(source):
@@ -82,14 +83,14 @@ class Hostile:
     def __enter__(self):
         self.process.start()
         # Each has said what it has to say, which may be 50 MB.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         for _ in range(self.count):
             self.begun.acquire(timeout=max(0, deadline - time.monotonic()))
         return self
 
     def __exit__(self, *_):
         self.stopping.set()
-        self.process.join(10)
+        self.process.join(30)
 
 
 def dripping(first, drop):
@@ -174,18 +175,21 @@ failed = []
 if kinds["first"]["refused"]:
     failed.append("first")
 for kind, (count, action, source, size) in ATTACKS.items():
-    alone, before = measure(source, size)
-    with Hostile(count, action):
-        beside, refused = measure(source, size)
-    time.sleep(0.5)
-    # Before and after, for others use the machine, too.
-    after, more = measure(source, size)
-    alone, before = max(alone, after), before + more
-    limit = max(2 * alone, FLOOR)
-    kinds[kind] = {"alone": round(alone, 1), "beside": round(beside, 1), "limit": round(limit, 1),
-                   "refused": sorted(before + refused)}
-    if before or refused or beside > limit:
+    for number in range(1, ROUNDS + 1):
+        alone, before = measure(source, size)
+        with Hostile(count, action):
+            beside, refused = measure(source, size)
+        time.sleep(0.5)
+        # Before and after, for others use the machine, too.
+        after, more = measure(source, size)
+        alone, refused = max(alone, after), before + refused + more
+        limit = max(2 * alone, FLOOR)
+        kinds[kind] = {"alone": round(alone, 1), "beside": round(beside, 1), "limit": round(limit, 1),
+                       "refused": sorted(refused), "rounds": number}
+        print(kind, kinds[kind], file=sys.stderr)
+        if refused or beside <= limit:
+            break
+    if refused or beside > limit:
         failed.append(kind)
-    print(kind, kinds[kind], file=sys.stderr)
 print(json.dumps({"kinds": kinds, "floor": FLOOR, "peakMiB": memory(), "failed": failed}))
 sys.exit(1 if failed else 0)

@@ -51,7 +51,7 @@ import Testing
         let fixture = try await QueueFixture()
         var benchmark = QueueBenchmark.Backlog(databaseURL: fixture.database.url, backlogs: [4_000, 2_000])
         benchmark.claims = 100
-        benchmark.seconds = 1
+        benchmark.seconds = 3
         benchmark.partners = 3
         let collected = Mutex<[QueueBenchmark.Backlog.Report]>([])
         try await benchmark.run { report in collected.withLock { $0.append(report) } }
@@ -118,7 +118,7 @@ import Testing
         benchmark.big = 5_000
         benchmark.small = 20
         benchmark.rounds = 2
-        benchmark.laneSeconds = 1
+        benchmark.laneSeconds = 3
         let report = try await benchmark.run()
         #expect(report.violations == 0)
         #expect(report.aloneP95Ms > 0)

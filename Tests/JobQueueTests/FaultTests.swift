@@ -109,7 +109,7 @@ import Testing
         _ = try await fixture.enqueue(3)
         _ = try await self.claim(fixture, limit: 2)
         var configuration = fixture.configuration()
-        configuration.deadAfter = 1
+        configuration.deadAfter = 5
         let log = EventLog()
         let crashes = Mutex<[Int]>([])
         let handler = ClosureHandler { job, _ in
@@ -184,8 +184,9 @@ import Testing
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
             try await fixture.wait(
                 for: "(SELECT count(*) FROM insp.worker WHERE 0 < ALL (floor_seqs) AND floor_seqs <> '{}') = 1")
+            // Before the floors: only a sweep finds it.
+            #expect(try await late.query("SELECT count(*) FROM insp.ready WHERE seq < 400000")[0].int(0) == 1)
             try await late.execute("COMMIT")
-            #expect(try await fixture.count("insp.ready WHERE seq < 400000") == 1)
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
         }
         #expect(try await fixture.result(of: id)["status"] as? Int == 128)
@@ -202,7 +203,7 @@ import Testing
             return ClosureHandler.passed
         }
         var configuration = fixture.configuration(slots: 8)
-        configuration.deadAfter = 3
+        configuration.deadAfter = 5
         let settings = configuration
         try await withWorker(settings, handler) { _ in
             try await withWorker(settings, handler) { _ in
@@ -244,10 +245,7 @@ import Testing
         try await other.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
         let log = EventLog()
         try await withWorker(fixture.configuration(), ClosureHandler(), log: log) { _ in
-            for _ in 0..<200 where log.count(where: { if case .databaseUnavailable = $0 { true } else { false } }) == 0
-            {
-                try await Task.sleep(for: .milliseconds(20))
-            }
+            try await fixture.wait { log.count { if case .databaseUnavailable = $0 { true } else { false } } > 0 }
             #expect(log.count { if case .registered = $0 { true } else { false } } == 0)
             try await other.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
@@ -264,6 +262,7 @@ import Testing
         let start = ContinuousClock.now
         for _ in 0..<100 { _ = try await fixture.enqueue(1) }
         let ticks = Int((ContinuousClock.now - start) / .milliseconds(50)) + 2
+        try await fixture.wait { received.withLock { $0 } > 0 }
         try await Task.sleep(for: .milliseconds(200))
         await listener.close()
         await reading.value

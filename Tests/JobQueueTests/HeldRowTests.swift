@@ -23,6 +23,20 @@ import Testing
 
     @Test(arguments: ["COMMIT", "ROLLBACK"])
     func `A held row costs its own job alone, and no back-end is left behind`(end: String) async throws {
+        _ = try await self.holdRow(end)
+    }
+
+    @Test(.timed) func `Beside a held row others take no longer, and what waits for it does so for a moment`()
+        async throws
+    {
+        let (waits, samples) = try await self.holdRow("ROLLBACK")
+        #expect(waits[waits.count * 9 / 10] < .seconds(1.5))
+        #expect(waits.last! < .seconds(5))
+        #expect(samples.max()! <= 1)
+    }
+
+    /// Holds a job's row while others come; how long those took, in order, and how many back-ends waited for a lock.
+    private func holdRow(_ end: String) async throws -> (waits: [Duration], samples: [Int]) {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let gate = Gate()
@@ -36,7 +50,7 @@ import Testing
         var configuration = fixture.configuration()
         // Shorter than the row is held, so that a statement that waits is given up, more than once.
         configuration.connection.timeout = .milliseconds(500)
-        try await withWorker(configuration, handler) { _ in
+        let seen = try await withWorker(configuration, handler) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
             let operate = try await fixture.database.connect()
             try await operate.execute("BEGIN")
@@ -44,23 +58,19 @@ import Testing
             gate.open()
             var waits: [Duration] = []
             let start = ContinuousClock.now
-            while ContinuousClock.now - start < .seconds(2.5) {
+            while ContinuousClock.now - start < .seconds(2.5) || waits.count < 3 {
                 let sent = ContinuousClock.now
                 let other = try await fixture.enqueue(1)[0]
                 try await fixture.wait(for: "(SELECT status = 128 FROM insp.job WHERE public_id = '\(other)')")
                 waits.append(ContinuousClock.now - sent)
             }
             waits.sort()
-            #expect(waits.count > 2)
-            #expect(waits[waits.count * 9 / 10] < .seconds(1.5))
-            #expect(waits.last! < .seconds(5))
             // What waits at all does so for a moment; nothing adds up.
             var samples: [Int] = []
             for _ in 0..<20 {
                 samples.append(try await fixture.count(Self.blocked))
                 try await Task.sleep(for: .milliseconds(20))
             }
-            #expect(samples.max()! <= 1)
             #expect(samples.min()! == 0)
             // The heartbeats keep the lease meanwhile, and the result is not lost.
             #expect(try await fixture.count("insp.lease") == 1)
@@ -68,13 +78,20 @@ import Testing
             await operate.close()
             try await fixture.wait(
                 for:
-                    "(SELECT status = 128 FROM insp.job WHERE public_id = '\(id)') AND NOT EXISTS (SELECT FROM insp.lease)",
-                within: 5)
+                    "(SELECT status = 128 FROM insp.job WHERE public_id = '\(id)') AND NOT EXISTS (SELECT FROM insp.lease)"
+            )
+            return (waits: waits, samples: samples)
         }
         #expect(try await fixture.errorCode(of: id) == (end == "COMMIT" ? "CANCELLED" : nil))
         #expect(try await fixture.count("insp.step WHERE status = 4") == (end == "COMMIT" ? 0 : 1))
-        #expect(try await fixture.count("insp.event WHERE kind IN ('rescued', 'retry', 'handed_back')") == 0)
+        #expect(
+            try await fixture.count(
+                """
+                insp.event e JOIN insp.job j ON j.id = e.job_id
+                WHERE j.public_id = '\(id)' AND e.kind IN ('rescued', 'retry', 'handed_back')
+                """) == 0)
         #expect(try await fixture.violations().isEmpty)
+        return seen
     }
 
     @Test func `Stages and the result of a held job are written in their order once it is free`() async throws {
@@ -97,14 +114,14 @@ import Testing
             _ = try await operate.query(
                 "SELECT FROM insp.job WHERE public_id = ANY ($1::uuid[]) FOR UPDATE", [.textArray(Array(ids[..<5]))])
             gate.open()
-            try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 7", within: 5)
+            try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 7")
             #expect(try await fixture.count("insp.lease") == 5)
-            #expect(log.count { if case .rowHeld = $0 { true } else { false } } == 5)
+            try await fixture.wait { log.count { if case .rowHeld = $0 { true } else { false } } == 5 }
             // Past several heartbeats, each of which finds leases that nobody works on.
             try await Task.sleep(for: .seconds(1))
             try await operate.execute("COMMIT")
             await operate.close()
-            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 5)
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
         #expect(try await fixture.count("insp.step WHERE status IN (4, 8)") == 24)
         #expect(try await fixture.count("insp.event WHERE kind <> 'finished'") == 0)
@@ -136,27 +153,24 @@ import Testing
             let holder = try await fixture.database.connect()
             try await holder.execute("BEGIN; SELECT FROM insp.job FOR UPDATE")
             begin.open()
-            while log.count(where: { if case .rowHeld = $0 { true } else { false } }) == 0 {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            try await fixture.wait { log.count { if case .rowHeld = $0 { true } else { false } } > 0 }
             // As a rescue does; one would pass over the job that is held.
             try await fixture.admin.execute(
                 """
                 WITH lost AS (DELETE FROM insp.lease RETURNING *)
                 INSERT INTO insp.ready (job_id, queue, attempt, crashes) SELECT job_id, queue, attempt, 1 FROM lost
                 """)
-            while attempts.withLock({ $0 }) < 2 { try await Task.sleep(for: .milliseconds(10)) }
+            try await fixture.wait { attempts.withLock { $0 } >= 2 }
             // Until its stage, too, waits for the row.
             try await Task.sleep(for: .milliseconds(200))
             try await holder.execute("ROLLBACK")
             await holder.close()
             if first == "ends" {
                 try await fixture.wait(
-                    for: "EXISTS (SELECT FROM insp.step s JOIN insp.lease l USING (job_id, fence) WHERE s.status = 4)",
-                    within: 5)
+                    for: "EXISTS (SELECT FROM insp.step s JOIN insp.lease l USING (job_id, fence) WHERE s.status = 4)")
                 end.open()
             }
-            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 5)
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
         #expect(attempts.withLock { $0 } == 2)
         #expect(try await fixture.errorCode(of: id) == (first == "ends" ? nil : "INTERNAL_ERROR"))
@@ -176,7 +190,7 @@ import Testing
         var configuration = fixture.configuration()
         // Ten seconds less than the worker tries to write what it has.
         configuration.shutdownDeadline = -8
-        configuration.deadAfter = 1
+        configuration.deadAfter = 5
         let operate = try await fixture.database.connect()
         let start = ContinuousClock.now
         try await withWorker(configuration, handler) { _ in
@@ -185,7 +199,7 @@ import Testing
             gate.open()
             try await Task.sleep(for: .milliseconds(300))
         }
-        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(ContinuousClock.now - start < .seconds(60))
         #expect(try await fixture.count("insp.lease") == 1)
         try await operate.execute("COMMIT")
         await operate.close()
@@ -217,12 +231,12 @@ import Testing
             let operate = try await fixture.database.connect()
             try await operate.execute("BEGIN; SELECT FROM insp.face_pending FOR UPDATE")
             gate.open()
-            try await fixture.wait(for: "(SELECT status = 128 FROM insp.job WHERE public_id = '\(other)')", within: 5)
+            try await fixture.wait(for: "(SELECT status = 128 FROM insp.job WHERE public_id = '\(other)')")
             try await Task.sleep(for: .milliseconds(500))
             #expect(try await fixture.count("insp.job WHERE status = 128") == 1)
             try await operate.execute("COMMIT")
             await operate.close()
-            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)", within: 5)
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
         #expect(try await fixture.count("insp.face_template") == 1)
         #expect(try await fixture.violations().isEmpty)
@@ -286,8 +300,8 @@ import Testing
         try await operate.execute("BEGIN")
         _ = try await operate.query("SELECT insp.cancel($1)", [.text(ids[0])])
         let start = ContinuousClock.now
-        #expect(try await fixture.admin.query("SELECT insp.expire()", timeout: .seconds(5))[0].int(0) == 2)
-        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(try await fixture.admin.query("SELECT insp.expire()", timeout: .seconds(60))[0].int(0) == 2)
+        #expect(ContinuousClock.now - start < .seconds(10))
         try await operate.execute("ROLLBACK")
         #expect(try await fixture.admin.query("SELECT insp.expire()")[0].int(0) == 1)
         for id in ids { #expect(try await fixture.errorCode(of: id) == "EXPIRED") }
@@ -326,7 +340,7 @@ import Testing
         let holder = try await fixture.database.connect()
         try await holder.execute("BEGIN; SELECT FROM insp.job WHERE id = (SELECT min(id) FROM insp.job) FOR UPDATE")
         let rescue = "SELECT requeued FROM insp.rescue(p_thorough => true)"
-        #expect(try await fixture.admin.query(rescue, timeout: .seconds(5))[0].int(0) == 2)
+        #expect(try await fixture.admin.query(rescue, timeout: .seconds(60))[0].int(0) == 2)
         #expect(try await fixture.count("insp.lease") == 1)
         try await holder.execute("ROLLBACK")
         #expect(try await fixture.admin.query(rescue)[0].int(0) == 1)
@@ -348,16 +362,16 @@ import Testing
         let start = ContinuousClock.now
         let running = Task { try await worker.run() }
         let limit = Task {
-            try await Task.sleep(for: .seconds(20))
+            try await Task.sleep(for: .seconds(90))
             worker.stop()
         }
         try await running.value
         limit.cancel()
-        #expect(ContinuousClock.now - start < .seconds(15))
+        #expect(ContinuousClock.now - start < .seconds(80))
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `An operator's transaction that drains a worker does not hold up its heartbeats`() async throws {
+    @Test(.timed) func `An operator's transaction that drains a worker does not hold up its heartbeats`() async throws {
         let fixture = try await QueueFixture()
         let log = EventLog()
         var configuration = fixture.configuration()
@@ -371,7 +385,7 @@ import Testing
             #expect(log.count { if case .stopping = $0 { true } else { false } } == 0)
             try await operate.execute("COMMIT")
             await operate.close()
-            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.worker)", within: 5)
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.worker)")
         }
     }
 

@@ -149,7 +149,7 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         var configuration = fixture.configuration()
-        configuration.jobDeadline = 0.2
+        configuration.jobDeadline = 3
         let attempts = Mutex(0)
         let handler = ClosureHandler { _, _ in
             if attempts.withLock({ value in
@@ -173,17 +173,24 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(6)
         var configuration = fixture.configuration(slots: 4)
-        configuration.shutdownDeadline = 0.5
+        configuration.shutdownDeadline = 6
         let first = Mutex(0)
+        let isStopping = Mutex(false)
         let handler = ClosureHandler { _, _ in
             let number = first.withLock { value in
                 value += 1; return value
             }
-            try await Task.sleep(for: number <= 2 ? .milliseconds(200) : .seconds(60))
+            guard number <= 2 else {
+                try await Task.sleep(for: .seconds(600))
+                return ClosureHandler.passed
+            }
+            while !isStopping.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await Task.sleep(for: .milliseconds(200))
             return ClosureHandler.passed
         }
         try await withWorker(configuration, handler) { _ in
             try await fixture.wait(for: "(SELECT count(*) FROM insp.lease) = 4")
+            isStopping.withLock { $0 = true }
         }
         #expect(try await fixture.count("insp.job WHERE status = 128") == 2)
         #expect(try await fixture.count("insp.lease") == 0)
@@ -209,7 +216,7 @@ import Testing
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
             #expect(try await fixture.client.cancel(id))
             #expect(try await !fixture.client.cancel(id))
-            for _ in 0..<200 where !wasCancelled.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(20)) }
+            try await fixture.wait { wasCancelled.withLock { $0 } }
         }
         #expect(wasCancelled.withLock { $0 })
         #expect(try await fixture.errorCode(of: id) == "CANCELLED")
@@ -277,10 +284,10 @@ import Testing
         #expect(try await fixture.count("insp.worker") == 0)
     }
 
-    @Test func `A waiting worker hears of a new job at once`() async throws {
+    @Test(.timed) func `A waiting worker hears of a new job at once`() async throws {
         let fixture = try await QueueFixture()
         var configuration = fixture.configuration()
-        configuration.pollInterval = 60
+        configuration.pollInterval = 600
         let started = Mutex<ContinuousClock.Instant?>(nil)
         let handler = ClosureHandler { _, _ in
             started.withLock { $0 = .now }
@@ -293,7 +300,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(300))
             let before = ContinuousClock.now
             _ = try await fixture.enqueue(1)
-            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)", within: 5)
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
             let wait = try #require(started.withLock { $0 }) - before
             #expect(wait < .seconds(1))
         }

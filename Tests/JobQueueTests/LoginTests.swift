@@ -22,7 +22,7 @@ import Testing
             }
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `The manual's owner migrates without a right to make roles, and prepared transactions enqueue`() async throws {
         let server = try ScratchDatabase.ownServer(settings: "max_prepared_transactions = 8")
         let superuser = try await server.connect()
@@ -262,7 +262,7 @@ import Testing
         try await fixture.admin.execute("DROP ROLE \(login); DROP ROLE \(renamed)")
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `A worker needs no right but those of its group`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.admin.query("SELECT insp.set_quota('acme', 1000, 1000)")

@@ -94,7 +94,7 @@ import Testing
         _ = try await self.purge(fixture)
         // The rerun drew a number: only what was drawn before is walked over, once it is known.
         _ = try await self.purge(fixture)
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(ContinuousClock.now - start < .seconds(25))
         for connection in open { try await connection.execute("COMMIT") }
         try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = look_at - interval '1 minute'")
         repeat {} while try await self.purge(fixture).bool("more")
@@ -137,7 +137,7 @@ import Testing
         #expect(try row.int(0) == 4 && row.bool(1))
     }
 
-    @Test func `A call ends after a few seconds, and what was left comes first the next time`() async throws {
+    @Test(.timed) func `A call ends after a few seconds, and what was left comes first the next time`() async throws {
         let fixture = try await QueueFixture()
         for number in 0..<9 {
             _ = try await fixture.admin.query("SELECT insp.create_partner('p\(number)', NULL)")
@@ -156,7 +156,7 @@ import Testing
         #expect(try first.bool("more"))
         var parts = try first.int("parts")
         var calls = 1
-        while parts < 9, calls < 4 {
+        while parts < 9, calls < 9 {
             parts += try await self.purge(fixture).int("parts")
             calls += 1
         }

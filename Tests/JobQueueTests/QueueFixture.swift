@@ -44,11 +44,20 @@ struct QueueFixture: Sendable {
     }
 
     /// Waits until a condition of the database holds.
-    func wait(for condition: String, within seconds: Double = 30) async throws {
+    func wait(for condition: String, within seconds: Double = 60) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while try await !self.admin.query("SELECT \(condition)")[0].bool(0) {
             guard .now < deadline else { throw TimedOut(condition: condition) }
             try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Waits until a condition of the test's own holds.
+    func wait(until condition: () -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while !condition() {
+            guard .now < deadline else { throw TimedOut(condition: "one of the test's own") }
+            try await Task.sleep(for: .milliseconds(5))
         }
     }
 

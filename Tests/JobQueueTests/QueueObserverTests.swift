@@ -37,7 +37,7 @@ import Testing
         await observer.close()
     }
 
-    @Test(.timeLimit(.minutes(4)))
+    @Test(.timed, .timeLimit(.minutes(10)))
     func `Much is estimated, little is counted, and neither takes long`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(3)
@@ -69,7 +69,7 @@ import Testing
         await observer.close()
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(5)))
     func `What finished lately is found with its times`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(60)
@@ -86,12 +86,12 @@ import Testing
         #expect(during.running.allSatisfy { $0.status >= 2 && $0.workflow == "id" && $0.partner == "acme" })
         try await fixture.wait(for: "(SELECT count(*) = 60 FROM insp.job WHERE status = 128)")
         #expect(worker.vitals.isRegistered && !worker.vitals.isSuspended && worker.vitals.slots == 20)
-        #expect(try #require(worker.vitals.pumpAge) < 5)
-        let after = try await observer.snapshot(rateOver: 10)
+        #expect(try #require(worker.vitals.pumpAge) < 30)
+        let after = try await observer.snapshot(rateOver: 60)
         #expect(after.finished.count == 60)
         #expect(after.finished.perSecond > 0 && after.finished.perSecond <= 60)
         let median = try #require(after.finished.runMedian)
-        #expect(median > 0.09 && median < 5, "\(median)")
+        #expect(median > 0.09 && median < 30, "\(median)")
         #expect(try #require(after.finished.run95) >= median)
         #expect(try #require(after.finished.waitMedian) >= 0)
         #expect(after.accepted >= 60)

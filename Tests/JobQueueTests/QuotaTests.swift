@@ -95,7 +95,7 @@ import Testing
         #expect(try await fixture.admin.query("SELECT waiting FROM insp.v_quota")[0].int(0) == min(Int64(count), 61))
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `A transaction that stays open holds up no other producer of a partner with a quota`() async throws {
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)

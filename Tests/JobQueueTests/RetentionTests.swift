@@ -172,7 +172,7 @@ import Testing
         try await reader.execute("BEGIN; SELECT count(*) FROM insp.step")
         let start = ContinuousClock.now
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
-        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(ContinuousClock.now - start < .seconds(10))
         #expect(try await fixture.count("insp.job") == 9)
         try await reader.execute("COMMIT")
         #expect(try await fixture.admin.query(drop)[0].int(0) == 1)

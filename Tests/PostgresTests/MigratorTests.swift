@@ -266,7 +266,8 @@ final class MigrationFiles: Sendable {
         for table in ["ready", "lease", "callback"] { #expect(try await !analyzed(table), "\(table)") }
     }
 
-    @Test func `A table that somebody reads for long is waited for in turns, and everybody else gets it meanwhile`()
+    @Test(.timed)
+    func `A table that somebody reads for long is waited for in turns, and everybody else gets it meanwhile`()
         async throws
     {
         let files = try MigrationFiles(["0001_first": "CREATE SCHEMA insp; CREATE TABLE insp.t (n int)"])

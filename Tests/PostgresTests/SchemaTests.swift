@@ -45,7 +45,7 @@ import Testing
         ).count
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func
         `Every function, view and trigger stands in one file of functions, and once; everything else in numbered scripts`()
         async throws
@@ -119,7 +119,7 @@ import Testing
         ("insp.set_face_limits", "name of parameter \"window\" is reserved keyword"),
     ]
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `Bodies of functions are without a finding`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await connection.execute("CREATE EXTENSION plpgsql_check")

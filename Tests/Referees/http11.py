@@ -23,13 +23,16 @@ import time
 from pathlib import Path
 
 QUIET = 1.0   # seconds without an octet that count as "no answer"
+# The same where a case came out otherwise than it should: again by itself, for a machine that stood still for a second shows it as silence.
+PATIENT, ROUNDS = 4.0, 3
+TOO_MANY = "more answers than requests"
 SUITE = "http11"
 # What is wrong with a body that was read whole; what is wrong with a request's framing has another code.
 READ = b'"code":"PAYLOAD_INVALID"'
 
 
 def connect(port, tls):
-    raw = socket.create_connection(("127.0.0.1", port), timeout=10)
+    raw = socket.create_connection(("127.0.0.1", port), timeout=60)
     if not tls:
         return raw
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -67,7 +70,7 @@ def responses(octets, methods):
 class Exchange:
     """One connection on which the steps are sent, each after the answer to the one before."""
 
-    def __init__(self, port, tls, steps):
+    def __init__(self, port, tls, steps, quiet=QUIET):
         self.steps = []          # per step: (answers, leftover)
         self.closed_after = None  # index of the step after which the server closed
         self.seconds = 0.0
@@ -82,7 +85,7 @@ class Exchange:
                 except OSError:
                     # A server that has said enough need not read the rest.
                     pass
-                client.settimeout(QUIET)
+                client.settimeout(quiet)
                 try:
                     while True:
                         piece = client.recv(65536)
@@ -161,7 +164,7 @@ class Judge:
             request = method + b" " + path + b" HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\n" + length
             if bearer:
                 request = authorized(request, bearer)
-            self.known[key] = Exchange(self.ports[tls], tls, [request]).statuses()[0]
+            self.known[key] = Exchange(self.ports[tls], tls, [request], 60).statuses()[0]
         return self.known[key]
 
     def matches(self, word, exchange, step, good):
@@ -256,9 +259,10 @@ class Judge:
         return len(exchange.statuses(1)) == 1 and any(
             self.matches(option, exchange, 1, good) for option in re.findall(r"2xx|400", first[2]))
 
-    def verdict(self, case, tls, bearer):
+    def verdict(self, case, tls, bearer, quiet=QUIET):
+        """Whether a case came out as it should, and what was seen."""
         steps = rewritten(case, bearer)
-        exchange = Exchange(self.ports[tls], tls, steps)
+        exchange = Exchange(self.ports[tls], tls, steps, quiet)
         good = self.baseline(tls, steps[0], bearer)
         outcome = case["outcome"]
 
@@ -272,11 +276,13 @@ class Judge:
 
         seen = [exchange.statuses(step) for step in range(len(exchange.steps))]
         end = "closed" if exchange.closed_after is not None else "open"
+        # Somebody's bytes were taken for a request.
+        if sum(map(len, seen)) > len(steps):
+            return False, f"{seen} {end}: {TOO_MANY}"
         if any_of("fail"):
             return False, f"{seen} {end}"
-        # More answers than requests: somebody's bytes were taken for a request.
         if any(len(statuses) > 1 or rest for (answers, rest), statuses in zip(exchange.steps, seen)):
-            return False, f"{seen} {end}: more answers than requests"
+            return False, f"{seen} {end}: more than an answer to a step"
         return any_of("pass") or any_of("warn"), f"{seen} {end}"
 
 
@@ -301,6 +307,13 @@ def main():
     # Nearly all of the time is spent waiting for silence.
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         verdicts = list(pool.map(lambda job: judge.verdict(*job), jobs))
+    for number, job in enumerate(jobs):
+        for _ in range(ROUNDS - 1):
+            is_good, seen = verdicts[number]
+            if is_good or job[0]["id"] in reasons or seen.endswith(TOO_MANY):
+                break
+            print(f"{job[0]['id']}: {seen}; judged again", file=sys.stderr)
+            verdicts[number] = judge.verdict(*job, PATIENT)
     failed = 0
     excepted = set()
     passed = 0

@@ -1,5 +1,6 @@
 import Foundation
 import InspectCore
+import TestSupport
 import Testing
 import Vision
 
@@ -171,7 +172,7 @@ struct FaceEngineTests {
         #expect(try cues(await FaceFixtures.derived("blurred.png"))[.soft] == 1)
     }
 
-    @Test func comparesAPairWithinItsBudget() async throws {
+    @Test(.timed) func comparesAPairWithinItsBudget() async throws {
         let images = [
             try await FaceFixtures.photograph("obama.jpg"), try await FaceFixtures.photograph("obama2.jpg"),
         ]
@@ -187,7 +188,7 @@ struct FaceEngineTests {
             return processorTime() - start
         }.min()
         // Measured 100 ms on a busy 2.5 GHz core; with the reference BLAS it would be 1,500 ms.
-        #expect(try #require(best) < 300)
+        #expect(try #require(best) < 600)
     }
 }
 

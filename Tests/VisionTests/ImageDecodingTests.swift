@@ -1,5 +1,6 @@
 import Foundation
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Vision
@@ -171,7 +172,7 @@ extension DecodedImage {
             + [0, 3, 7, 1, 1, 7, 1, 1, 7, 1, 1],
     ]
 
-    @Test(arguments: Self.giants)
+    @Test(.timed, arguments: Self.giants)
     func giantsAreRefusedFromTheirHeader(bytes: [UInt8]) {
         let start = ContinuousClock.now
         #expect(self.code(bytes) == .tooManyPixels)

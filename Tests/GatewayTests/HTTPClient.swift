@@ -47,8 +47,8 @@ struct HTTPClient {
     func next() async -> String {
         await Self.apart {
             var buffer = [UInt8](repeating: 0, count: 65_536)
-            return String(
-                decoding: buffer.prefix(max(0, recv(self.descriptor, &buffer, buffer.count, 0))), as: UTF8.self)
+            let count = recv(self.descriptor, &buffer, buffer.count, 0)
+            return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
         }
     }
 

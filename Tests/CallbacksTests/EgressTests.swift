@@ -16,7 +16,7 @@ struct EgressTests {
     /// Sends one callback and returns the code of its attempt, the callback's state and the status.
     private func attempt(
         _ url: String, settings: String = "{}", authorities: URL? = nil, allowHTTP: Bool = true,
-        allowPrivate: Bool = true, milliseconds: Int = 60_000, resolver: Resolver = Resolver()
+        allowPrivate: Bool = true, milliseconds: Int = 30_000, resolver: Resolver = Resolver()
     ) async throws -> (code: String?, state: String, status: Int64?) {
         let endpoint = try await self.outbox.endpoint(
             secret: self.secret.text, allowHTTP: allowHTTP, allowPrivate: allowPrivate)
@@ -287,7 +287,7 @@ struct EgressTests {
     ])
     func hostileAnswer(_ path: String, _ code: String, _ state: String) async throws {
         let receiver = try CallbackReceiver()
-        let result = try await self.attempt(receiver.url(path), milliseconds: code == "TIMED_OUT" ? 2_000 : 60_000)
+        let result = try await self.attempt(receiver.url(path), milliseconds: code == "TIMED_OUT" ? 2_000 : 30_000)
         #expect(result.code == code && result.state == state)
         #expect(try receiver.received().allSatisfy { $0.path == path })
     }
@@ -299,7 +299,7 @@ struct EgressTests {
     /// Answered 2xx before they misbehave: delivered, and cut off.
     @Test(arguments: ["/flood", "/huge", "/drip", "/truncated"]) func bodyBehindSuccess(_ path: String) async throws {
         let receiver = try CallbackReceiver()
-        let result = try await self.attempt(receiver.url(path), milliseconds: path == "/drip" ? 6_000 : 60_000)
+        let result = try await self.attempt(receiver.url(path), milliseconds: path == "/drip" ? 6_000 : 30_000)
         #expect(result.code == nil && result.state == "delivered" && result.status == 200)
     }
 }

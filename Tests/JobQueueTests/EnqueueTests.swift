@@ -144,10 +144,10 @@ import Testing
         #expect(try await fixture.count("insp.job") == 0)
         #expect(try await fixture.count("insp.part") == 0)
         let codes = Set(Self.refusals.map(\.code))
-        // Those that take more than one bad request: EnqueueTests, ChallengeTests, VendorSessionTests.
+        // Those that take more than one bad request: EnqueueTests, ChallengeTests, VendorSessionTests, ExplainTests.
         let elsewhere: Set<ErrorCode> = [
             .idempotencyConflict, .jobUnknown, .challengeInvalid, .challengeExpired, .challengeUsed,
-            .sessionShapeRefused,
+            .sessionShapeRefused, .jobAmbiguous,
         ]
         let untested = ErrorCode.allCases.filter {
             $0.sqlState < "IN030" && !codes.contains($0) && !elsewhere.contains($0)

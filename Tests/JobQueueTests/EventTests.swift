@@ -114,7 +114,9 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(240)
         let writers = 6
-        let isOver = Mutex(false)
+        // A task of a group takes no lock that is on the stack.
+        final class Flag: Sendable { let state = Mutex(false) }
+        let isOver = Flag()
         let seen = try await withThrowingTaskGroup(of: [String].self) { group in
             for writer in 0..<writers {
                 let connection = try await fixture.database.connect()
@@ -135,7 +137,7 @@ import Testing
                 while true {
                     _ = try await reader.read(reading, limit: 7)
                     if last, try await reader.read(reading).isEmpty { break }
-                    last = isOver.withLock { $0 }
+                    last = isOver.state.withLock { $0 }
                 }
                 await reading.close()
                 return reader.seen
@@ -143,14 +145,14 @@ import Testing
             for _ in 0..<2 {
                 let connection = try await fixture.database.connect()
                 group.addTask {
-                    while !isOver.withLock({ $0 }) { try await self.number(connection, 5) }
+                    while !isOver.state.withLock({ $0 }) { try await self.number(connection, 5) }
                     await connection.close()
                     return []
                 }
             }
             for _ in 0..<writers { _ = try await group.next() }
             while try await self.number(fixture.admin) > 0 {}
-            isOver.withLock { $0 = true }
+            isOver.state.withLock { $0 = true }
             var seen: [String] = []
             for try await events in group { seen += events }
             return seen

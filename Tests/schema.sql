@@ -36,11 +36,6 @@ CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.access_event_guard() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
 CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -56,13 +51,13 @@ CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boo
     LANGUAGE sql IMMUTABLE
     AS ...
 
-CREATE FUNCTION insp.bare_body(p_body bytea) RETURNS bytea
+CREATE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
-    LANGUAGE sql STABLE
+CREATE FUNCTION insp.batch_events() RETURNS trigger
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -87,11 +82,6 @@ CREATE FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_c
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_body(p_job bigint, p_body bytea) RETURNS bytea
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
 CREATE FUNCTION insp.callback_breaker_reset(p_endpoint bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -112,7 +102,7 @@ CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_momen
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean, options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean)
+CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean, options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -137,10 +127,16 @@ CREATE TABLE insp.callback (
     endpoint_id bigint NOT NULL,
     event text DEFAULT 'job.finished'::text NOT NULL,
     url text NOT NULL,
-    body bytea NOT NULL,
+    body bytea,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     public_id uuid,
     traceparent text,
+    definition_key text,
+    decision text,
+    is_expired boolean DEFAULT false NOT NULL,
+    has_reference boolean DEFAULT false NOT NULL,
+    form smallint DEFAULT 1 NOT NULL,
+    CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');
@@ -175,6 +171,12 @@ CREATE FUNCTION insp.callback_free(p_moment timestamp with time zone) RETURNS vo
 CREATE FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) RETURNS TABLE(place tid, callback_id bigint, due_at timestamp with time zone, is_late boolean)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) RETURNS text
@@ -228,6 +230,11 @@ CREATE FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with t
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.callback_result(p_job bigint) RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.callback_resume(p_endpoint bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -279,7 +286,24 @@ CREATE FUNCTION insp.challenge_issue(partner text, method text DEFAULT 'colour_f
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.check_challenge(p jsonb, p_flow text, p_kinds text[]) RETURNS void
+CREATE TABLE insp.workflow (
+    name text NOT NULL,
+    definition_key text NOT NULL,
+    capabilities text[] NOT NULL,
+    stages smallint[] NOT NULL,
+    takes text[] NOT NULL,
+    needs_all text[] DEFAULT '{}'::text[] NOT NULL,
+    needs_one text[] DEFAULT '{}'::text[] NOT NULL,
+    face_event text,
+    meaning text NOT NULL,
+    CONSTRAINT workflow_check CHECK ((needs_all <@ takes)),
+    CONSTRAINT workflow_check1 CHECK ((needs_one <@ takes)),
+    CONSTRAINT workflow_face_event_check CHECK ((face_event = ANY (ARRAY['enrollment'::text, 'verification'::text, 'liveness'::text]))),
+    CONSTRAINT workflow_name_check CHECK ((name ~ '^[a-z_]+$'::text)),
+    CONSTRAINT workflow_stages_check CHECK ((stages <@ ARRAY[(4)::smallint, (8)::smallint, (16)::smallint, (32)::smallint]))
+);
+
+CREATE FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
 
@@ -339,7 +363,7 @@ CREATE FUNCTION insp.check_document(p jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.check_face_request(p jsonb, p_workflow text) RETURNS void
+CREATE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
 
@@ -348,7 +372,7 @@ CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) RETURNS void
+CREATE FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
 
@@ -428,6 +452,13 @@ CREATE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL::b
 CREATE FUNCTION insp.consume_challenge() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.content_freed() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
     SET enable_seqscan TO 'off'
     AS ...
 
@@ -561,6 +592,21 @@ CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.error_words(p_code text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.events_after(p_epoch bigint DEFAULT 0, p_position bigint DEFAULT 0, p_limit integer DEFAULT 1000) RETURNS TABLE(epoch bigint, "position" bigint, at timestamp with time zone, kind text, job uuid, partner text, detail jsonb)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -570,6 +616,40 @@ CREATE FUNCTION insp.expire(p_limit integer DEFAULT 1000) RETURNS integer
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.explain_callbacks(p_job bigint) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.explain_delayed(p_job bigint) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.explain_ended(p_job bigint) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.explain_job(id text) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.explain_running(p_job bigint) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.explain_waiting(p_job bigint) RETURNS TABLE(aspect text, explanation text)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
@@ -652,6 +732,15 @@ CREATE FUNCTION insp.failure_output(p_code text, p_detail text) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.find_job(id text) RETURNS uuid
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.find_producers() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -670,6 +759,15 @@ CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_outputs jsonb[
 CREATE FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) RETURNS SETOF bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '00:01:00'::interval, p_pages integer DEFAULT 64) RETURNS TABLE(region smallint, lane smallint, finished bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
@@ -773,6 +871,16 @@ CREATE FUNCTION insp.id_prefix() RETURNS text
     LANGUAGE sql
     AS ...
 
+CREATE FUNCTION insp.in_words(p_time interval) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) RETURNS boolean
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -797,6 +905,12 @@ CREATE FUNCTION insp.keep_of(p insp.partner, p_what text) RETURNS interval
     LANGUAGE sql IMMUTABLE
     AS ...
 
+CREATE FUNCTION insp.keep_policy() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET "IntervalStyle" TO 'iso_8601'
+    AS ...
+
 CREATE FUNCTION insp.lane_name(p_lane smallint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
@@ -809,6 +923,15 @@ CREATE FUNCTION insp.lane_number(p_lane text) RETURNS smallint
 CREATE FUNCTION insp.limit_partner(partner text, max_running integer DEFAULT NULL::integer, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
@@ -876,20 +999,15 @@ CREATE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.operator_event_guard() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
-CREATE FUNCTION insp.part_freed() RETURNS trigger
+CREATE FUNCTION insp.number_events(p_limit integer DEFAULT 5000) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
-    AS ...
-
-CREATE FUNCTION insp.part_kinds() RETURNS text[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.partner_keeps() RETURNS trigger
@@ -897,8 +1015,18 @@ CREATE FUNCTION insp.partner_keeps() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.partner_lock(p_partner text) RETURNS insp.partner
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.partner_number(p_partner text) RETURNS integer
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
+    LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -924,6 +1052,12 @@ CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, 
 
 CREATE FUNCTION insp.plain_requests(p_payloads jsonb[]) RETURNS TABLE(n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
     LANGUAGE sql STABLE
+    AS ...
+
+CREATE FUNCTION insp.policy_of(job uuid) RETURNS TABLE(version integer, valid_from timestamp with time zone, policy jsonb)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.promote(p_limit integer DEFAULT 1000) RETURNS integer
@@ -1020,6 +1154,11 @@ CREATE FUNCTION insp.random_token() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.reasons(language text DEFAULT 'en'::text) RETURNS TABLE(code text, labels text[], parts text[], contract_code integer, advice text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.recent_attempts(p_within interval DEFAULT '00:05:00'::interval, p_limit integer DEFAULT 4000) RETURNS TABLE(at timestamp with time zone, duration_ms integer, delivered boolean)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1040,8 +1179,48 @@ CREATE FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb DEFAUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.redacted(p_detail jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE
+CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_guard() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE TABLE insp.record (
+    chain text NOT NULL,
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor text DEFAULT SESSION_USER NOT NULL,
+    action text NOT NULL,
+    subject text NOT NULL,
+    purpose text,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    words jsonb,
+    words_salt uuid,
+    words_sha256 bytea,
+    seq bigint,
+    prev bytea,
+    hash bytea,
+    CONSTRAINT record_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
+    CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text]))),
+    CONSTRAINT record_place CHECK ((((seq IS NULL) = (prev IS NULL)) AND ((seq IS NULL) = (hash IS NULL)))),
+    CONSTRAINT record_session CHECK (((action <> 'session_end'::text) OR (COALESCE((detail ->> 'outcome'::text), ''::text) = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))),
+    CONSTRAINT record_words CHECK (((words IS NULL) = (words_salt IS NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
+ALTER TABLE ONLY insp.record ALTER COLUMN words SET STATISTICS 0;
+
+CREATE FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) RETURNS bytea
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS text[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text) RETURNS void
@@ -1112,7 +1291,7 @@ CREATE FUNCTION insp.request_traceparent(p jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.request_workflow(p jsonb) RETURNS text
+CREATE FUNCTION insp.request_workflow(p jsonb) RETURNS insp.workflow
     LANGUAGE plpgsql STABLE
     AS ...
 
@@ -1161,6 +1340,14 @@ CREATE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.retire_record(p_chain text, p_before timestamp with time zone, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) RETURNS SETOF bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1192,6 +1379,14 @@ CREATE FUNCTION insp.sample_nothing() RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.sample_queue() RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.secret_owner_gone() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1212,8 +1407,8 @@ CREATE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p
     SET lock_timeout TO '50ms'
     AS ...
 
-CREATE FUNCTION insp.session_purge() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
+CREATE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1243,6 +1438,11 @@ CREATE FUNCTION insp.set_lane_weight(lane text, weight integer) RETURNS text
     AS ...
 
 CREATE FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.set_partner(partner text, enabled boolean DEFAULT NULL::boolean, region text DEFAULT NULL::text, lane text DEFAULT NULL::text, review text DEFAULT NULL::text, consent_required boolean DEFAULT NULL::boolean, callback_required boolean DEFAULT NULL::boolean, job_lifetime interval DEFAULT NULL::interval) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -1283,6 +1483,10 @@ CREATE FUNCTION insp.snapshot(p_rate interval DEFAULT '00:00:10'::interval) RETU
 CREATE FUNCTION insp.spend(p_queues integer[]) RETURNS void
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.stage_name(p_status smallint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
 
 CREATE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) RETURNS SETOF bigint
@@ -1365,6 +1569,12 @@ CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean
     LANGUAGE plpgsql IMMUTABLE
     AS ...
 
+CREATE FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) RETURNS record
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000) RETURNS TABLE(queue integer, waiting bigint, is_estimate boolean, head_seq bigint, head_job bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1393,6 +1603,11 @@ CREATE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS vo
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.worker_drained() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1407,23 +1622,6 @@ CREATE FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) RETURNS vo
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
-
-CREATE TABLE insp.access_event (
-    id bigint NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    credential_id bigint NOT NULL,
-    action text NOT NULL,
-    job_id bigint NOT NULL,
-    CONSTRAINT access_event_action_check CHECK ((action = ANY (ARRAY['create'::text, 'read'::text, 'session'::text])))
-);
-ALTER TABLE insp.access_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.access_event_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
 
 CREATE TABLE insp.access_token (
     endpoint_id bigint NOT NULL,
@@ -1516,6 +1714,15 @@ CREATE TABLE insp.challenge (
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
 
+CREATE TABLE insp.content (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    ordinal smallint NOT NULL,
+    bytes bytea NOT NULL
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY insp.content ALTER COLUMN bytes SET STATISTICS 0;
+
 CREATE TABLE insp.control (
     lane smallint NOT NULL,
     paused boolean DEFAULT false NOT NULL,
@@ -1549,7 +1756,7 @@ CREATE TABLE insp.credential (
     CONSTRAINT credential_note_check CHECK ((length(note) <= 200)),
     CONSTRAINT credential_rate_burst_check CHECK ((rate_burst > 0)),
     CONSTRAINT credential_rate_per_second_check CHECK ((rate_per_second > (0)::double precision)),
-    CONSTRAINT credential_scopes_check CHECK (((scopes <@ ARRAY['create'::text, 'read'::text, 'session'::text]) AND (cardinality(scopes) > 0)))
+    CONSTRAINT credential_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 ALTER TABLE insp.credential ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.credential_id_seq
@@ -1605,23 +1812,6 @@ CREATE TABLE insp.endpoint_authorization (
     method text DEFAULT 'basic'::text NOT NULL,
     CONSTRAINT endpoint_authorization_method_check CHECK ((method = ANY (ARRAY['basic'::text, 'post'::text, 'tls'::text]))),
     CONSTRAINT endpoint_authorization_provider_check CHECK ((provider ~ '^[a-z][a-z0-9_-]{0,63}$'::text))
-);
-
-CREATE TABLE insp.endpoint_event (
-    id bigint NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    endpoint_id bigint NOT NULL,
-    kind text NOT NULL,
-    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT endpoint_event_kind_check CHECK ((kind = ANY (ARRAY['failing'::text, 'recovered'::text, 'disabled'::text, 'enabled'::text])))
-);
-ALTER TABLE insp.endpoint_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.endpoint_event_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
 );
 
 CREATE TABLE insp.endpoint_health (
@@ -1683,6 +1873,14 @@ CREATE TABLE insp.error_code (
     CONSTRAINT error_code_sqlstate_check CHECK ((sqlstate ~ '^IN[0-9]{3}$'::text))
 );
 
+CREATE TABLE insp.error_contract (
+    code text NOT NULL,
+    mobile_code text NOT NULL,
+    face_outcome text NOT NULL,
+    payment_code integer,
+    CONSTRAINT error_contract_mobile_code_check CHECK ((mobile_code ~ '^[A-Z][0-9]{5}$'::text))
+);
+
 CREATE TABLE insp.event (
     job_id bigint NOT NULL,
     kind text NOT NULL,
@@ -1693,6 +1891,36 @@ CREATE TABLE insp.event (
     CONSTRAINT event_kind_check CHECK ((kind = ANY (ARRAY['finished'::text, 'retry'::text, 'rescued'::text, 'handed_back'::text, 'review_needed'::text])))
 )
 PARTITION BY RANGE (job_id);
+
+CREATE TABLE insp.event_batch (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    kind text NOT NULL,
+    jobs bigint[] NOT NULL,
+    fences bigint[] NOT NULL,
+    epoch bigint,
+    "position" bigint
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='20000');
+ALTER TABLE insp.event_batch ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.event_batch_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE insp.event_cursor (
+    single boolean DEFAULT true NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    next_xid xid8 DEFAULT '0'::xid8 NOT NULL,
+    open_xids xid8[] DEFAULT '{}'::xid8[] NOT NULL,
+    CONSTRAINT event_cursor_single_check CHECK (single)
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 CREATE TABLE insp.expiry (
     expires_at timestamp with time zone NOT NULL,
@@ -1829,6 +2057,14 @@ CREATE TABLE insp.job_key (
 ALTER TABLE ONLY insp.job_key ALTER COLUMN key SET STATISTICS 0;
 ALTER TABLE ONLY insp.job_key ALTER COLUMN request_sha256 SET STATISTICS 0;
 
+CREATE TABLE insp.label (
+    label text NOT NULL,
+    capabilities text[] NOT NULL,
+    is_objection boolean NOT NULL,
+    is_given boolean DEFAULT true NOT NULL,
+    CONSTRAINT label_label_check CHECK ((label ~ '^[A-Z][A-Z0-9_]{0,63}$'::text))
+);
+
 CREATE TABLE insp.lease (
     job_id bigint NOT NULL,
     fence bigint NOT NULL,
@@ -1837,7 +2073,8 @@ CREATE TABLE insp.lease (
     deadline timestamp with time zone NOT NULL,
     queue integer NOT NULL,
     attempt smallint NOT NULL,
-    crashes smallint NOT NULL
+    crashes smallint NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
 
@@ -1853,38 +2090,30 @@ CREATE TABLE insp.observer (
     CONSTRAINT observer_single_check CHECK (single)
 );
 
-CREATE TABLE insp.operator_event (
-    id bigint NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    who text DEFAULT SESSION_USER NOT NULL,
-    action text NOT NULL,
-    subject text NOT NULL,
-    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT operator_event_action_check CHECK ((action ~ '^[a-z_]+$'::text))
-);
-ALTER TABLE ONLY insp.operator_event ALTER COLUMN detail SET STATISTICS 0;
-ALTER TABLE insp.operator_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.operator_event_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
 CREATE TABLE insp.part (
     job_id bigint NOT NULL,
     kind text NOT NULL,
     ordinal smallint DEFAULT 0 NOT NULL,
     size integer,
     sha256 bytea NOT NULL,
-    url text,
-    bytes bytea
+    seal smallint DEFAULT 0 NOT NULL,
+    location text,
+    content_id bigint
 )
 PARTITION BY RANGE (job_id);
 ALTER TABLE ONLY insp.part ALTER COLUMN sha256 SET STATISTICS 0;
-ALTER TABLE ONLY insp.part ALTER COLUMN url SET STATISTICS 0;
-ALTER TABLE ONLY insp.part ALTER COLUMN bytes SET STATISTICS 0;
+ALTER TABLE ONLY insp.part ALTER COLUMN location SET STATISTICS 0;
+
+CREATE TABLE insp.part_kind (
+    kind text NOT NULL,
+    place smallint NOT NULL,
+    source text NOT NULL,
+    is_image boolean NOT NULL,
+    is_many boolean DEFAULT false NOT NULL,
+    meaning text NOT NULL,
+    CONSTRAINT part_kind_kind_check CHECK ((kind ~ '^[A-Z][A-Z0-9_]+$'::text)),
+    CONSTRAINT part_kind_source_check CHECK ((source = ANY (ARRAY['document'::text, 'chip'::text, 'person'::text, 'vendor'::text])))
+);
 ALTER TABLE insp.partner ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.partner_id_seq
     START WITH 1
@@ -1892,6 +2121,14 @@ ALTER TABLE insp.partner ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE insp.partner_policy (
+    partner_id integer NOT NULL,
+    version integer NOT NULL,
+    valid_from timestamp with time zone NOT NULL,
+    changed_by text DEFAULT SESSION_USER NOT NULL,
+    policy jsonb NOT NULL
 );
 
 CREATE TABLE insp.partner_tokens (
@@ -1930,6 +2167,21 @@ ALTER TABLE insp.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE insp.queue_sample (
+    at timestamp with time zone NOT NULL,
+    regions smallint[] NOT NULL,
+    lanes smallint[] NOT NULL,
+    waiting integer[] NOT NULL,
+    oldest integer[] NOT NULL,
+    running integer[] NOT NULL,
+    delayed integer[] NOT NULL,
+    finished integer[] NOT NULL,
+    failed integer[] NOT NULL,
+    callbacks integer NOT NULL,
+    callbacks_oldest integer NOT NULL,
+    workers integer NOT NULL
+);
+
 CREATE TABLE insp.quota (
     partner_id integer NOT NULL,
     waiting bigint DEFAULT 0 NOT NULL,
@@ -1960,6 +2212,40 @@ CREATE TABLE insp.ready (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='50000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
 
+CREATE TABLE insp.reason (
+    code text NOT NULL,
+    labels text[] NOT NULL,
+    parts text[] NOT NULL,
+    contract_code integer,
+    CONSTRAINT reason_code_check CHECK ((code ~ '^[A-Z][A-Z_]+$'::text)),
+    CONSTRAINT reason_labels_check CHECK ((labels <> '{}'::text[])),
+    CONSTRAINT reason_parts_check CHECK ((parts <> '{}'::text[]))
+);
+
+CREATE TABLE insp.reason_advice (
+    code text NOT NULL,
+    language text NOT NULL,
+    advice text NOT NULL,
+    CONSTRAINT reason_advice_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
+);
+
+CREATE TABLE insp.record_chain (
+    chain text NOT NULL,
+    seq bigint DEFAULT 0 NOT NULL,
+    hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL,
+    anchor_seq bigint DEFAULT 0 NOT NULL,
+    anchor_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+ALTER TABLE insp.record ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.record_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE insp.region (
     id smallint NOT NULL,
     name text NOT NULL,
@@ -1976,7 +2262,7 @@ CREATE TABLE insp.retention (
     what text NOT NULL,
     keep interval NOT NULL,
     CONSTRAINT retention_keep_check CHECK ((keep >= '01:00:00'::interval)),
-    CONSTRAINT retention_what_check CHECK ((what = ANY (ARRAY['events'::text, 'callbacks'::text, 'dead_callbacks'::text, 'idempotency_keys'::text, 'operator_events'::text, 'access_events'::text])))
+    CONSTRAINT retention_what_check CHECK ((what = ANY (ARRAY['events'::text, 'callbacks'::text, 'dead_callbacks'::text, 'idempotency_keys'::text, 'operator_events'::text, 'access_events'::text, 'endpoint_events'::text, 'samples'::text])))
 );
 
 CREATE TABLE insp.retention_cursor (
@@ -2003,6 +2289,12 @@ CREATE TABLE insp.review_wait (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
 
+CREATE TABLE insp.scope (
+    scope text NOT NULL,
+    meaning text NOT NULL,
+    CONSTRAINT scope_scope_check CHECK ((scope ~ '^[a-z]+$'::text))
+);
+
 CREATE TABLE insp.secret (
     id bigint NOT NULL,
     owner text NOT NULL,
@@ -2017,26 +2309,6 @@ CREATE TABLE insp.secret (
 );
 ALTER TABLE insp.secret ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.secret_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
-CREATE TABLE insp.session_access (
-    id bigint NOT NULL,
-    job_id bigint NOT NULL,
-    fence bigint NOT NULL,
-    worker_id bigint NOT NULL,
-    began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    ended_at timestamp with time zone,
-    outcome text,
-    http_status smallint,
-    CONSTRAINT session_access_outcome_check CHECK ((outcome = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))
-);
-ALTER TABLE insp.session_access ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME insp.session_access_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -2062,15 +2334,15 @@ PARTITION BY RANGE (job_id);
 ALTER TABLE ONLY insp.step ALTER COLUMN output SET STATISTICS 0;
 
 CREATE VIEW insp.v_access AS
- SELECT a.at,
+ SELECT r.at,
     p.name AS partner,
-    c.key_id,
-    a.action,
-    j.public_id AS job
-   FROM (((insp.access_event a
-     JOIN insp.credential c ON ((c.id = a.credential_id)))
+    r.actor AS key_id,
+    r.action,
+    (r.subject)::uuid AS job
+   FROM ((insp.record r
+     JOIN insp.credential c ON ((c.key_id = r.actor)))
      JOIN insp.partner p ON ((p.id = c.partner_id)))
-     LEFT JOIN insp.job j ON ((j.id = a.job_id)));
+  WHERE (r.chain = 'access'::text);
 
 CREATE VIEW insp.v_callback AS
  SELECT c.id,
@@ -2221,15 +2493,29 @@ CREATE VIEW insp.v_dead AS
      JOIN insp.partner p ON ((p.id = j.partner_id)));
 
 CREATE VIEW insp.v_endpoint_events AS
- SELECT v.at,
+ SELECT r.at,
     p.name AS partner,
-    v.endpoint_id,
-    v.kind,
-    v.detail
-   FROM ((insp.endpoint_event v
-     LEFT JOIN insp.endpoint e ON ((e.id = v.endpoint_id)))
+    n.endpoint_id,
+    r.action AS kind,
+    r.detail
+   FROM (((insp.record r
+     CROSS JOIN LATERAL ( SELECT ("substring"(r.subject, '[0-9]+$'::text))::bigint AS endpoint_id) n)
+     LEFT JOIN insp.endpoint e ON ((e.id = n.endpoint_id)))
      LEFT JOIN insp.partner p ON ((p.id = e.partner_id)))
-  ORDER BY v.id DESC;
+  WHERE (r.chain = 'endpoint'::text)
+  ORDER BY r.id DESC;
+
+CREATE VIEW insp.v_error AS
+ SELECT e.code,
+    e.sqlstate,
+    e.message,
+    e.retryable,
+    c.mobile_code,
+    o.error AS face_code,
+    c.payment_code
+   FROM ((insp.error_code e
+     JOIN insp.error_contract c ON ((c.code = e.code)))
+     JOIN insp.face_outcome o ON ((o.outcome = c.face_outcome)));
 
 CREATE VIEW insp.v_faces AS
  SELECT p.name AS partner,
@@ -2259,7 +2545,8 @@ CREATE TABLE insp.worker (
     floor_queues integer[] DEFAULT '{}'::integer[] NOT NULL,
     floor_seqs bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     fence_floor bigint DEFAULT 0 NOT NULL,
-    beat bigint DEFAULT 0 NOT NULL
+    beat bigint DEFAULT 0 NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
 
@@ -2289,13 +2576,14 @@ CREATE VIEW insp.v_maintenance AS
    FROM insp.duty d;
 
 CREATE VIEW insp.v_operator_events AS
- SELECT o.at,
-    o.who,
-    o.action,
-    o.subject,
-    o.detail
-   FROM insp.operator_event o
-  ORDER BY o.id DESC;
+ SELECT r.at,
+    r.actor AS who,
+    r.action,
+    r.subject,
+    (r.detail || COALESCE(r.words, '{}'::jsonb)) AS detail
+   FROM insp.record r
+  WHERE (r.chain = 'operator'::text)
+  ORDER BY r.id DESC;
 
 CREATE VIEW insp.v_partner AS
  SELECT p.id,
@@ -2336,9 +2624,22 @@ CREATE VIEW insp.v_partner AS
           WHERE ((j.partner_id = p.id) AND (j.status = 64))) AS in_review,
     p.keep_parts,
     p.keep_results,
-    p.liveness_evidence_suffices
+    p.liveness_evidence_suffices,
+    p.consent_required,
+    p.callback_required,
+    p.job_lifetime
    FROM (insp.partner p
      LEFT JOIN insp.region g ON ((g.id = p.region)));
+
+CREATE VIEW insp.v_partner_policy AS
+ SELECT n.name AS partner,
+    p.version,
+    p.valid_from,
+    lead(p.valid_from) OVER (PARTITION BY p.partner_id ORDER BY p.version) AS valid_until,
+    p.changed_by,
+    p.policy
+   FROM (insp.partner_policy p
+     JOIN insp.partner n ON ((n.id = p.partner_id)));
 
 CREATE VIEW insp.v_producer AS
  SELECT (b.login)::text AS login,
@@ -2394,6 +2695,26 @@ CREATE VIEW insp.v_queue AS
            FROM insp.queue q
           WHERE ((q.region = r.id) AND (q.lane = c.lane)))));
 
+CREATE VIEW insp.v_queue_sample AS
+ SELECT s.at,
+        CASE
+            WHEN (u.region IS NOT NULL) THEN COALESCE(g.name, 'any'::text)
+            ELSE NULL::text
+        END AS region,
+    insp.lane_name(u.lane) AS lane,
+    u.waiting,
+    make_interval(secs => (u.oldest)::double precision) AS oldest,
+    u.running,
+    u.delayed,
+    u.finished,
+    u.failed,
+    s.callbacks,
+    make_interval(secs => (s.callbacks_oldest)::double precision) AS callbacks_oldest,
+    s.workers
+   FROM ((insp.queue_sample s
+     LEFT JOIN LATERAL UNNEST(s.regions, s.lanes, s.waiting, s.oldest, s.running, s.delayed, s.finished, s.failed) u(region, lane, waiting, oldest, running, delayed, finished, failed) ON (true))
+     LEFT JOIN insp.region g ON ((g.id = u.region)));
+
 CREATE VIEW insp.v_quota AS
  SELECT p.name AS partner,
     p.max_waiting,
@@ -2439,7 +2760,8 @@ UNION ALL
         CASE
             WHEN (r.what = ANY (ARRAY['callbacks'::text, 'dead_callbacks'::text])) THEN 'callbacks'::text
             WHEN (r.what = 'events'::text) THEN 'partitions'::text
-            ELSE 'rows'::text
+            WHEN (r.what <> 'samples'::text) THEN 'rows'::text
+            ELSE NULL::text
         END))));
 
 CREATE VIEW insp.v_review AS
@@ -2505,9 +2827,10 @@ UNION ALL
     x.job_id,
     'waiting'::text AS state,
     (now() - j.created_at) AS since,
-    format('first of region %s, lane %s, partner %s: paused, limited, or no worker for it is free'::text, q.region, insp.lane_name(q.lane), p.name) AS what
-   FROM ((((insp.queue q
+    format('first of region %s, lane %s, partner %s: insp.v_waiting and insp.explain_job say why'::text, COALESCE(g.name, 'any'::text), insp.lane_name(q.lane), p.name) AS what
+   FROM (((((insp.queue q
      JOIN insp.partner p ON ((p.id = q.partner_id)))
+     LEFT JOIN insp.region g ON ((g.id = q.region)))
      LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
      CROSS JOIN LATERAL ( SELECT y.job_id,
             y.seq,
@@ -2529,30 +2852,20 @@ CREATE VIEW insp.v_waiting AS
     (now() - ( SELECT j.created_at
            FROM insp.job j
           WHERE (j.id = w.first_job))) AS oldest,
-        CASE
-            WHEN c.paused THEN ('the lane is paused'::text || COALESCE((': '::text || c.reason), ''::text))
-            WHEN p.paused THEN ('the partner is paused'::text || COALESCE((': '::text || p.pause_reason), ''::text))
-            WHEN (fleet.workers = 0) THEN 'no live worker serves the lane and region'::text
-            WHEN (r.running >= p.max_running) THEN format('the partner''s limit: %s running'::text, r.running)
-            WHEN ((p.rate_per_second IS NOT NULL) AND (EXISTS ( SELECT
-               FROM insp.partner_tokens t
-              WHERE ((t.partner_id = p.id) AND ((t.tokens + (p.rate_per_second * (EXTRACT(epoch FROM (now() - t.at)))::double precision)) < (1)::double precision))))) THEN format('the partner''s limit: %s a second'::text, p.rate_per_second)
-            WHEN (fleet.busy >= (fleet.slots)::numeric) THEN format('all %s slots of %s workers are busy'::text, fleet.slots, fleet.workers)
-            WHEN (fleet.running >= (fleet.slots)::numeric) THEN format('about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy'::text, (fleet.running - fleet.busy), fleet.busy, fleet.slots)
-            ELSE 'about to be claimed'::text
-        END AS why
-   FROM (((((((insp.queue q
+    y.why,
+    y.remedy
+   FROM ((((((((insp.queue q
      JOIN insp.partner p ON ((p.id = q.partner_id)))
      JOIN insp.control c ON ((c.lane = q.lane)))
      LEFT JOIN insp.region g ON ((g.id = q.region)))
      LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
      CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
-            min(y.job_id) AS first_job
+            min(y_1.job_id) AS first_job
            FROM ( SELECT z.job_id
                    FROM insp.ready z
                   WHERE ((z.queue = q.id) AND (z.seq >= COALESCE(f.seq, (0)::bigint)))
                   ORDER BY z.seq
-                 LIMIT 10001) y) w)
+                 LIMIT 10001) y_1) w)
      CROSS JOIN LATERAL ( SELECT count(*) AS workers,
             COALESCE(sum(x.slots), (0)::bigint) AS slots,
             COALESCE(sum(l.running), (0)::numeric) AS running,
@@ -2570,6 +2883,14 @@ CREATE VIEW insp.v_waiting AS
                       WHERE (k.partner_id = p.id))
                     ELSE NULL::bigint
                 END AS running) r)
+     CROSS JOIN LATERAL ( SELECT v.why,
+            v.remedy
+           FROM ( VALUES (1,c.paused,('the lane is paused'::text || COALESCE((': '::text || c.reason), ''::text)),format('SELECT insp.resume(lane => %L)'::text, insp.lane_name(q.lane))), (2,p.paused,('the partner is paused'::text || COALESCE((': '::text || p.pause_reason), ''::text)),format('SELECT insp.resume(partner => %L)'::text, p.name)), (3,(fleet.workers = 0),'no live worker serves the lane and region'::text,format('start a worker that serves region %s and lane %s'::text, COALESCE(g.name, 'any'::text), insp.lane_name(q.lane))), (4,(r.running >= p.max_running),format('the partner''s limit: %s running'::text, r.running),'wait, or set the partner''s limits anew: insp.limit_partner'::text), (5,((p.rate_per_second IS NOT NULL) AND (EXISTS ( SELECT
+                           FROM insp.partner_tokens t
+                          WHERE ((t.partner_id = p.id) AND ((t.tokens + (p.rate_per_second * (EXTRACT(epoch FROM (now() - t.at)))::double precision)) < (1)::double precision))))),format('the partner''s limit: %s a second'::text, p.rate_per_second),'wait, or set the partner''s limits anew: insp.limit_partner'::text), (6,(fleet.busy >= (fleet.slots)::numeric),format('all %s slots of %s workers are busy'::text, fleet.slots, fleet.workers),'wait, or start more workers'::text), (7,(fleet.running >= (fleet.slots)::numeric),format('about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy'::text, (fleet.running - fleet.busy), fleet.busy, fleet.slots),'wait'::text), (8,true,'about to be claimed'::text,'wait'::text)) v(place, holds, why, remedy)
+          WHERE v.holds
+          ORDER BY v.place
+         LIMIT 1) y)
   WHERE (w.waiting > 0);
 
 CREATE VIEW insp.v_workers AS
@@ -2672,8 +2993,6 @@ ALTER TABLE insp.worker ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
-ALTER TABLE ONLY insp.access_event
-    ADD CONSTRAINT access_event_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.access_token
     ADD CONSTRAINT access_token_pkey PRIMARY KEY (endpoint_id);
 ALTER TABLE ONLY insp.callback_attempt
@@ -2690,6 +3009,8 @@ ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.challenge
     ADD CONSTRAINT challenge_token_sha256_key UNIQUE (token_sha256);
+ALTER TABLE ONLY insp.content
+    ADD CONSTRAINT content_pkey PRIMARY KEY (id, kind, ordinal);
 ALTER TABLE ONLY insp.control
     ADD CONSTRAINT control_pkey PRIMARY KEY (lane);
 ALTER TABLE ONLY insp.country
@@ -2706,8 +3027,6 @@ ALTER TABLE ONLY insp.duty
     ADD CONSTRAINT duty_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY insp.endpoint_authorization
     ADD CONSTRAINT endpoint_authorization_pkey PRIMARY KEY (endpoint_id);
-ALTER TABLE ONLY insp.endpoint_event
-    ADD CONSTRAINT endpoint_event_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.endpoint_health
     ADD CONSTRAINT endpoint_health_pkey PRIMARY KEY (endpoint_id);
 ALTER TABLE ONLY insp.endpoint
@@ -2720,6 +3039,12 @@ ALTER TABLE ONLY insp.error_code
     ADD CONSTRAINT error_code_pkey PRIMARY KEY (code);
 ALTER TABLE ONLY insp.error_code
     ADD CONSTRAINT error_code_sqlstate_key UNIQUE (sqlstate);
+ALTER TABLE ONLY insp.error_contract
+    ADD CONSTRAINT error_contract_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY insp.event_batch
+    ADD CONSTRAINT event_batch_epoch_position_key UNIQUE (epoch, "position");
+ALTER TABLE ONLY insp.event_cursor
+    ADD CONSTRAINT event_cursor_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.event
     ADD CONSTRAINT event_pkey PRIMARY KEY (job_id, kind, fence);
 ALTER TABLE ONLY insp.expiry
@@ -2744,18 +3069,24 @@ ALTER TABLE ONLY insp.job_key
     ADD CONSTRAINT job_key_pkey PRIMARY KEY (partner_id, key);
 ALTER TABLE ONLY insp.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.label
+    ADD CONSTRAINT label_pkey PRIMARY KEY (label);
 ALTER TABLE ONLY insp.lease
     ADD CONSTRAINT lease_pkey PRIMARY KEY (job_id);
 ALTER TABLE ONLY insp.observer
     ADD CONSTRAINT observer_pkey PRIMARY KEY (single);
-ALTER TABLE ONLY insp.operator_event
-    ADD CONSTRAINT operator_event_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.part_kind
+    ADD CONSTRAINT part_kind_pkey PRIMARY KEY (kind);
+ALTER TABLE ONLY insp.part_kind
+    ADD CONSTRAINT part_kind_place_key UNIQUE (place);
 ALTER TABLE ONLY insp.part
     ADD CONSTRAINT part_pkey PRIMARY KEY (job_id, kind, ordinal);
 ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_name_key UNIQUE (name);
 ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.partner_policy
+    ADD CONSTRAINT partner_policy_pkey PRIMARY KEY (partner_id, version);
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.producer_partner
@@ -2766,10 +3097,24 @@ ALTER TABLE ONLY insp.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.queue
     ADD CONSTRAINT queue_region_lane_partner_id_key UNIQUE (region, lane, partner_id);
+ALTER TABLE ONLY insp.queue_sample
+    ADD CONSTRAINT queue_sample_pkey PRIMARY KEY (at);
 ALTER TABLE ONLY insp.quota
     ADD CONSTRAINT quota_pkey PRIMARY KEY (partner_id);
 ALTER TABLE ONLY insp.ready
     ADD CONSTRAINT ready_pkey PRIMARY KEY (queue, seq);
+ALTER TABLE ONLY insp.reason_advice
+    ADD CONSTRAINT reason_advice_pkey PRIMARY KEY (code, language);
+ALTER TABLE ONLY insp.reason
+    ADD CONSTRAINT reason_contract_code_key UNIQUE (contract_code);
+ALTER TABLE ONLY insp.reason
+    ADD CONSTRAINT reason_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY insp.record_chain
+    ADD CONSTRAINT record_chain_pkey PRIMARY KEY (chain);
+ALTER TABLE ONLY insp.record
+    ADD CONSTRAINT record_chain_seq_key UNIQUE (chain, seq);
+ALTER TABLE ONLY insp.record
+    ADD CONSTRAINT record_pkey PRIMARY KEY (chain, id);
 ALTER TABLE ONLY insp.region
     ADD CONSTRAINT region_name_key UNIQUE (name);
 ALTER TABLE ONLY insp.region
@@ -2784,12 +3129,10 @@ ALTER TABLE ONLY insp.retention
     ADD CONSTRAINT retention_pkey PRIMARY KEY (what);
 ALTER TABLE ONLY insp.review_wait
     ADD CONSTRAINT review_wait_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY insp.scope
+    ADD CONSTRAINT scope_pkey PRIMARY KEY (scope);
 ALTER TABLE ONLY insp.secret
     ADD CONSTRAINT secret_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY insp.session_access
-    ADD CONSTRAINT session_access_job_id_fence_key UNIQUE (job_id, fence);
-ALTER TABLE ONLY insp.session_access
-    ADD CONSTRAINT session_access_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.step
     ADD CONSTRAINT step_pkey PRIMARY KEY (job_id, status);
 ALTER TABLE ONLY insp.worker_drain
@@ -2798,8 +3141,10 @@ ALTER TABLE ONLY insp.worker
     ADD CONSTRAINT worker_incarnation_key UNIQUE (incarnation);
 ALTER TABLE ONLY insp.worker
     ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
-CREATE INDEX access_event_at ON insp.access_event USING btree (at);
-CREATE INDEX access_event_job ON insp.access_event USING btree (job_id);
+ALTER TABLE ONLY insp.workflow
+    ADD CONSTRAINT workflow_definition_key_key UNIQUE (definition_key);
+ALTER TABLE ONLY insp.workflow
+    ADD CONSTRAINT workflow_pkey PRIMARY KEY (name);
 CREATE INDEX callback_attempt_time ON insp.callback_attempt USING brin (started_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX callback_lease_order ON insp.callback_lease USING btree (endpoint_id, ordering_key, callback_id) WHERE (ordering_key IS NOT NULL);
 CREATE INDEX callback_named ON insp.callback USING btree (webhook_id) WHERE (job_id < 0);
@@ -2813,9 +3158,9 @@ CREATE INDEX dead_died ON insp.dead USING btree (died_at);
 CREATE INDEX delayed_job ON insp.delayed USING btree (job_id);
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) WHERE is_default;
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
-CREATE INDEX endpoint_event_of ON insp.endpoint_event USING btree (endpoint_id, at);
 CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
 CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (NOT (events @> ARRAY['job.finished'::text])));
+CREATE INDEX event_batch_waiting ON insp.event_batch USING btree (xid, id) WHERE ("position" IS NULL);
 CREATE INDEX face_job_face ON insp.face_job USING btree (partner_id, face_id);
 CREATE INDEX face_named_face ON insp.face_named USING btree (partner_id, face_id);
 CREATE INDEX face_rate_since ON insp.face_rate USING btree (since);
@@ -2825,18 +3170,19 @@ CREATE INDEX face_template_job ON insp.face_template USING btree (job) WHERE (jo
 CREATE INDEX job_key_job ON insp.job_key USING btree (job_id);
 CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
-CREATE INDEX operator_event_subject ON insp.operator_event USING btree (subject);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
+CREATE INDEX record_job ON insp.record USING btree (((subject)::uuid)) WHERE (chain = 'access'::text);
+CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
+CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
 CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE (valid_until IS NULL);
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
 CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose, valid_until);
 
-CREATE TRIGGER access_event_guard BEFORE DELETE OR UPDATE ON insp.access_event FOR EACH ROW EXECUTE FUNCTION insp.access_event_guard();
-
-CREATE TRIGGER access_event_truncate BEFORE TRUNCATE ON insp.access_event FOR EACH STATEMENT EXECUTE FUNCTION insp.access_event_guard();
+CREATE TRIGGER batch_events AFTER INSERT ON insp.event REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION insp.batch_events();
 
 CREATE TRIGGER callback_announce AFTER INSERT ON insp.callback FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_announce();
 
@@ -2846,31 +3192,29 @@ CREATE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE
 
 CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((new.payload ? 'challenge'::text) AND (NOT (new.payload ? 'rerunOf'::text)))) EXECUTE FUNCTION insp.consume_challenge();
 
+CREATE TRIGGER content_freed AFTER DELETE ON insp.content REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
+
 CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job FOR EACH ROW WHEN (((new.status = 128) AND (old.status < 128) AND (new.payload ? 'faceId'::text))) EXECUTE FUNCTION insp.face_finished();
 
 CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN ((new.payload ? 'faceId'::text)) EXECUTE FUNCTION insp.face_submitted();
 
 CREATE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch FOR EACH ROW WHEN ((old.system <> new.system)) EXECUTE FUNCTION insp.find_producers();
 
+CREATE TRIGGER keep_policy AFTER INSERT OR UPDATE ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.keep_policy();
+
 CREATE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
 
-CREATE TRIGGER operator_event_guard BEFORE DELETE OR UPDATE ON insp.operator_event FOR EACH ROW EXECUTE FUNCTION insp.operator_event_guard();
-
-CREATE TRIGGER operator_event_truncate BEFORE TRUNCATE ON insp.operator_event FOR EACH STATEMENT EXECUTE FUNCTION insp.operator_event_guard();
-
-CREATE TRIGGER part_freed_delete AFTER DELETE ON insp.part REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.part_freed();
-
-CREATE TRIGGER part_freed_update AFTER UPDATE ON insp.part REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.part_freed();
-
 CREATE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_references ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.partner_keeps();
+
+CREATE TRIGGER record_guard BEFORE DELETE OR UPDATE ON insp.record FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
+
+CREATE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record FOR EACH STATEMENT EXECUTE FUNCTION insp.record_guard();
 
 CREATE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
 
 CREATE TRIGGER secret_owner_gone AFTER DELETE ON insp.credential FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
 
 CREATE TRIGGER secret_owner_gone AFTER DELETE ON insp.endpoint FOR EACH ROW EXECUTE FUNCTION insp.secret_owner_gone();
-
-CREATE TRIGGER session_purge AFTER INSERT ON insp.session_access FOR EACH STATEMENT EXECUTE FUNCTION insp.session_purge();
 
 CREATE CONSTRAINT TRIGGER worker_drained AFTER INSERT ON insp.worker_drain DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION insp.worker_drained();
 ALTER TABLE ONLY insp.access_token
@@ -2885,14 +3229,22 @@ ALTER TABLE ONLY insp.endpoint_health
     ADD CONSTRAINT endpoint_health_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES insp.endpoint(id);
 ALTER TABLE ONLY insp.endpoint
     ADD CONSTRAINT endpoint_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.error_contract
+    ADD CONSTRAINT error_contract_code_fkey FOREIGN KEY (code) REFERENCES insp.error_code(code);
+ALTER TABLE ONLY insp.error_contract
+    ADD CONSTRAINT error_contract_face_outcome_fkey FOREIGN KEY (face_outcome) REFERENCES insp.face_outcome(outcome);
 ALTER TABLE ONLY insp.face_template
     ADD CONSTRAINT face_template_partner_id_face_id_fkey FOREIGN KEY (partner_id, face_id) REFERENCES insp.face(partner_id, face_id);
+ALTER TABLE ONLY insp.partner_policy
+    ADD CONSTRAINT partner_policy_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.partner
     ADD CONSTRAINT partner_region_fkey FOREIGN KEY (region) REFERENCES insp.region(id);
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
 ALTER TABLE ONLY insp.quota
     ADD CONSTRAINT quota_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES insp.partner(id);
+ALTER TABLE ONLY insp.reason_advice
+    ADD CONSTRAINT reason_advice_code_fkey FOREIGN KEY (code) REFERENCES insp.reason(code);
 GRANT USAGE ON SCHEMA insp TO insp_producer;
 GRANT USAGE ON SCHEMA insp TO insp_worker;
 GRANT USAGE ON SCHEMA insp TO insp_gateway;
@@ -2900,18 +3252,16 @@ GRANT USAGE ON SCHEMA insp TO insp_operator;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.access_event_guard() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.bare_body(p_body bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.bare_request(p jsonb, p_word text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.bind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_announce() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_body(p_job bigint, p_body bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_bury(p_webhook_id text, p_reason text) FROM PUBLIC;
@@ -2935,6 +3285,7 @@ REVOKE ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_enable(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_free(p_moment timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_heads(p_endpoint bigint, p_start timestamp with time zone, p_moment timestamp with time zone, p_fresh integer, p_late integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.callback_is_reduced(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_ordering_key(p_ordering text, p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text) TO insp_operator;
@@ -2946,6 +3297,7 @@ REVOKE ALL ON FUNCTION insp.callback_replay(p_webhook_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_replay(p_webhook_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_delivered boolean, p_per_second double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_delivered boolean, p_per_second double precision) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.callback_result(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) FROM PUBLIC;
@@ -2963,15 +3315,19 @@ GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integ
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow text, p_kinds text[]) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.workflow TO insp_producer;
+GRANT SELECT ON TABLE insp.workflow TO insp_gateway;
+GRANT SELECT ON TABLE insp.workflow TO insp_operator;
+GRANT SELECT ON TABLE insp.workflow TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.partner TO insp_operator;
 GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_document(p jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_workflow text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow text, p_kinds text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
@@ -2985,6 +3341,7 @@ GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_operato
 GRANT ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.consume_challenge() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.content_freed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_credential(partner text, scopes text[], note text, expires interval, rate_per_second double precision, rate_burst integer, OUT key_id text, OUT secret text, OUT bearer text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
@@ -3027,8 +3384,20 @@ REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.error_words(p_code text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.events_after(p_epoch bigint, p_position bigint, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.events_after(p_epoch bigint, p_position bigint, p_limit integer) TO insp_operator;
+GRANT ALL ON FUNCTION insp.events_after(p_epoch bigint, p_position bigint, p_limit integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.expire(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.expire(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.explain_callbacks(p_job bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.explain_delayed(p_job bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.explain_ended(p_job bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.explain_job(id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.explain_job(id text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.explain_job(id text) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.explain_running(p_job bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.explain_waiting(p_job bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_delete(partner text, face_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_delete(partner text, face_id text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_delete(partner text, face_id text) TO insp_operator;
@@ -3053,9 +3422,13 @@ REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text) FROM PUBL
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.failure_output(p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamp with time zone[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
@@ -3077,6 +3450,8 @@ REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLI
 REVOKE ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.id_prefix() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.in_words(p_time interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
@@ -3087,12 +3462,15 @@ GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.keep_policy() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.lane_name(p_lane smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.lane_number(p_lane text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
@@ -3108,11 +3486,12 @@ GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.operator_event_guard() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.part_freed() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.part_kinds() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_settings(p insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.pause(lane text, partner text, reason text) FROM PUBLIC;
@@ -3121,6 +3500,9 @@ REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying b
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.policy_of(job uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
+GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.promote(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.promote(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.purge(p_limit integer, OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean) FROM PUBLIC;
@@ -3137,6 +3519,11 @@ REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partn
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
+GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_gateway;
+GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recent_attempts(p_within interval, p_limit integer) TO insp_auditor;
@@ -3144,7 +3531,12 @@ REVOKE ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.redacted(p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_guard() FROM PUBLIC;
+GRANT SELECT ON TABLE insp.record TO insp_operator;
+GRANT SELECT ON TABLE insp.record TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) FROM PUBLIC;
@@ -3170,6 +3562,7 @@ REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resume(lane text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.retention_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retire_callbacks(p_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.retire_record(p_chain text, p_before timestamp with time zone, p_limit integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text) FROM PUBLIC;
@@ -3177,13 +3570,15 @@ GRANT ALL ON FUNCTION insp.review(id uuid, decision text, label text, note text)
 REVOKE ALL ON FUNCTION insp.revoke_credential(key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.revoke_credential(key_id text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.sample_nothing() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.sample_queue() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.sample_queue() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.session_purge() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_result(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_operator;
@@ -3196,6 +3591,8 @@ REVOKE ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) FROM PUBL
 GRANT ALL ON FUNCTION insp.set_lane_weight(lane text, weight integer) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_liveness_policy(partner text, evidence_suffices boolean) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.set_partner(partner text, enabled boolean, region text, lane text, review text, consent_required boolean, callback_required boolean, job_lifetime interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.set_partner(partner text, enabled boolean, region text, lane text, review text, consent_required boolean, callback_required boolean, job_lifetime interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
@@ -3208,6 +3605,7 @@ GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_worker;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.spend(p_queues integer[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.stage_name(p_status smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.sweep(p_limit integer) FROM PUBLIC;
@@ -3226,12 +3624,16 @@ REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLI
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_drained() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) TO insp_worker;
@@ -3278,8 +3680,6 @@ GRANT SELECT ON TABLE insp.dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.delayed TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint_authorization TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint_authorization TO insp_auditor;
-GRANT SELECT ON TABLE insp.endpoint_event TO insp_operator;
-GRANT SELECT ON TABLE insp.endpoint_event TO insp_auditor;
 GRANT SELECT ON TABLE insp.endpoint_health TO insp_operator;
 GRANT SELECT ON TABLE insp.endpoint_health TO insp_auditor;
 GRANT SELECT ON TABLE insp.endpoint_tally TO insp_operator;
@@ -3291,23 +3691,47 @@ GRANT SELECT ON TABLE insp.error_code TO insp_worker;
 GRANT SELECT ON TABLE insp.error_code TO insp_gateway;
 GRANT SELECT ON TABLE insp.error_code TO insp_operator;
 GRANT SELECT ON TABLE insp.error_code TO insp_auditor;
+GRANT SELECT ON TABLE insp.error_contract TO insp_producer;
+GRANT SELECT ON TABLE insp.error_contract TO insp_gateway;
+GRANT SELECT ON TABLE insp.error_contract TO insp_operator;
+GRANT SELECT ON TABLE insp.error_contract TO insp_auditor;
 GRANT SELECT ON TABLE insp.event TO insp_operator;
 GRANT SELECT ON TABLE insp.event TO insp_auditor;
+GRANT SELECT ON TABLE insp.event_batch TO insp_operator;
+GRANT SELECT ON TABLE insp.event_batch TO insp_auditor;
+GRANT SELECT ON TABLE insp.event_cursor TO insp_operator;
+GRANT SELECT ON TABLE insp.event_cursor TO insp_auditor;
 GRANT SELECT ON TABLE insp.expiry TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_producer;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_auditor;
 GRANT SELECT ON TABLE insp.job TO insp_operator;
+GRANT SELECT ON TABLE insp.label TO insp_producer;
+GRANT SELECT ON TABLE insp.label TO insp_gateway;
+GRANT SELECT ON TABLE insp.label TO insp_operator;
+GRANT SELECT ON TABLE insp.label TO insp_auditor;
 GRANT SELECT ON TABLE insp.lease TO insp_operator;
-GRANT SELECT ON TABLE insp.operator_event TO insp_operator;
-GRANT SELECT ON TABLE insp.operator_event TO insp_auditor;
+GRANT SELECT ON TABLE insp.part_kind TO insp_producer;
+GRANT SELECT ON TABLE insp.part_kind TO insp_gateway;
+GRANT SELECT ON TABLE insp.part_kind TO insp_operator;
+GRANT SELECT ON TABLE insp.part_kind TO insp_auditor;
+GRANT SELECT ON TABLE insp.partner_policy TO insp_operator;
+GRANT SELECT ON TABLE insp.partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
 GRANT SELECT ON TABLE insp.queue TO insp_auditor;
+GRANT SELECT ON TABLE insp.queue_sample TO insp_operator;
+GRANT SELECT ON TABLE insp.queue_sample TO insp_auditor;
 GRANT SELECT ON TABLE insp.quota TO insp_operator;
 GRANT SELECT ON TABLE insp.quota TO insp_auditor;
 GRANT SELECT ON TABLE insp.ready TO insp_operator;
+GRANT SELECT ON TABLE insp.reason TO insp_operator;
+GRANT SELECT ON TABLE insp.reason TO insp_auditor;
+GRANT SELECT ON TABLE insp.reason_advice TO insp_operator;
+GRANT SELECT ON TABLE insp.reason_advice TO insp_auditor;
+GRANT SELECT ON TABLE insp.record_chain TO insp_operator;
+GRANT SELECT ON TABLE insp.record_chain TO insp_auditor;
 GRANT SELECT ON TABLE insp.region TO insp_operator;
 GRANT SELECT ON TABLE insp.region TO insp_auditor;
 GRANT SELECT ON TABLE insp.rerun TO insp_operator;
@@ -3320,6 +3744,8 @@ GRANT SELECT ON TABLE insp.retention_horizon TO insp_operator;
 GRANT SELECT ON TABLE insp.retention_horizon TO insp_auditor;
 GRANT SELECT ON TABLE insp.review_wait TO insp_operator;
 GRANT SELECT ON TABLE insp.review_wait TO insp_auditor;
+GRANT SELECT ON TABLE insp.scope TO insp_operator;
+GRANT SELECT ON TABLE insp.scope TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(id) ON TABLE insp.secret TO insp_auditor;
 GRANT SELECT(owner) ON TABLE insp.secret TO insp_operator;
@@ -3332,8 +3758,6 @@ GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_auditor;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_auditor;
-GRANT SELECT ON TABLE insp.session_access TO insp_operator;
-GRANT SELECT ON TABLE insp.session_access TO insp_auditor;
 GRANT SELECT ON TABLE insp.step TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_auditor;
@@ -3349,6 +3773,8 @@ GRANT SELECT ON TABLE insp.v_dead TO insp_operator;
 GRANT SELECT ON TABLE insp.v_dead TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_operator;
 GRANT SELECT ON TABLE insp.v_endpoint_events TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_error TO insp_operator;
+GRANT SELECT ON TABLE insp.v_error TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_faces TO insp_operator;
 GRANT SELECT ON TABLE insp.v_faces TO insp_auditor;
 GRANT SELECT ON TABLE insp.worker TO insp_operator;
@@ -3361,10 +3787,14 @@ GRANT SELECT ON TABLE insp.v_operator_events TO insp_operator;
 GRANT SELECT ON TABLE insp.v_operator_events TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.v_partner TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_partner_policy TO insp_operator;
+GRANT SELECT ON TABLE insp.v_partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_producer TO insp_operator;
 GRANT SELECT ON TABLE insp.v_producer TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_queue TO insp_operator;
 GRANT SELECT ON TABLE insp.v_queue TO insp_auditor;
+GRANT SELECT ON TABLE insp.v_queue_sample TO insp_operator;
+GRANT SELECT ON TABLE insp.v_queue_sample TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_quota TO insp_operator;
 GRANT SELECT ON TABLE insp.v_quota TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_retention TO insp_operator;

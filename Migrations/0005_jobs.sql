@@ -101,7 +101,9 @@ CREATE TABLE insp.step (
     status smallint NOT NULL,
     fence bigint NOT NULL,
     stored_at timestamptz NOT NULL DEFAULT now(),
-    output jsonb NOT NULL,
+    summary jsonb,
+    seal smallint NOT NULL DEFAULT 0,
+    body bytea,
     PRIMARY KEY (job_id, status)
 ) PARTITION BY RANGE (job_id);
 COMMENT ON TABLE insp.step IS 'Results of stages, written once each; 128 is the job''s result';
@@ -109,7 +111,10 @@ COMMENT ON COLUMN insp.step.job_id IS 'The job';
 COMMENT ON COLUMN insp.step.status IS 'The status that the result brought the job to';
 COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';
 COMMENT ON COLUMN insp.step.stored_at IS 'When it was stored';
-COMMENT ON COLUMN insp.step.output IS 'The result';
+COMMENT ON COLUMN insp.step.summary IS
+    'Of a result, what the database decides and reports by: decision, rejectReasons, error, faceSdk, review; labels: the capabilities that warned or rejected; session: a vendor''s answer. purgedAt or erasedAt: when all else went';
+COMMENT ON COLUMN insp.step.seal IS 'How body is sealed; 0: not at all, it is JSON';
+COMMENT ON COLUMN insp.step.body IS 'What else was found, which insp.step_document alone opens; null: nothing';
 GRANT SELECT ON insp.step TO insp_operator;
 
 CREATE TABLE insp.event (

@@ -204,12 +204,12 @@ def run(site):
     # What came of it.
     assert site.worker.wait(120) == 0, "the drained worker"
     checks = {
-        "running and waiting jobs were cancelled": "(SELECT count(*) FROM insp.step WHERE output #>> '{error,code}' = 'CANCELLED') = 4",
+        "running and waiting jobs were cancelled": "(SELECT count(*) FROM insp.step WHERE summary #>> '{error,code}' = 'CANCELLED') = 4",
         "nothing is left waiting": "NOT EXISTS (SELECT FROM insp.v_running) AND NOT EXISTS (SELECT FROM insp.v_review)",
         "the poison job was run again": "EXISTS (SELECT FROM insp.job WHERE payload ? 'rerunOf')",
         "both given-up jobs were resolved": "(SELECT count(*) FROM insp.v_dead WHERE resolved_by IS NOT NULL) >= 2",
-        "the review counts": "EXISTS (SELECT FROM insp.step WHERE output #>> '{review,previous,decision}' = 'REJECTED')",
-        "one job was erased": "(SELECT count(*) FROM insp.step WHERE output ? 'erasedAt') = 1",
+        "the review counts": "EXISTS (SELECT FROM insp.step WHERE summary #>> '{review,previous,decision}' = 'REJECTED')",
+        "one job was erased": "(SELECT count(*) FROM insp.step WHERE summary ? 'erasedAt') = 1",
         "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",
         "no partner's settings were changed by hand": "(SELECT count(*) FROM insp.v_operator_events WHERE action = 'set_partner') = 5",
         "nobody holds back vacuum": "NOT EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')",

@@ -99,7 +99,7 @@ COMMENT ON FUNCTION insp.callback_result(bigint) IS
 CREATE OR REPLACE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT NOT EXISTS (SELECT FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 128
-        WHERE j.id = p_job AND NOT j.payload ?| ARRAY['purgedAt', 'erasedAt'] AND NOT s.output ?| ARRAY['purgedAt', 'erasedAt'])
+        WHERE j.id = p_job AND NOT j.payload ?| ARRAY['purgedAt', 'erasedAt'] AND NOT s.summary ?| ARRAY['purgedAt', 'erasedAt'])
 $$;
 COMMENT ON FUNCTION insp.callback_is_reduced(bigint) IS
     'Whether retention or erasure removed something that a finished job''s result held';

@@ -82,7 +82,8 @@ CREATE OR REPLACE FUNCTION insp.claim(
     p_fence bigint, p_seq bigint, p_horizon boolean
 ) RETURNS TABLE (
     job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint,
-    public_id uuid, status smallint, expired boolean, payload text, traceparent text, steps text
+    public_id uuid, status smallint, expired boolean, payload text, traceparent text, horizon text,
+    steps bytea[]
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -138,7 +139,8 @@ BEGIN
         (SELECT string_agg(format('%s,%s,%s,%s', q.id, q.region, q.lane, q.partner_id), ';') FROM insp.queue q
             WHERE q.id > p_known),
         CASE WHEN p_horizon THEN (SELECT pg_snapshot_xmin(n.now)::text || ',' || pg_snapshot_xmax(n.now)::text
-            FROM (SELECT pg_current_snapshot() AS now OFFSET 0) n) END;
+            FROM (SELECT pg_current_snapshot() AS now OFFSET 0) n) END,
+        NULL::bytea[];
     RETURN QUERY
     WITH picked AS MATERIALIZED (
         SELECT r.row FROM unnest(p_queues, p_floors, caps) AS q (queue, floor, cap),
@@ -163,9 +165,10 @@ BEGIN
     -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
     SELECT n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
         j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.payload::text,
-        j.traceparent,
-        CASE WHEN j.status > 2 THEN
-            (SELECT jsonb_object_agg(p.status, p.output)::text FROM insp.step p WHERE p.job_id = n.job_id) END
+        j.traceparent, NULL::text,
+        CASE WHEN j.status > 2 THEN (
+            SELECT array_agg(p.body ORDER BY k.status) FROM (VALUES (4), (8), (16), (32)) AS k (status)
+                LEFT JOIN insp.step p ON p.job_id = n.job_id AND p.status = k.status) END
     FROM numbered n LEFT JOIN insp.job j ON j.id = ANY (ARRAY[n.job_id]) AND j.status < 128;
     IF restricted THEN
         SELECT array_agg(l.queue) INTO taken_from FROM insp.lease l
@@ -176,6 +179,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row holds no job but, in fence, the epoch (another one voids all floors); in seq, how far the queues reach; in payload, the caps that held if any was lowered; in traceparent, the queues numbered above p_known as id,region,lane,partner; in steps, if p_horizon asks for it, the lowest transaction that runs and the next one';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row holds no job but, in fence, the epoch (another one voids all floors); in seq, how far the queues reach; in payload, the caps that held if any was lowered; in traceparent, the queues numbered above p_known as id,region,lane,partner; in horizon, if p_horizon asks for it, the lowest transaction that runs and the next one. Of a job, steps holds the bodies of the stages 4, 8, 16 and 32, null if it has none';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;

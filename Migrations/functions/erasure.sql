@@ -37,8 +37,8 @@ BEGIN
     DELETE FROM insp.step s WHERE s.job_id = ANY (chain) AND s.status < 128;
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
-    UPDATE insp.step s SET output = jsonb_build_object('erasedAt', insp.iso_time(clock_timestamp()))
-    WHERE s.job_id = ANY (chain) AND s.status = 128 AND s.output - 'erasedAt' <> '{}';
+    UPDATE insp.step s SET summary = jsonb_build_object('erasedAt', insp.iso_time(clock_timestamp())), seal = 0, body = NULL
+    WHERE s.job_id = ANY (chain) AND s.status = 128 AND s.summary - 'erasedAt' <> '{}';
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
     UPDATE insp.event e SET detail = e.detail - 'decision' WHERE e.job_id = ANY (chain) AND e.detail ? 'decision';
@@ -97,8 +97,8 @@ DECLARE
     removed integer;
 BEGIN
     DELETE FROM insp.step s WHERE s.job_id = ANY (p_jobs) AND s.status < 128;
-    UPDATE insp.step s SET output = jsonb_build_object(p_word, insp.iso_time(clock_timestamp()))
-    WHERE s.job_id = ANY (p_jobs) AND s.status = 128 AND NOT s.output ?| ARRAY['purgedAt', 'erasedAt'];
+    UPDATE insp.step s SET summary = jsonb_build_object(p_word, insp.iso_time(clock_timestamp())), seal = 0, body = NULL
+    WHERE s.job_id = ANY (p_jobs) AND s.status = 128 AND NOT s.summary ?| ARRAY['purgedAt', 'erasedAt'];
     GET DIAGNOSTICS removed = ROW_COUNT;
     PERFORM insp.forget_words(p_jobs);
     RETURN removed;

@@ -14,7 +14,7 @@ $$;
 COMMENT ON FUNCTION insp.refuse(text, text) IS
     'Raises the error of a code: its SQLSTATE, and a message that starts with the code. The detail must hold no personal data';
 
-CREATE OR REPLACE FUNCTION insp.failure_output(p_code text, p_detail text) RETURNS jsonb
+CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT jsonb_build_object(
         'decision', jsonb_build_object('type', 'NOT_EXECUTED',
@@ -25,4 +25,4 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
             'message', e.message || coalesce(' (' || nullif(p_detail, '') || ')', ''), 'retryable', e.retryable))
     FROM insp.error_code e WHERE e.code = p_code
 $$;
-COMMENT ON FUNCTION insp.failure_output(text, text) IS 'The result of a job that ends with an error';
+COMMENT ON FUNCTION insp.failure_summary(text, text) IS 'The result of a job that ends with an error, which has no body';

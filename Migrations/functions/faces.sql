@@ -139,7 +139,7 @@ BEGIN
     INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, NEW.payload ->> 'faceId');
     DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
     IF pending.job_id IS NOT NULL THEN
-        SELECT s.output #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
+        SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
             PERFORM insp.face_keep(NEW.partner_id, NEW.payload ->> 'faceId', NEW.payload ->> 'enrollmentMode' = 'replace',
                 pending.engine, pending.model_sha256, pending.feature, NEW.public_id);
@@ -248,11 +248,11 @@ GRANT EXECUTE ON FUNCTION insp.face_templates(text, text) TO insp_producer, insp
 CREATE OR REPLACE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    SELECT coalesce(s.output -> 'faceSdk', jsonb_strip_nulls(jsonb_build_object(
+    SELECT coalesce(s.summary -> 'faceSdk', jsonb_strip_nulls(jsonb_build_object(
         'type', w.face_event, 'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
     FROM insp.job j JOIN insp.workflow w ON w.name = j.payload ->> 'workflow' AND w.face_event IS NOT NULL
         JOIN insp.step s ON s.job_id = j.id AND s.status = 128
-        LEFT JOIN insp.error_contract c ON c.code = s.output #>> '{error,code}'
+        LEFT JOIN insp.error_contract c ON c.code = s.summary #>> '{error,code}'
         JOIN insp.face_outcome o ON o.outcome = coalesce(c.face_outcome, 'unknown')
     WHERE j.public_id = p_id AND insp.may_act(j.partner_id)
 $$;

@@ -59,7 +59,7 @@ BEGIN
         SELECT c.oid::regclass AS name, string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ') AS changes
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
             JOIN (VALUES ('job', 'payload'), ('job', 'callback_url'), ('job', 'traceparent'), ('part', 'location'),
-                ('part', 'sha256'), ('content', 'bytes'), ('step', 'output'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
+                ('part', 'sha256'), ('content', 'bytes'), ('step', 'summary'), ('step', 'body'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
                 ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
                 ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
                 ('face', 'face_id'), ('face_job', 'face_id'), ('face_named', 'face_id'), ('face_pending', 'face_id'),

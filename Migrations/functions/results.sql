@@ -13,21 +13,40 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key in Jumio''s API (insp.workflow), written out for what composes a callback for each job; null: no such workflow';
 
-CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+    SELECT coalesce(CASE s.seal WHEN 0 THEN convert_from(s.body, 'UTF8')::jsonb END, '{}')
+        || coalesce(s.summary - ARRAY['labels', 'session'], '{}')
+$$;
+COMMENT ON FUNCTION insp.step_document(insp.step) IS
+    'What was found by a stage or is the result of a job, as one document; what is sealed is left out';
+GRANT EXECUTE ON FUNCTION insp.step_document(insp.step) TO insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.visible_job(p_id uuid) RETURNS insp.job
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j insp.job;
-    claimed timestamptz;
 BEGIN
     SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
     IF NOT FOUND OR NOT insp.may_act(j.partner_id) THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
+    RETURN j;
+END
+$$;
+COMMENT ON FUNCTION insp.visible_job(uuid) IS 'A job of a partner that the login may act for; refuses others';
+
+CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j constant insp.job := insp.visible_job(p_id);
+    claimed timestamptz;
+BEGIN
     IF j.status = 1 THEN
         SELECT l.claimed_at INTO claimed FROM insp.lease l WHERE l.job_id = j.id;
     END IF;
-    RETURN coalesce((SELECT s.output FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
+    RETURN coalesce((SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
         || jsonb_build_object('id', j.public_id,
             'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
             'workflow', jsonb_build_object('key', j.payload ->> 'workflow',

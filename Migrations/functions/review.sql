@@ -2,8 +2,8 @@
 -- ends it.
 
 CREATE OR REPLACE FUNCTION insp.hold_for_review(
-    p_jobs bigint[], p_fences bigint[], p_outputs text[],
-    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]
+    p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
+    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -14,19 +14,21 @@ DECLARE
     fences bigint[];
 BEGIN
     WITH ended AS (
-        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_outputs) AS u (job_id, fence, output)
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
+            AS u (job_id, fence, summary, body)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, l.worker_id, l.claimed_at, u.output::jsonb AS output
+        RETURNING l.job_id, l.fence, l.worker_id, l.claimed_at, u.summary::jsonb AS summary, u.body
     ), risen AS (
         -- A job that was cancelled in the meantime stays cancelled.
         UPDATE insp.job j SET status = 64, started_at = coalesce(j.started_at, e.claimed_at)
         FROM ended e WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status < 64
-        RETURNING j.id, j.expires_at, e.fence, e.worker_id, e.output
+        RETURNING j.id, j.expires_at, e.fence, e.worker_id, e.summary, e.body
     ), stored AS (
-        INSERT INTO insp.step (job_id, status, fence, output) SELECT r.id, 64, r.fence, r.output FROM risen r
+        INSERT INTO insp.step (job_id, status, fence, summary, body)
+        SELECT r.id, 64, r.fence, r.summary, r.body FROM risen r
     ), noted AS (
         INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
-        SELECT r.id, 'review_needed', r.fence, r.worker_id, jsonb_build_object('decision', r.output #> '{decision,type}')
+        SELECT r.id, 'review_needed', r.fence, r.worker_id, jsonb_build_object('decision', r.summary #> '{decision,type}')
         FROM risen r
     ), deadlines AS (
         INSERT INTO insp.expiry (expires_at, job_id) SELECT r.expires_at, r.id FROM risen r ON CONFLICT DO NOTHING
@@ -34,18 +36,18 @@ BEGIN
         INSERT INTO insp.review_wait (job_id) SELECT r.id FROM risen r
     )
     SELECT coalesce(array_agg(r.id), '{}'), array_agg(r.fence) INTO held, fences FROM risen r;
-    INSERT INTO insp.step (job_id, status, fence, output)
-    SELECT u.job_id, u.status, u.fence, u.output::jsonb
-    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_outputs) AS u (job_id, fence, status, output)
+    INSERT INTO insp.step (job_id, status, fence, body)
+    SELECT u.job_id, u.status, u.fence, u.body
+    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
     -- A fence is given out once, so it names the claim by itself; a stage of an earlier claim is not taken.
     WHERE u.fence = ANY (fences)
     ON CONFLICT DO NOTHING;
     RETURN QUERY SELECT unnest(held);
 END
 $$;
-COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]) IS
+COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
     'Stores leased jobs'' decided results, and stages'' results before that, and lets the jobs wait at status 64 for insp.review. Returns the jobs that wait now; the others'' leases were lost';
-GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL, note text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -54,7 +56,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 #variable_conflict use_column
 DECLARE
     held insp.job;
-    decided jsonb;
+    decided insp.step;
     entry jsonb;
     word constant text := coalesce(review.label, CASE review.decision WHEN 'PASSED' THEN 'OK' ELSE review.decision END);
 BEGIN
@@ -71,14 +73,15 @@ BEGIN
     ELSIF held.status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || held.status);
     END IF;
-    SELECT s.output INTO STRICT decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
+    SELECT * INTO STRICT decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
     entry := jsonb_build_object('by', session_user, 'at', insp.iso_time(clock_timestamp()), 'decision', review.decision,
-        'label', word, 'previous', jsonb_build_object('decision', decided #> '{decision,type}',
-            'label', decided #> '{decision,details,label}'));
-    PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided || jsonb_build_object('review', entry,
+        'label', word, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
+            'label', decided.summary #> '{decision,details,label}'));
+    PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || jsonb_build_object('review', entry,
         'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
             'risk', jsonb_build_object('score',
-                CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))]);
+                CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
+        ARRAY[decided.body], NULL, decided.seal);
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;
     PERFORM insp.record('review', review.id::text, entry - ARRAY['by', 'at'] || jsonb_build_object('note', review.note));
     RETURN entry;
@@ -90,11 +93,9 @@ GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_review AS
 SELECT j.public_id AS id, p.name AS partner, j.payload ->> 'workflow' AS workflow,
-    s.output #>> '{decision,type}' AS decision, now() - w.since AS since, j.expires_at - now() AS expires,
-    (SELECT string_agg(DISTINCT k.key || ' ' || (c #>> '{decision,details,label}'), ', ')
-     FROM jsonb_each(s.output -> 'capabilities') k,
-        jsonb_array_elements(CASE WHEN jsonb_typeof(k.value) = 'array' THEN k.value ELSE '[]' END) c
-     WHERE c #>> '{decision,type}' IN ('WARNING', 'REJECTED')) AS because, w.job_id
+    s.summary #>> '{decision,type}' AS decision, now() - w.since AS since, j.expires_at - now() AS expires,
+    (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
+     FROM jsonb_array_elements(s.summary -> 'labels') l) AS because, w.job_id
 FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id AND j.status = 64
     JOIN insp.partner p ON p.id = j.partner_id JOIN insp.step s ON s.job_id = w.job_id AND s.status = 64
 ORDER BY w.since;
@@ -106,5 +107,5 @@ COMMENT ON COLUMN insp.v_review.decision IS 'What was decided';
 COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels';
-COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.step holds the whole result under status 64';
+COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.step holds the whole result under status 64, for insp.step_document';
 GRANT SELECT ON insp.v_review TO insp_operator, insp_auditor;

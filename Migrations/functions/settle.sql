@@ -3,7 +3,8 @@
 -- for a moment, and a worker that meets a row that is held sets its job apart (insp.locked_jobs).
 
 CREATE OR REPLACE FUNCTION insp.finish(
-    p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamptz[] DEFAULT NULL
+    p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL,
+    p_started timestamptz[] DEFAULT NULL, p_seal smallint DEFAULT 0::smallint
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -12,12 +13,13 @@ BEGIN
     RETURN QUERY
     WITH done AS (
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
-        FROM unnest(p_jobs, p_fences, p_outputs, p_started) AS u (job_id, fence, output, started)
+        FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
-        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.traceparent, j.payload, u.fence, u.output,
-            u.output #> '{decision,type}' AS decision, u.output #> '{error,code}' AS error
+        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.traceparent, j.payload, u.fence, u.summary,
+            u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error
     ), result AS (
-        INSERT INTO insp.step (job_id, status, fence, output) SELECT d.id, 128, d.fence, d.output FROM done d
+        INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
+        SELECT d.id, 128, d.fence, d.summary, p_seal, d.body FROM done d
     ), terminal AS (
         INSERT INTO insp.event (job_id, kind, fence, detail)
         SELECT d.id, 'finished', 0, jsonb_build_object('decision', d.decision, 'error', d.error, 'fence', d.fence)
@@ -34,7 +36,7 @@ BEGIN
     SELECT d.id FROM done d;
 END
 $$;
-COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], timestamptz[]) IS
+COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], smallint) IS
     'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
@@ -45,7 +47,7 @@ DECLARE
     finished bigint[];
 BEGIN
     SELECT coalesce(array_agg(f.id), '{}') INTO finished FROM insp.finish(p_jobs, p_fences, ARRAY(
-        SELECT insp.failure_output(u.code, u.detail)
+        SELECT insp.failure_summary(u.code, u.detail)
         FROM unnest(p_codes, p_details) WITH ORDINALITY AS u (code, detail, n) ORDER BY u.n)) AS f (id);
     -- Cancelled and expired jobs are no one's fault, and nobody has to look at them.
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
@@ -59,7 +61,7 @@ $$;
 COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], smallint[], smallint[]) IS
     'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the given-up ones in insp.dead';
 
-CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[])
+CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
@@ -67,8 +69,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 BEGIN
     RETURN QUERY
     WITH input AS MATERIALIZED (
-        SELECT u.job_id, u.fence, u.status, u.output::jsonb AS output
-        FROM unnest(p_jobs, p_fences, p_statuses, p_outputs) AS u (job_id, fence, status, output)
+        SELECT u.* FROM unnest(p_jobs, p_fences, p_statuses, p_bodies) AS u (job_id, fence, status, body)
     ), held AS MATERIALIZED (
         -- Locked, so that no rescue can end the lease between this look and the commit.
         SELECT l.* FROM (SELECT i.job_id, i.fence, max(i.status) AS status FROM input i GROUP BY i.job_id, i.fence) i, LATERAL (
@@ -89,20 +90,20 @@ BEGIN
         -- Only what is locked and not finished: nothing may be written for a job that was cancelled, and perhaps erased, since.
         SELECT * FROM risen UNION ALL SELECT * FROM level
     ), stored AS (
-        INSERT INTO insp.step (job_id, status, fence, output)
-        SELECT i.job_id, i.status, i.fence, i.output FROM input i JOIN open o USING (job_id, fence)
+        INSERT INTO insp.step (job_id, status, fence, body)
+        SELECT i.job_id, i.status, i.fence, i.body FROM input i JOIN open o USING (job_id, fence)
         ON CONFLICT DO NOTHING
     )
     SELECT o.job_id FROM open o;
 END
 $$;
-COMMENT ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], text[]) IS
+COMMENT ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], bytea[]) IS
     'Stores results of stages and raises the jobs'' status. Returns the jobs whose lease still holds; nothing is written for the others';
-GRANT EXECUTE ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], text[]) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.settle(
-    p_jobs bigint[], p_fences bigint[], p_outputs text[],
-    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]
+    p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
+    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
@@ -110,34 +111,36 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 DECLARE
     jobs bigint[];
     fences bigint[];
-    outputs jsonb[];
+    summaries jsonb[];
+    bodies bytea[];
     started timestamptz[];
     finished bigint[];
 BEGIN
     WITH settled AS (
         -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
-        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_outputs) AS u (job_id, fence, output)
+        DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
+            AS u (job_id, fence, summary, body)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, u.output::jsonb AS output, l.claimed_at
+        RETURNING l.job_id, l.fence, u.summary::jsonb AS summary, u.body, l.claimed_at
     )
-    SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.output), array_agg(s.claimed_at)
-    INTO jobs, fences, outputs, started FROM settled s;
+    SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.summary), array_agg(s.body), array_agg(s.claimed_at)
+    INTO jobs, fences, summaries, bodies, started FROM settled s;
     IF jobs IS NULL THEN
         RETURN;
     END IF;
     IF NOT cardinality(p_step_jobs) > 0 THEN
-        RETURN QUERY SELECT f.id FROM insp.finish(jobs, fences, outputs, started) AS f (id);
+        RETURN QUERY SELECT f.id FROM insp.finish(jobs, fences, summaries, bodies, started) AS f (id);
         RETURN;
     END IF;
     -- Before the end of the job, which may take them away again: insp.face_finished.
-    INSERT INTO insp.step (job_id, status, fence, output)
-    SELECT u.job_id, u.status, u.fence, u.output::jsonb
-    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_outputs) AS u (job_id, fence, status, output)
+    INSERT INTO insp.step (job_id, status, fence, body)
+    SELECT u.job_id, u.status, u.fence, u.body
+    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
     -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once,
     -- so it names the claim by itself.
     WHERE u.fence = ANY (fences)
     ON CONFLICT DO NOTHING;
-    finished := ARRAY(SELECT f.id FROM insp.finish(jobs, fences, outputs, started) AS f (id));
+    finished := ARRAY(SELECT f.id FROM insp.finish(jobs, fences, summaries, bodies, started) AS f (id));
     IF cardinality(finished) < cardinality(jobs) THEN
         -- A job that was cancelled meanwhile may have been erased, too: nothing of it may be left. To take the stages back is
         -- cheaper than to lock every job before they are written.
@@ -147,9 +150,9 @@ BEGIN
     RETURN QUERY SELECT unnest(finished);
 END
 $$;
-COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]) IS
+COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
     'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost';
-GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[]) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retry_later(
     p_jobs bigint[], p_fences bigint[], p_seconds double precision[], p_codes text[], p_crashed boolean[]

@@ -36,7 +36,7 @@ COMMENT ON FUNCTION insp.session_begin(bigint, bigint) IS
     'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it; null: the lease was lost';
 GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb)
+CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
     WITH ended AS (
@@ -51,35 +51,35 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         RETURNING p_job AS job_id
     ), held AS MATERIALIZED (
         SELECT l.job_id, l.claimed_at FROM insp.lease l JOIN ended e ON e.job_id = l.job_id
-        WHERE l.fence = p_fence AND p_output IS NOT NULL FOR KEY SHARE OF l
+        WHERE l.fence = p_fence AND p_body IS NOT NULL FOR KEY SHARE OF l
     ), open AS MATERIALIZED (
         -- Nothing may be written for a job that was cancelled, and perhaps erased, meanwhile.
         SELECT h.job_id, h.claimed_at FROM held h, LATERAL (
             SELECT FROM insp.job j WHERE j.id = h.job_id AND j.status < 128 FOR NO KEY UPDATE) j
     ), stored AS (
         -- With the answer itself: a worker that dies after this has lost nothing, and the session cannot be used again.
-        INSERT INTO insp.step (job_id, status, fence, output)
-        SELECT o.job_id, 32, p_fence, p_output FROM open o
+        INSERT INTO insp.step (job_id, status, fence, body)
+        SELECT o.job_id, 32, p_fence, p_body FROM open o
         ON CONFLICT DO NOTHING
     )
     -- Claims hand out the results of jobs that have any: that is what the status says.
     UPDATE insp.job j SET status = 32, started_at = coalesce(j.started_at, o.claimed_at)
     FROM open o WHERE j.id = o.job_id AND j.status < 32
 $$;
-COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, jsonb) IS
+COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) IS
     'Records the outcome of a session that was sent (answered; refused by the server; not_sent, which may be tried again; invalid: not as documented; lost: nobody knows), and stores the answer as the result of the job''s liveness stage';
-GRANT EXECUTE ON FUNCTION insp.session_end(bigint, bigint, text, integer, jsonb) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_result(id uuid) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT CASE WHEN r.result -> 'status' = '128' THEN jsonb_strip_nulls(jsonb_build_object(
-        'sessionResponseBlob', r.vendor -> 'sessionResponseBlob',
-        'success', coalesce(r.vendor -> 'success', 'false'),
-        'livenessPassed', coalesce(r.vendor -> 'livenessPassed', 'false'),
-        'reason', coalesce(r.vendor -> 'reason', r.result #> '{error,code}',
-            r.result #> '{decision,details,label}'))) END
-    FROM (SELECT j.result, j.result #> '{capabilities,liveness,0,data,vendor}' AS vendor
-          FROM (SELECT insp.job_result(session_result.id) AS result) j) r
+    SELECT jsonb_strip_nulls(jsonb_build_object(
+        'sessionResponseBlob', s.summary #> '{session,sessionResponseBlob}',
+        'success', coalesce(s.summary #> '{session,success}', 'false'),
+        'livenessPassed', coalesce(s.summary #> '{session,livenessPassed}', 'false'),
+        'reason', coalesce(s.summary #> '{session,reason}', s.summary #> '{error,code}',
+            s.summary #> '{decision,details,label}')))
+    FROM insp.visible_job(session_result.id) j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = 128
+    WHERE j.status = 128
 $$;
 COMMENT ON FUNCTION insp.session_result(uuid) IS
     'What POST /facetec/session answers for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished';

@@ -55,10 +55,6 @@ extension ClaimedJob {
     }
 
     private struct ReviewKey: Decodable { var review: ReviewPolicy }
-    private struct Outcome: Decodable {
-        struct Decision: Decodable { var type: DecisionType }
-        var decision: Decision
-    }
 
     private var namesReview: Bool {
         let word: StaticString = #""review""#
@@ -73,10 +69,9 @@ extension ClaimedJob {
     ///
     /// The database names a review only in payloads of jobs that may need one, so for all others this is one look for a
     /// word in a short text.
-    func waitsForReview(with output: Data) -> Bool {
+    func waitsForReview(of decision: DecisionType) -> Bool {
         guard self.namesReview,
-            let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review,
-            let decision = try? JSONDecoder().decode(Outcome.self, from: output).decision.type
+            let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review
         else { return false }
         return policy.holds(decision)
     }

@@ -1,6 +1,24 @@
 public import Foundation
 public import InspectCore
 
+/// What a job ends with; the two parts together are its result document.
+public struct JobResult: Sendable {
+    /// Decides whether the result waits for a review.
+    public let decision: DecisionType
+    /// `nil` if it is no JSON that can be stored: then the job ends with an error.
+    let stored: StorableResult?
+
+    /// - Parameters:
+    ///   - summary: What the database may read, as JSON: ``ResultSummary``.
+    ///   - body: The rest, as JSON: ``ResultBody``. The database does not look into it, so it is checked here.
+    public init(decision: DecisionType, summary: Data, body: Data) {
+        self.decision = decision
+        self.stored = StorableJSON.checked(body).map {
+            StorableResult(summary: StorableJSON.text(summary), body: $0)
+        }
+    }
+}
+
 /// What is done with a job.
 public protocol JobHandler: Sendable {
     /// Works on a job.
@@ -8,10 +26,10 @@ public protocol JobHandler: Sendable {
     /// The task is cancelled when the lease is lost, when the job takes longer than its deadline, or when the worker has to
     /// stop at once; what the method then returns or throws is not stored.
     ///
-    /// - Returns: The job's result as JSON; it is stored with status 128.
+    /// - Returns: The job's result; it is stored with status 128.
     /// - Throws: ``InspectError``: a retryable one is tried again later, a permanent one finishes the job with decision
     ///   NOT_EXECUTED. Any other error counts as ``ErrorCode/internalError``.
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult
 }
 
 /// The job is no longer this worker's: stop, and write nothing more.

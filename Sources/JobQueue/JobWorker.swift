@@ -93,7 +93,7 @@ public final class JobWorker: Sendable {
         let tasks = jobs.map { job in
             self.report(.started(job: job.reference(at: job.status)))
             return Task {
-                let outcome: Result<Data, any Error>
+                let outcome: Result<JobResult, any Error>
                 do {
                     outcome = .success(try await self.handler.run(job, JobContext(job, self)))
                 } catch {
@@ -113,15 +113,16 @@ public final class JobWorker: Sendable {
     }
 
     /// Turns a job's outcome into the write that ends its lease; the slot is free from here on.
-    func conclude(_ job: ClaimedJob, _ outcome: Result<Data, any Error>) {
+    func conclude(_ job: ClaimedJob, _ outcome: Result<JobResult, any Error>) {
         let now = ContinuousClock.now
         // Before the lock is taken: only jobs that name a review cost more than a glance.
-        let waits = if case .success(let output) = outcome { job.waitsForReview(with: output) } else { false }
+        let waits = if case .success(let result) = outcome { job.waitsForReview(of: result.decision) } else { false }
         let kind: (WorkerState.Disposition) -> QueueWrite.Kind? = { disposition in
             switch (outcome, disposition) {
             case (_, .lost): return nil
-            case (.success(let output), _) where waits: return .holdForReview(StorableJSON.text(output))
-            case (.success(let output), _): return .finish(StorableJSON.text(output))
+            case (.success(let result), _):
+                guard let stored = result.stored else { return .giveUp(Self.notStorable) }
+                return waits ? .holdForReview(stored) : .finish(stored)
             case (.failure, .handBack): return .handBack
             case (.failure, .overdue):
                 return self.kind(after: InspectError(.analyzerTimeout, "the job's own deadline"), of: job)
@@ -181,16 +182,29 @@ public final class JobWorker: Sendable {
     // MARK: For handlers
 
     func store(_ stage: JobStatus, _ output: Data, of job: ClaimedJob) throws {
-        let text = StorableJSON.text(output)
+        guard let body = StorableJSON.checked(output) else { try self.refuse(job) }
         let isHeld = self.state.withLock { state -> Bool in
             guard let running = state.running[job.id], running.job.fence == job.fence, running.disposition != .lost
             else { return false }
             state.running[job.id]?.stage = max(running.stage, stage)
-            state.add(QueueWrite(kind: .step(stage, text), job: job, claimedAt: running.claimedAt), at: .now)
+            state.add(QueueWrite(kind: .step(stage, body), job: job, claimedAt: running.claimedAt), at: .now)
             return true
         }
         guard isHeld else { throw LeaseLost() }
         self.wake(job.id)
+    }
+
+    private static let notStorable = InspectError(.internalError, "a result cannot be stored: it is no JSON")
+
+    /// Ends a job at once, whatever its handler still does.
+    private func refuse(_ job: ClaimedJob) throws -> Never {
+        let claimedAt = self.state.withLock { $0.running[job.id]?.claimedAt } ?? .now
+        self.drop { $0.id == job.id && $0.fence == job.fence }
+        _ = self.state.withLock { state in
+            state.add(QueueWrite(kind: .giveUp(Self.notStorable), job: job, claimedAt: claimedAt), at: .now)
+        }
+        self.wake(job.id)
+        throw LeaseLost()
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {

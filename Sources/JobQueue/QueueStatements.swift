@@ -60,7 +60,7 @@ enum QueueStatements {
             "SELECT insp.session_end($1, $2, $3, $4, $5)",
             [
                 .int(job.id), .int(job.fence), .text(outcome), status.map { .int(Int64($0)) } ?? .null,
-                output.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null,
+                .optional(output),
             ])
     }
 
@@ -125,27 +125,27 @@ enum QueueStatements {
         }
         let finishes = batch.filter { if case .finish = $0.kind { true } else { false } }
         if !finishes.isEmpty {
-            let outputs = finishes.map { write -> String? in
-                if case .finish(let output) = write.kind { output } else { nil }
+            let results = finishes.map { write -> StorableResult? in
+                if case .finish(let result) = write.kind { result } else { nil }
             }
             let steps = self.stepArrays(batch.filter { !$0.endsLease && finishing.contains($0.job.id) })
             statements.append(
                 (
                     PostgresStatement(
-                        "SELECT * FROM insp.settle($1, $2, $3, $4, $5, $6, $7)",
-                        [self.jobs(finishes), self.fences(finishes), .texts(outputs)] + steps), finishes
+                        "SELECT * FROM insp.settle($1, $2, $3, $4, $5, $6, $7, $8)",
+                        [self.jobs(finishes), self.fences(finishes)] + self.resultArrays(results) + steps), finishes
                 ))
         }
         if !held.isEmpty {
-            let outputs = held.map { write -> String? in
-                if case .holdForReview(let output) = write.kind { output } else { nil }
+            let results = held.map { write -> StorableResult? in
+                if case .holdForReview(let result) = write.kind { result } else { nil }
             }
             let steps = self.stepArrays(batch.filter { !$0.endsLease && holding.contains($0.job.id) })
             statements.append(
                 (
                     PostgresStatement(
-                        "SELECT * FROM insp.hold_for_review($1, $2, $3, $4, $5, $6, $7)",
-                        [self.jobs(held), self.fences(held), .texts(outputs)] + steps), held
+                        "SELECT * FROM insp.hold_for_review($1, $2, $3, $4, $5, $6, $7, $8)",
+                        [self.jobs(held), self.fences(held)] + self.resultArrays(results) + steps), held
                 ))
         }
         var givenUp: [QueueWrite] = []
@@ -202,13 +202,17 @@ enum QueueStatements {
 
     private static func stepArrays(_ writes: [QueueWrite]) -> [PostgresValue] {
         var statuses: [Int64] = []
-        var outputs: [String?] = []
+        var bodies: [Data?] = []
         for write in writes {
-            guard case .step(let status, let output) = write.kind else { continue }
+            guard case .step(let status, let body) = write.kind else { continue }
             statuses.append(Int64(status.rawValue))
-            outputs.append(output)
+            bodies.append(body)
         }
-        return [self.jobs(writes), self.fences(writes), .intArray(statuses), .texts(outputs)]
+        return [self.jobs(writes), self.fences(writes), .intArray(statuses), .byteas(bodies)]
+    }
+
+    private static func resultArrays(_ results: [StorableResult?]) -> [PostgresValue] {
+        [.texts(results.map { $0?.summary }), .byteas(results.map { $0?.body })]
     }
 
     private static func jobs(_ writes: [QueueWrite]) -> PostgresValue { .bigints(writes.map(\.job.id)) }
@@ -263,7 +267,7 @@ enum QueueStatements {
                     attempt: Int(try row.int(2)), crashes: Int(try row.int(3)),
                     status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
                     payload: try row.optionalData(9) ?? Data(),
-                    steps: try row.optionalData(11).map(Self.steps) ?? [:], traceparent: try row.optionalString(10),
+                    steps: try Self.steps(of: row), traceparent: try row.optionalString(10),
                     queue: Int(try row.int(4))),
                 queue: Int(try row.int(4)), seq: try row.int(5), isOpen: status != nil,
                 isExpired: try status != nil && row.bool(8))
@@ -277,14 +281,10 @@ enum QueueStatements {
             epoch: try head.int(1), high: high, horizon: horizon, caps: caps, queues: queues, jobs: jobs)
     }
 
-    private static func steps(from json: Data) throws -> [JobStatus: Data] {
-        guard let object = try JSONSerialization.jsonObject(with: json) as? [String: Any] else { return [:] }
-        var steps: [JobStatus: Data] = [:]
-        for (key, value) in object {
-            guard let number = Int16(key), let status = JobStatus(rawValue: number) else { continue }
-            steps[status] = try JSONSerialization.data(withJSONObject: value, options: [.fragmentsAllowed])
-        }
-        return steps
+    private static func steps(of row: PostgresRow) throws -> [JobStatus: Data] {
+        guard try !row.isNull(12) else { return [:] }
+        let stages = JobStatus.allCases.filter(\.isStage).sorted()
+        return Dictionary(uniqueKeysWithValues: zip(stages, try row.dataArray(12))).compactMapValues { $0 }
     }
 
     /// - Returns: `nil` if the job names no face id.

@@ -8,11 +8,11 @@ internal import InspectCore
 final class QueueWrite: Sendable {
     enum Kind: Sendable {
         /// The result of a stage.
-        case step(JobStatus, String)
+        case step(JobStatus, Data)
         /// The job's result: 128.
-        case finish(String)
+        case finish(StorableResult)
         /// The job's result, decided but to be confirmed by a person: 64.
-        case holdForReview(String)
+        case holdForReview(StorableResult)
         case giveUp(InspectError)
         case retry(InspectError, after: Double)
         /// Back to the queue, with the attempt refunded.
@@ -70,8 +70,21 @@ final class QueueWrite: Sendable {
     }
 }
 
+/// A job's result as PostgreSQL can hold it.
+struct StorableResult: Sendable {
+    var summary: String
+    var body: Data
+}
+
 /// Text that PostgreSQL can hold as `jsonb`.
 enum StorableJSON {
+    /// - Returns: `nil` for what is no JSON.
+    static func checked(_ data: Data) -> Data? {
+        let data = Data(self.text(data).utf8)
+        guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }
+        return data
+    }
+
     /// Decodes as UTF-8, damaged sequences replaced by U+FFFD, and takes U+0000 out, which `jsonb` cannot hold: as a byte
     /// and as the escape `\u0000`.
     static func text(_ data: Data) -> String {

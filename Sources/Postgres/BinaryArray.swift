@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Glibc
 
 /// Arrays in PostgreSQL's binary format (`array_send` of the server): number of dimensions, whether there are NULLs, the
@@ -5,6 +6,7 @@ internal import Glibc
 enum BinaryArray {
     /// Types of elements by their object identifiers (`pg_type.dat` of the server, which never change).
     enum Element: Int32 {
+        case bytea = 17
         case bigint = 20
         case text = 25
         case jsonb = 3802
@@ -36,6 +38,14 @@ enum BinaryArray {
                 return text.count > 0 && memchr(text.baseAddress!, 0, text.count) != nil
             }
             if hasNUL { throw PostgresError(.invalidParameter, "a text holds U+0000") }
+        }
+    }
+
+    static func append(_ values: [Data?], to buffer: inout [UInt8]) {
+        Self.appendHeader(values.count, hasNull: values.contains { $0 == nil }, .bytea, to: &buffer)
+        for value in values {
+            Self.append(Int32(value?.count ?? -1), to: &buffer)
+            if let value { buffer.append(contentsOf: value) }
         }
     }
 

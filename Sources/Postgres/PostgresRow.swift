@@ -103,6 +103,11 @@ public struct PostgresRow: Sendable {
     public func textArray(_ column: some PostgresColumn) throws(PostgresError) -> [String] {
         try self.array(column, of: [25, 1043, 19]).map { String(decoding: $0, as: UTF8.self) }
     }
+
+    /// An array of bytes.
+    public func dataArray(_ column: some PostgresColumn) throws(PostgresError) -> [Data?] {
+        try self.nullableArray(column, of: [17]).map { $0.map { Data($0) } }
+    }
 }
 
 /// A column's position or name.
@@ -170,9 +175,9 @@ extension PostgresRow {
     }
 
     /// The elements of a one-dimensional array in PostgreSQL's binary format.
-    private func array(
+    private func nullableArray(
         _ column: some PostgresColumn, of types: Set<Int64>
-    ) throws(PostgresError) -> [ArraySlice<UInt8>] {
+    ) throws(PostgresError) -> [ArraySlice<UInt8>?] {
         guard var rest = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
         func next(_ count: Int) throws(PostgresError) -> ArraySlice<UInt8> {
             guard rest.count >= count else { throw self.mismatch(column, "not an array") }
@@ -186,11 +191,21 @@ extension PostgresRow {
         guard dimensions == 1 else { return [] }
         let count = Self.integer(try next(4))
         _ = try next(4)
-        var elements: [ArraySlice<UInt8>] = []
+        var elements: [ArraySlice<UInt8>?] = []
         for _ in 0..<count {
             let length = Self.integer(try next(4))
-            guard length >= 0 else { throw self.mismatch(column, "an array with NULL") }
-            elements.append(try next(Int(length)))
+            elements.append(length >= 0 ? try next(Int(length)) : nil)
+        }
+        return elements
+    }
+
+    private func array(
+        _ column: some PostgresColumn, of types: Set<Int64>
+    ) throws(PostgresError) -> [ArraySlice<UInt8>] {
+        var elements: [ArraySlice<UInt8>] = []
+        for element in try self.nullableArray(column, of: types) {
+            guard let element else { throw self.mismatch(column, "an array with NULL") }
+            elements.append(element)
         }
         return elements
     }

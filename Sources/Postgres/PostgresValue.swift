@@ -18,6 +18,8 @@ public enum PostgresValue: Sendable, Equatable {
     case bigints([Int64])
     /// `text[]`, sent in binary: what holds many quotes is neither escaped nor unescaped.
     case texts([String?])
+    /// `bytea[]`, sent in binary: half the size of ``bytesArray(_:)``, but the parameter must be of this very type.
+    case byteas([Data?])
     /// `jsonb[]`, sent in binary.
     case jsonbs([String?])
 
@@ -89,6 +91,9 @@ extension PostgresValue {
             isBinary = true
         case .texts(let values):
             try BinaryArray.append(values, as: .text, to: &buffer)
+            isBinary = true
+        case .byteas(let values):
+            BinaryArray.append(values, to: &buffer)
             isBinary = true
         case .jsonbs(let values):
             try BinaryArray.append(values, as: .jsonb, to: &buffer)

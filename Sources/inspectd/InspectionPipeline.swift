@@ -17,7 +17,7 @@ struct InspectionPipeline: JobHandler {
     /// Told why a part was not fetched: what the job's owner must not learn of a host. It holds no URL.
     var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
 
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data {
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
         let request: InspectionRequest
         do {
             request = try JSONDecoder().decode(InspectionRequest.self, from: job.payload)
@@ -44,7 +44,10 @@ struct InspectionPipeline: JobHandler {
         if let template = outcome.template, let enrolled {
             try await context.hand(over: template, generation: enrolled.generation)
         }
-        return ResultEnvelope.json(outcome.document)
+        let document = outcome.document
+        return JobResult(
+            decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
+            body: ResultEnvelope.json(document.body))
     }
 
     /// What the vendor's server says about a session, as the liveness stage's facts. Each access is recorded before it is made and after.

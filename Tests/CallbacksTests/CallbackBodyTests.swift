@@ -49,13 +49,14 @@ struct CallbackBodyTests {
             """, [.int(number)])
         for stage in stages {
             _ = try await self.query(
-                "SELECT insp.store_steps(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::smallint], ARRAY['{}'])",
+                "SELECT insp.store_steps(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::smallint], ARRAY['{}'::bytea])",
                 [.int(number), .int(Int64(stage))])
         }
-        let output = #"{"decision":{"type":"WARNING"},"name":"CANARY"}"#
         _ = try await self.query(
-            "SELECT insp.\(end)(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::text], '{}', '{}', '{}', '{}')",
-            [.int(number), .text(output)])
+            """
+            SELECT insp.\(end)(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY['{"decision":{"type":"WARNING"}}'],
+                ARRAY['{"name":"CANARY"}'::bytea], '{}', '{}', '{}', '{}')
+            """, [.int(number)])
         return id
     }
 

@@ -49,14 +49,16 @@ struct CallbackEventsTests {
             """, [.int(number)])
         for stage in stages {
             _ = try await connection.query(
-                "SELECT insp.store_steps(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::smallint], ARRAY['{}'])",
+                "SELECT insp.store_steps(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::smallint], ARRAY['{}'::bytea])",
                 [.int(number), .int(Int64(stage))])
         }
-        let output = #"{"decision":{"type":"PASSED"},"capabilities":{"extraction":[{"data":{"lastName":"CANARY"}}]}}"#
+        let body = #"{"capabilities":{"extraction":[{"data":{"lastName":"CANARY"}}]}}"#
         let function = review ? "hold_for_review" : "settle"
         _ = try await connection.query(
-            "SELECT insp.\(function)(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::text], '{}', '{}', '{}', '{}')",
-            [.int(number), .text(output)])
+            """
+            SELECT insp.\(function)(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY['{"decision":{"type":"PASSED"}}'],
+                ARRAY[$2::bytea], '{}', '{}', '{}', '{}')
+            """, [.int(number), .bytes(Data(body.utf8))])
         return id
     }
 

@@ -42,10 +42,12 @@ struct CredentialTests {
             INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
             SELECT $1, $1, 1, now() + interval '1 hour', r.queue, 1, 0 FROM r
             """, [.int(number)])
-        let output = #"{"decision":{"type":"PASSED"},"capabilities":{"extraction":[{"data":{"lastName":"CANARY"}}]}}"#
+        let body = #"{"capabilities":{"extraction":[{"data":{"lastName":"CANARY"}}]}}"#
         _ = try await self.query(
-            "SELECT insp.settle(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY[$2::text], '{}', '{}', '{}', '{}')",
-            [.int(number), .text(output)])
+            """
+            SELECT insp.settle(ARRAY[$1::bigint], ARRAY[$1::bigint], ARRAY['{"decision":{"type":"PASSED"}}'],
+                ARRAY[$2::bytea], '{}', '{}', '{}', '{}')
+            """, [.int(number), .bytes(Data(body.utf8))])
         return try await self.query("SELECT webhook_id FROM insp.callback WHERE job_id = $1", [.int(number)])[0].string(
             0)
     }

@@ -23,12 +23,13 @@ import Testing
     /// How far the job is when the race begins.
     private enum State { case claimed, held, finished, dead }
 
-    private static let output = #"{"decision":{"type":"WARNING","details":{"label":"ZQMARK"}},"name":"zqmark"}"#
+    private static let output = #"{"decision":{"type":"WARNING","details":{"label":"ZQMARK"}}}"#
+    private static let body = #"{"name":"zqmark"}"#
     private static let payload =
         #"{"partner":"acme","workflow":"id","userReference":"zqmark user","idempotencyKey":"zqmark KEY","callbackUrl":"https://hooks.example.com/zqmark"}"#
     private static let erase = "SELECT insp.erase('ID')"
     private static let settle =
-        "SELECT insp.settle(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY['\(output)'], ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY[8]::smallint[], ARRAY['{\"name\":\"zqmark\"}'])"
+        "SELECT insp.settle(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY['\(output)'], ARRAY['\(body)'::bytea], ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY[8]::smallint[], ARRAY['\(body)'::bytea])"
     private static let hold = settle.replacing("insp.settle", with: "insp.hold_for_review")
     private static let dead =
         "SELECT insp.give_up(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY['CORRUPT_IMAGE'], ARRAY['zqmark detail'], ARRAY[false])"
@@ -116,7 +117,7 @@ import Testing
             FROM insp.callback_lease l JOIN insp.callback c ON c.id = l.callback_id WHERE c.job_id = JOB
             """
         let steps =
-            "SELECT insp.store_steps(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY[8]::smallint[], ARRAY['{\"x\":\"zqmark\"}'])"
+            "SELECT insp.store_steps(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY[8]::smallint[], ARRAY['\(Self.body)'::bytea])"
         let session =
             "SELECT insp.session_begin(JOB, FENCE); SELECT insp.session_end(JOB, FENCE, 'answered', 200, '{\"blob\":\"zqmark\"}')"
         let endThenErase = "SELECT insp.cancel('ID'); " + Self.erase

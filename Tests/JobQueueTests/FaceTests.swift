@@ -181,7 +181,7 @@ import Testing
             try await fixture.wait(for: "(SELECT count(*) = 2 FROM insp.review_wait)")
             #expect(try await self.features(fixture, "good").isEmpty)
             // What waits for a person shows the feature to nobody.
-            #expect(try await fixture.count("insp.step s WHERE s.output::text LIKE '%bbbb%'") == 0)
+            #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%bbbb%'") == 0)
             _ = try await fixture.admin.query("SELECT insp.review($1, 'PASSED')", [.text(good)])
             _ = try await fixture.admin.query("SELECT insp.review($1, 'REJECTED')", [.text(bad)])
         }

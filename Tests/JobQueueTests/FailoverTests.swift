@@ -65,7 +65,9 @@ import Testing
         #expect(after.id == before.id && after.fence > before.fence + 4_294_967_296)
         // The worker from before writes what it had.
         let stale = QueueStatements.writes([
-            QueueWrite(kind: .finish(#"{"decision":{"type":"PASSED"}}"#), job: before, claimedAt: .now)
+            QueueWrite(
+                kind: .finish(StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: Data("{}".utf8))),
+                job: before, claimedAt: .now)
         ])[0].statement
         #expect(try await fixture.admin.query(stale.sql, stale.parameters).isEmpty)
         #expect(try await fixture.count("insp.step") == 0)

@@ -55,7 +55,7 @@ import Testing
         let arrays: [PostgresValue] = [.intArray([job]), .intArray([stale])]
         let calls: [(String, [PostgresValue])] = [
             ("insp.store_steps($1, $2, '{4}', '{\"{}\"}')", arrays),
-            ("insp.settle($1, $2, '{\"{}\"}', $1, $2, '{8}', '{\"{}\"}')", arrays),
+            ("insp.settle($1, $2, '{\"{}\"}', '{\"{}\"}', $1, $2, '{8}', '{\"{}\"}')", arrays),
             ("insp.give_up($1, $2, '{CANCELLED}', '{x}', '{f}')", arrays),
             ("insp.retry_later($1, $2, '{1}', '{PART_UNREACHABLE}', '{f}')", arrays),
             ("insp.hand_back($1, $2)", arrays),
@@ -72,7 +72,7 @@ import Testing
         #expect(error?.sqlState == "IN100")
         // The same calls under the right fence do work, so it is the fence that was refused.
         _ = try await fixture.admin.query(
-            "SELECT * FROM insp.settle($1, $2, '{\"{}\"}', '{}', '{}', '{}', '{}')",
+            "SELECT * FROM insp.settle($1, $2, '{\"{}\"}', '{\"{}\"}', '{}', '{}', '{}', '{}')",
             [.intArray([job]), .intArray([fresh.rows[0].fence])])
         #expect(try await fixture.violations().isEmpty)
     }
@@ -85,7 +85,7 @@ import Testing
             "SELECT insp.hand_back(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
         let fence = try await self.claim(fixture, limit: 1).rows[0].fence
         _ = try await fixture.admin.query(
-            "SELECT insp.settle($1, $2, '{\"{}\"}', $3, $4, '{4,8}', '{\"{}\",\"{}\"}')",
+            "SELECT insp.settle($1, $2, '{\"{}\"}', '{\"{}\"}', $3, $4, '{4,8}', '{\"{}\",\"{}\"}')",
             [.intArray([job]), .intArray([fence]), .intArray([job, job]), .intArray([stale, fence])])
         #expect(try await fixture.count("insp.step WHERE fence = \(stale)") == 0)
         #expect(try await fixture.count("insp.step WHERE status = 8 AND fence = \(fence)") == 1)

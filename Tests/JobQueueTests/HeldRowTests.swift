@@ -254,23 +254,26 @@ import Testing
         let (holder, writer) = (try await fixture.database.connect(), try await fixture.database.connect())
         // Only to hold the window open.
         for function in [
-            "settle(bigint[], bigint[], text[], bigint[], bigint[], smallint[], text[])",
-            "store_steps(bigint[], bigint[], smallint[], text[])", "session_end(bigint, bigint, text, integer, jsonb)",
+            "settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[])",
+            "store_steps(bigint[], bigint[], smallint[], bytea[])", "session_end(bigint, bigint, text, integer, bytea)",
         ] { try await holder.execute("ALTER FUNCTION insp.\(function) SET lock_timeout = 0") }
         _ = try await writer.query("SELECT insp.session_begin($1, $2)", [.int(job), .int(fence)])
         try await holder.execute("BEGIN; SELECT FROM insp.job FOR UPDATE")
         let secret = #"{"documentNumber":"P1234567","name":"ROE JANE"}"#
         let writing = Task {
-            let arrays: [PostgresValue] = [.bigints([job]), .bigints([fence]), .intArray([8]), .texts([secret])]
+            let arrays: [PostgresValue] = [
+                .bigints([job]), .bigints([fence]), .intArray([8]), .byteas([Data(secret.utf8)]),
+            ]
             switch call {
             case "settle":
                 return try await writer.query(
-                    "SELECT * FROM insp.settle($1, $2, $5, $1, $2, $3, $4)",
+                    "SELECT * FROM insp.settle($1, $2, $5, '{}', $1, $2, $3, $4)",
                     arrays + [.texts([#"{"decision":{"type":"PASSED"}}"#])])
             case "store_steps": return try await writer.query("SELECT * FROM insp.store_steps($1, $2, $3, $4)", arrays)
             default:
                 _ = try await writer.query(
-                    "SELECT insp.session_end($1, $2, 'answered', 200, $3)", [.int(job), .int(fence), .text(secret)])
+                    "SELECT insp.session_end($1, $2, 'answered', 200, $3)",
+                    [.int(job), .int(fence), .bytes(Data(secret.utf8))])
                 return []
             }
         }
@@ -280,7 +283,7 @@ import Testing
         try await holder.execute("COMMIT")
         #expect(try await writing.value.isEmpty)
         #expect(try await fixture.count("insp.step WHERE status < 128") == 0)
-        #expect(try await fixture.count("insp.step WHERE output::text LIKE '%ROE%'") == 0)
+        #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%ROE%'") == 0)
         #expect(try await fixture.violations().filter { $0 != "a lease is left: 1" } == [])
         await holder.close()
         await writer.close()

@@ -138,7 +138,7 @@ import Testing
         let handler = Self.handler(crowd) { try await Task.sleep(for: .seconds(600)) }
         try await withWorker(configuration, handler) { _ in try await fixture.wait(for: Self.finished) }
         #expect(crowd.now == 0)
-        #expect(try await fixture.count("insp.step WHERE output ->> 'error' LIKE '%ANALYZER_TIMEOUT%'") == 1)
+        #expect(try await fixture.count("insp.step WHERE summary ->> 'error' LIKE '%ANALYZER_TIMEOUT%'") == 1)
     }
 
     @Test(.timeLimit(.minutes(5)))

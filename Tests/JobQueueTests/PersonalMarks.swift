@@ -223,7 +223,7 @@ struct PersonalMarks: Sendable {
             )
             SELECT s.* FROM (SELECT array_agg(c.job_id) AS jobs, array_agg(c.fence) AS fences FROM claimed c) c,
                 LATERAL insp.store_steps(c.jobs, c.fences, array_fill(8::smallint, ARRAY[cardinality(c.jobs)]),
-                    array_fill('{"name": "zqmark"}'::text, ARRAY[cardinality(c.jobs)])) s
+                    array_fill('{"name": "zqmark"}'::bytea, ARRAY[cardinality(c.jobs)])) s
             """
         ).count
     }

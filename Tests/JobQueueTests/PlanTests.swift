@@ -60,7 +60,7 @@ import Testing
             SELECT 4000000 + n, n, 1 + n % 20, now() + interval '1 hour', 1, 1, 0 FROM generate_series(\(first), \(last)) n;
             UPDATE insp.worker SET fence_floor = \(last) * 99 / 100;
             SELECT setval('insp.fence', \(last));
-            INSERT INTO insp.step (job_id, status, fence, output)
+            INSERT INTO insp.step (job_id, status, fence, body)
             SELECT n, 4, 0, '{}' FROM generate_series((\(first) + \(last)) / 2, \(last)) n;
             """, timeout: .seconds(600))
     }
@@ -180,8 +180,10 @@ import Testing
                 _ = try await bounded(name, statement, rows: 20 * jobs.count, pages: 150 * jobs.count)
             }
         }
-        try await write("store", .step(.acquired, "{}"), jobs[..<20])
-        try await write("settle", .finish(#"{"decision":{"type":"PASSED"}}"#), jobs[..<20])
+        try await write("store", .step(.acquired, Data("{}".utf8)), jobs[..<20])
+        try await write(
+            "settle", .finish(StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: Data("{}".utf8))),
+            jobs[..<20])
         try await write("retry", .retry(InspectError(.partUnreachable), after: 5000), jobs[20..<30])
         try await write("give up", .giveUp(InspectError(.corruptImage)), jobs[30..<40])
         try await write("hand back", .handBack, jobs[40...])

@@ -73,7 +73,7 @@ import Testing
         #expect(after["results 30"] == before["results 90"])
         #expect(after["parts 30"] == before["parts 30"])
         #expect(try await self.purge(fixture).int("results") == 2)
-        #expect(try await fixture.count("insp.step WHERE status = 128 AND NOT output ? 'purgedAt'") == 0)
+        #expect(try await fixture.count("insp.step WHERE status = 128 AND NOT summary ? 'purgedAt'") == 0)
     }
 
     @Test func `An operator's open transaction costs its own jobs alone`() async throws {

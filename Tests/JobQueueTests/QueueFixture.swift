@@ -113,7 +113,25 @@ struct ClosureHandler: JobHandler {
         self.body = body
     }
 
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data { try await self.body(job, context) }
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
+        JobResult(document: try await self.body(job, context))
+    }
+}
+
+extension JobResult {
+    /// A result document taken apart as a worker's is; what is no JSON object is all body.
+    init(document: Data) {
+        let object = (try? JSONSerialization.jsonObject(with: document)) as? [String: Any]
+        let decision = (object?["decision"] as? [String: Any])?["type"] as? String
+        let isSummary = { (key: String) in ["decision", "rejectReasons", "error", "faceSdk"].contains(key) }
+        func json(_ object: [String: Any]?) -> Data? {
+            object.flatMap { try? JSONSerialization.data(withJSONObject: $0) }
+        }
+        self.init(
+            decision: decision.flatMap(DecisionType.init(rawValue:)) ?? .notExecuted,
+            summary: json(object?.filter { isSummary($0.key) }) ?? Data("{}".utf8),
+            body: json(object?.filter { !isSummary($0.key) }) ?? document)
+    }
 }
 
 /// What a worker reported.

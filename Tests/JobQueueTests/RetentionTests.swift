@@ -77,7 +77,7 @@ import Testing
         #expect(try await fixture.count("insp.part") == 4)
         #expect(try await fixture.count("insp.part WHERE sha256 = sha256(convert_to('picture 0', 'UTF8'))") == 3)
         #expect(try await fixture.count("insp.job j WHERE j::text LIKE '%Jane%'") == 4)
-        #expect(try await fixture.count("insp.step WHERE output::text LIKE '%Jane%'") == 0)
+        #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'") == 0)
         #expect(try await fixture.count("insp.event WHERE kind = 'finished'") == 5)
         let refused = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.rerun($1)", [.text(old[0])])
@@ -87,7 +87,7 @@ import Testing
 
         // The one that was open when the cursor passed, and the one that was too young.
         try await self.drain(fixture)
-        #expect(try await fixture.count("insp.step WHERE output::text LIKE '%Jane%'") == 2)
+        #expect(try await fixture.count("insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'") == 2)
         try await self.age(fixture, "31 days")
         #expect(try await self.purge(fixture) == Purged(parts: 2, results: 2))
         for id in [open, young] { #expect(try await fixture.result(of: id)["purgedAt"] != nil) }
@@ -202,7 +202,7 @@ import Testing
         #expect(
             Set(result.keys) == ["id", "status", "workflow", "createdAt", "startedAt", "completedAt", "erasedAt"])
         for place in [
-            "insp.job j WHERE j::text LIKE '%Jane%'", "insp.step WHERE output::text LIKE '%Jane%'",
+            "insp.job j WHERE j::text LIKE '%Jane%'", "insp.step s WHERE insp.step_document(s)::text LIKE '%Jane%'",
             "insp.callback WHERE has_reference", "insp.part",
         ] {
             #expect(try await fixture.count(place) == 1, "\(place)")

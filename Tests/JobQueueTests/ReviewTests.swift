@@ -94,7 +94,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
         #expect(try await fixture.count("insp.review_wait") == 0)
         #expect(try await fixture.count("insp.callback WHERE decision = 'PASSED'") == 1)
-        for place in ["insp.callback c WHERE c::text", "insp.step WHERE output::text"] {
+        for place in ["insp.callback c WHERE c::text", "insp.step s WHERE insp.step_document(s)::text"] {
             #expect(try await fixture.count("\(place) LIKE '%genuine%'") == 0)
         }
         #expect(
@@ -184,7 +184,7 @@ import Testing
             return Self.output(.passed)
         }
         let hold =
-            #"SELECT * FROM insp.hold_for_review($1, $2, '{"{\"decision\":{\"type\":\"WARNING\"}}"}', $1, $2, '{8}', '{"{}"}')"#
+            #"SELECT * FROM insp.hold_for_review($1, $2, '{"{\"decision\":{\"type\":\"WARNING\"}}"}', '{"{}"}', $1, $2, '{8}', '{"{}"}')"#
         try await withWorker(fixture.configuration(), handler) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
             let lease = try await fixture.admin.query("SELECT job_id, fence FROM insp.lease")[0]

@@ -268,7 +268,7 @@ extension SimulatedDatabase {
                     (SELECT count(*) FROM insp.callback c WHERE c.job_id = j.id) AS callbacks
                 FROM insp.job j
             ), erased AS MATERIALIZED (
-                SELECT s.job_id FROM insp.step s WHERE s.status = 128 AND s.output ? 'erasedAt'
+                SELECT s.job_id FROM insp.step s WHERE s.status = 128 AND s.summary ? 'erasedAt'
             )
             SELECT format('job %s: its status fell from %s to %s', j.id, s.status, j.status)
             FROM insp.job j JOIN fake.seen s ON s.job_id = j.id WHERE j.status < s.status
@@ -282,9 +282,9 @@ extension SimulatedDatabase {
             FROM erased x JOIN insp.job j ON j.id = x.job_id LEFT JOIN insp.step s ON s.job_id = j.id AND s.status < 128
             WHERE s.job_id IS NOT NULL OR j.payload ? 'customerInternalReference'
             UNION ALL
-            SELECT format('job %s has a result of job %s', j.public_id, s.output ->> 'of')
+            SELECT format('job %s has a result of job %s', j.public_id, insp.step_document(s) ->> 'of')
             FROM insp.step s JOIN insp.job j ON j.id = s.job_id
-            WHERE s.output ? 'of' AND s.output ->> 'of' <> j.public_id::text
+            WHERE insp.step_document(s) ->> 'of' <> j.public_id::text
             UNION ALL
             SELECT format('job %s at %s is in %s places', j.id, j.status, coalesce(p.places, 0))
             FROM insp.job j LEFT JOIN place p ON p.job_id = j.id
@@ -314,15 +314,15 @@ extension SimulatedDatabase {
             UNION ALL
             SELECT format('job %s: stage %s changed after it was written', s.job_id, s.status)
             FROM fake.seen_step k LEFT JOIN insp.step s ON s.job_id = k.job_id AND s.status = k.status
-            WHERE (s.fence, s.output) IS DISTINCT FROM (k.fence, k.output)
+            WHERE (s.fence, insp.step_document(s)) IS DISTINCT FROM (k.fence, k.output)
                 AND k.job_id NOT IN (SELECT x.job_id FROM erased x)
             UNION ALL
             SELECT format('job %s: stage %s was written under fence %s (said to be %s) while the lease had %s', n.job_id,
-                n.status, n.fence, n.output ->> 'by', s.lease_fence)
+                n.status, n.fence, insp.step_document(n) ->> 'by', s.lease_fence)
             FROM insp.step n LEFT JOIN fake.seen s ON s.job_id = n.job_id
             WHERE NOT EXISTS (SELECT FROM fake.seen_step k WHERE k.job_id = n.job_id AND k.status = n.status)
                 AND (n.fence <> 0 AND n.fence IS DISTINCT FROM s.lease_fence OR n.fence = 0 AND n.status < 128
-                    OR n.fence <> 0 AND n.output ? 'by' AND n.output ->> 'by' <> n.fence::text)
+                    OR n.fence <> 0 AND insp.step_document(n) ->> 'by' <> n.fence::text)
             UNION ALL
             -- A limit may be set while more are running already, so only a growing number is wrong.
             SELECT format('partner %s runs %s jobs, more than its limit', p.name, r.count)
@@ -348,7 +348,7 @@ extension SimulatedDatabase {
                 fence = greatest(s.fence, excluded.fence), claimed = excluded.claimed, run_at = excluded.run_at,
                 crashes = excluded.crashes
             WHERE s IS DISTINCT FROM excluded;
-            INSERT INTO fake.seen_step SELECT s.job_id, s.status, s.fence, s.output FROM insp.step s ON CONFLICT DO NOTHING;
+            INSERT INTO fake.seen_step SELECT s.job_id, s.status, s.fence, insp.step_document(s) FROM insp.step s ON CONFLICT DO NOTHING;
             INSERT INTO fake.seen_event SELECT e.job_id, e.kind, e.fence FROM insp.event e ON CONFLICT DO NOTHING;
         END $$;
         """

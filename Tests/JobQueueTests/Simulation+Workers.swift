@@ -105,7 +105,7 @@ extension Simulation {
     mutating func finish(_ index: Int) async throws {
         var batch = self.workers[index].unanswered
         for job in self.workers[index].held where !self.ends(batch, job) {
-            batch.append(self.write(.finish(self.output(of: job, passed: true)), job))
+            batch.append(self.write(.finish(self.result(of: job)), job))
         }
         try await self.write(index, batch, leaveOpen: false, loseAnswer: false)
     }
@@ -119,9 +119,12 @@ extension Simulation {
     }
 
     /// A result that says under which fence it was made.
-    private func output(of job: ClaimedJob, passed: Bool = false) -> String {
-        let decision = passed ? #","decision":{"type":"PASSED"}"# : ""
-        return #"{"by":"\#(job.fence)","of":"\#(job.publicID)"\#(decision)}"#
+    private func output(of job: ClaimedJob) -> Data {
+        Data(#"{"by":"\#(job.fence)","of":"\#(job.publicID)"}"#.utf8)
+    }
+
+    private func result(of job: ClaimedJob) -> StorableResult {
+        StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: self.output(of: job))
     }
 
     /// The next write or two for a job.
@@ -135,13 +138,13 @@ extension Simulation {
                 return [self.write(.step(stored[0], self.output(of: job)), job)]
             }
             let left = stages.filter { $0 > (stored.max() ?? job.status) }
-            if left.isEmpty { return [self.write(.finish(self.output(of: job, passed: true)), job)] }
+            if left.isEmpty { return [self.write(.finish(self.result(of: job)), job)] }
             let next = left.prefix(1 + self.random.below(2))
             self.workers[index].stored[job.id, default: []] += next
             let steps = next.map { self.write(.step($0, self.output(of: job)), job) }
             guard self.random.chance(25) else { return steps }
-            return steps + [self.write(.finish(self.output(of: job, passed: true)), job)]
-        case 11..<14: return [self.write(.finish(self.output(of: job, passed: true)), job)]
+            return steps + [self.write(.finish(self.result(of: job)), job)]
+        case 11..<14: return [self.write(.finish(self.result(of: job)), job)]
         case 14..<16:
             let error = InspectError(self.random.chance(50) ? .partUnreachable : .analyzerCrashed)
             let verdict = RetryPolicy().verdict(
@@ -151,7 +154,7 @@ extension Simulation {
             case .retry(let seconds): return [self.write(.retry(error, after: seconds), job)]
             }
         case 16: return [self.write(.giveUp(InspectError(.corruptImage, "x")), job)]
-        case 17: return [self.write(.holdForReview(self.output(of: job, passed: true)), job)]
+        case 17: return [self.write(.holdForReview(self.result(of: job)), job)]
         default: return [self.write(.handBack, job)]
         }
     }
@@ -164,8 +167,8 @@ extension Simulation {
         guard !old.isEmpty else { return }
         let job = old[self.random.below(old.count)]
         let kinds: [QueueWrite.Kind] = [
-            .step(.face, self.output(of: job)), .finish(self.output(of: job, passed: true)),
-            .holdForReview(self.output(of: job, passed: true)), .giveUp(InspectError(.corruptImage, "stale")),
+            .step(.face, self.output(of: job)), .finish(self.result(of: job)),
+            .holdForReview(self.result(of: job)), .giveUp(InspectError(.corruptImage, "stale")),
             .retry(InspectError(.partUnreachable), after: 1), .handBack,
         ]
         let kind = kinds[self.random.below(kinds.count)]

@@ -293,7 +293,7 @@ import Testing
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
         }
         #expect(try await fixture.errorCode(of: running) == nil)
-        #expect(try await fixture.count("insp.step WHERE output #>> '{error,code}' = 'CANCELLED'") == 6)
+        #expect(try await fixture.count("insp.step WHERE summary #>> '{error,code}' = 'CANCELLED'") == 6)
         #expect(
             try await fixture.count("insp.v_operator_events WHERE action = 'cancel_partner' AND detail ? 'reason'") == 2
         )

@@ -11,11 +11,13 @@ struct BenchmarkHandler: JobHandler {
     var onStart: (@Sendable (ClaimedJob) -> Void)?
 
     private static let output = Data(#"{"timingsMs":{"total":0}}"#.utf8)
-    static let result = Data(
-        #"{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"capabilities":{},"rejectReasons":[]}"#
-            .utf8)
+    static let result = JobResult(
+        decision: .passed,
+        summary: Data(
+            #"{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"rejectReasons":[]}"#.utf8),
+        body: Data(#"{"capabilities":{}}"#.utf8))
 
-    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> Data {
+    func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
         self.onStart?(job)
         if let duration { try await Task.sleep(for: duration) }
         for stage in self.stages { try await context.complete(stage, output: Self.output) }

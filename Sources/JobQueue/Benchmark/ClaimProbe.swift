@@ -56,8 +56,8 @@ actor ClaimProbe {
 
     /// Stores the result of a job that was claimed.
     func finish(_ job: ClaimedJob) async throws {
-        let write = QueueWrite(
-            kind: .finish(String(decoding: BenchmarkHandler.result, as: UTF8.self)), job: job, claimedAt: .now)
+        guard let result = BenchmarkHandler.result.stored else { return }
+        let write = QueueWrite(kind: .finish(result), job: job, claimedAt: .now)
         let statement = QueueStatements.writes([write])[0].statement
         let stored = try await self.connection.query(statement.sql, statement.parameters).count
         guard stored == 1 else { throw InspectError(.internalError, "the benchmark's probe lost a lease") }

@@ -26,8 +26,8 @@ WITH ended AS (
     FROM ended e WHERE j.id = e.job_id AND j.status < 128
     RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.payload, e.fence
 ), result AS (
-    INSERT INTO insp.step (job_id, status, fence, output)
-    SELECT d.id, 128, d.fence, '{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"capabilities":{},"rejectReasons":[]}'
+    INSERT INTO insp.step (job_id, status, fence, summary, body)
+    SELECT d.id, 128, d.fence, '{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"rejectReasons":[]}', '{"capabilities":{}}'
     FROM done d
 ), terminal AS (
     INSERT INTO insp.event (job_id, kind, fence, detail)

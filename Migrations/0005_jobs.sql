@@ -8,13 +8,17 @@ COMMENT ON SEQUENCE insp.job_id IS 'Internal job numbers';
 CREATE TYPE insp.request AS (
     partner_id integer,
     endpoint_id bigint,
-    payload jsonb,
+    workflow text,
+    document_format text,
+    review text,
+    enrollment_mode text,
+    request jsonb,
+    personal jsonb,
     lane smallint,
     region smallint,
     run_at timestamptz,
     expires_at timestamptz,
     expires_named boolean,
-    callback_url text,
     idempotency_key text,
     traceparent text,
     digests jsonb,
@@ -34,9 +38,18 @@ CREATE TABLE insp.job (
     started_at timestamptz,
     completed_at timestamptz,
     expires_at timestamptz NOT NULL,
-    callback_url text,
+    workflow text NOT NULL,
+    document_format text,
+    review text,
+    enrollment_mode text,
+    rerun_of uuid,
+    own_callback boolean NOT NULL DEFAULT false,
     traceparent text,
-    payload jsonb NOT NULL,
+    request jsonb,
+    seal smallint NOT NULL DEFAULT 0,
+    personal bytea,
+    consent_proof jsonb,
+    forgotten_at timestamptz,
     PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
 -- No index on a column that changes, so that every status update is HOT. The public id is random; an index that must hold
@@ -55,9 +68,19 @@ COMMENT ON COLUMN insp.job.created_at IS 'When the job was accepted';
 COMMENT ON COLUMN insp.job.started_at IS 'When the job was first claimed; written with its first result';
 COMMENT ON COLUMN insp.job.completed_at IS 'When the job reached 128';
 COMMENT ON COLUMN insp.job.expires_at IS 'A job that is not finished by then ends as EXPIRED';
-COMMENT ON COLUMN insp.job.callback_url IS 'The job''s own callback URL, in place of the endpoint''s';
+COMMENT ON COLUMN insp.job.workflow IS 'What is checked';
+COMMENT ON COLUMN insp.job.document_format IS 'TD1, TD2 or TD3; null: any';
+COMMENT ON COLUMN insp.job.review IS 'Which decisions wait for a review: rejected, warning or always; null: never';
+COMMENT ON COLUMN insp.job.enrollment_mode IS 'add or replace; null: add, or no enrolment';
+COMMENT ON COLUMN insp.job.rerun_of IS 'The job that it runs again';
+COMMENT ON COLUMN insp.job.own_callback IS 'Whether the request names a callback URL, in place of the endpoint''s';
 COMMENT ON COLUMN insp.job.traceparent IS 'W3C trace context of the caller';
-COMMENT ON COLUMN insp.job.payload IS 'The request, normalised; without parts';
+COMMENT ON COLUMN insp.job.request IS 'What the worker goes by; no name, and no part';
+COMMENT ON COLUMN insp.job.seal IS 'How personal is sealed; 0: not at all, it is JSON';
+COMMENT ON COLUMN insp.job.personal IS
+    'What may name a person: references, face id, consent, callback URL; insp.personal alone reads it. Null: nothing';
+COMMENT ON COLUMN insp.job.consent_proof IS 'What stays of the consent (insp.consent_proof)';
+COMMENT ON COLUMN insp.job.forgotten_at IS 'When retention or erasure removed personal and request';
 GRANT SELECT ON insp.job TO insp_operator;
 
 CREATE TABLE insp.part (

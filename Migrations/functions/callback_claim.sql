@@ -356,15 +356,16 @@ BEGIN
         SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts, m.released,
             (extract(epoch FROM moment - m.due_at) * 1000)::double precision,
             c.public_id, c.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint,
-            NULL::integer, far.elsewhere, c.event, c.created_at, c.definition_key, (j.payload -> 'userReference')::text,
+            NULL::integer, far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
             to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
             -- Less than what may have been sent before.
-            c.has_reference AND (j.payload ? 'userReference') IS NOT TRUE
+            c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
                 OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE false END,
             c.form
         FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
             -- No partition of jobs is looked into where nothing is to be read from there.
             LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
+            CROSS JOIN LATERAL (SELECT insp.personal(j.personal, j.seal) AS personal OFFSET 0) said
             -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
             CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(endpoints, m.endpoint_id)]
                 AND coalesce(m.endpoint_id = ANY (guarded), false)

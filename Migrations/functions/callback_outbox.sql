@@ -60,14 +60,15 @@ BEGIN
     END IF;
     INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
-        coalesce(j.callback_url, e.url), insp.definition_key(j.payload ->> 'workflow'), j.payload ? 'userReference'
+        coalesce(CASE WHEN j.own_callback THEN insp.personal(j.personal, j.seal) ->> 'callbackUrl' END, e.url),
+        insp.definition_key(j.workflow), coalesce(insp.personal(j.personal, j.seal) ? 'userReference', false)
     FROM inserted i
         -- Only what the job's row says, too: stages that are stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
         JOIN insp.endpoint e ON e.id = ANY (ARRAY[j.endpoint_id])
         CROSS JOIN LATERAL (SELECT CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status' END AS kind,
             CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status.' || i.status END AS event) w
-    WHERE i.status < 128 AND w.kind = ANY (e.events) AND coalesce(j.callback_url, e.url) IS NOT NULL
+    WHERE i.status < 128 AND w.kind = ANY (e.events) AND (j.own_callback OR e.url IS NOT NULL)
     ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
@@ -82,7 +83,8 @@ CREATE OR REPLACE FUNCTION insp.callback_ordering_key(p_ordering text, p_job big
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- Of a user's reference only a digest: the key needs to be equal, not to be read.
     SELECT CASE p_ordering
-        WHEN 'user' THEN coalesce((SELECT 'user ' || encode(sha256(convert_to(j.payload ->> 'userReference', 'UTF8')), 'hex')
+        WHEN 'user' THEN coalesce((SELECT 'user '
+            || encode(sha256(convert_to(insp.personal(j.personal, j.seal) ->> 'userReference', 'UTF8')), 'hex')
             FROM insp.job j WHERE j.id = p_job), 'job ' || p_job)
         WHEN 'job' THEN 'job ' || p_job END
 $$;
@@ -99,7 +101,7 @@ COMMENT ON FUNCTION insp.callback_result(bigint) IS
 CREATE OR REPLACE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT NOT EXISTS (SELECT FROM insp.job j JOIN insp.step s ON s.job_id = j.id AND s.status = 128
-        WHERE j.id = p_job AND NOT j.payload ?| ARRAY['purgedAt', 'erasedAt'] AND NOT s.summary ?| ARRAY['purgedAt', 'erasedAt'])
+        WHERE j.id = p_job AND j.forgotten_at IS NULL AND NOT s.summary ?| ARRAY['purgedAt', 'erasedAt'])
 $$;
 COMMENT ON FUNCTION insp.callback_is_reduced(bigint) IS
     'Whether retention or erasure removed something that a finished job''s result held';

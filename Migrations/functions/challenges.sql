@@ -143,7 +143,7 @@ CREATE OR REPLACE FUNCTION insp.consume_challenge() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     -- Digests are compared, so that how long it takes tells nothing of the token.
-    digest constant bytea := sha256(convert_to(NEW.payload #>> '{challenge,token}', 'UTF8'));
+    digest constant bytea := sha256(convert_to(NEW.request #>> '{challenge,token}', 'UTF8'));
     used insp.challenge;
 BEGIN
     -- Of two jobs at once the second waits for the first, and finds the challenge used, or free again if the first was
@@ -159,13 +159,13 @@ BEGIN
         PERFORM insp.refuse('CHALLENGE_EXPIRED');
     END IF;
     -- From here on the job carries what was asked: no attempt and no rerun looks at the challenge again.
-    NEW.payload := NEW.payload || jsonb_build_object('challenge', used.spec || jsonb_build_object('id', used.id,
-        'frameTimes', NEW.payload #> '{challenge,frameTimes}',
+    NEW.request := NEW.request || jsonb_build_object('challenge', used.spec || jsonb_build_object('id', used.id,
+        'frameTimes', NEW.request #> '{challenge,frameTimes}',
         'ageMs', round(1000 * extract(epoch FROM clock_timestamp() - used.issued_at))));
     RETURN NEW;
 END
 $$;
 COMMENT ON FUNCTION insp.consume_challenge() IS
-    'Uses up the challenge of a new job, in the transaction that accepts the job, and puts what was asked into its payload';
+    'Uses up the challenge of a new job, in the transaction that accepts the job, and puts what was asked into its request';
 CREATE OR REPLACE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW
-    WHEN (NEW.payload ? 'challenge' AND NOT NEW.payload ? 'rerunOf') EXECUTE FUNCTION insp.consume_challenge();
+    WHEN (NEW.request ? 'challenge' AND NEW.rerun_of IS NULL) EXECUTE FUNCTION insp.consume_challenge();

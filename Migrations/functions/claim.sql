@@ -164,7 +164,7 @@ BEGIN
     -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is
     -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
     SELECT n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
-        j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.payload::text,
+        j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.request::text,
         j.traceparent, NULL::text,
         CASE WHEN j.status > 2 THEN (
             SELECT array_agg(p.body ORDER BY k.status) FROM (VALUES (4), (8), (16), (32)) AS k (status)

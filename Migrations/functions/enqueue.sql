@@ -52,9 +52,12 @@ BEGIN
                 OFFSET 0
             ) plain ON true
             CROSS JOIN LATERAL (
-                SELECT plain.id AS partner_id, plain.endpoint_id, u.payload - ARRAY['parts', 'idempotencyKey'] AS payload,
+                SELECT plain.id AS partner_id, plain.endpoint_id, u.payload ->> 'workflow' AS workflow,
+                    NULL::text AS document_format, NULL::text AS review, NULL::text AS enrollment_mode,
+                    u.payload - ARRAY['parts', 'idempotencyKey', 'customerInternalReference', 'userReference'] AS request,
+                    insp.request_personal(u.payload) AS personal,
                     plain.lane, plain.region, NULL::timestamptz AS run_at, now() + plain.job_lifetime AS expires_at,
-                    false AS expires_named, NULL::text AS callback_url, u.payload ->> 'idempotencyKey' AS idempotency_key,
+                    false AS expires_named, u.payload ->> 'idempotencyKey' AS idempotency_key,
                     NULL::text AS traceparent, NULL::jsonb AS digests, u.payload -> 'parts' AS part_urls
                 WHERE plain.id IS NOT NULL
                 UNION ALL
@@ -77,10 +80,10 @@ BEGIN
     ), placed AS MATERIALIZED (
         SELECT f.n, f.id, f.run_at, q.id AS queue FROM fresh f JOIN queues q USING (region, lane, partner_id)
     ), jobs AS (
-        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, callback_url, traceparent,
-            payload)
-        SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, f.lane, f.region, f.expires_at, f.callback_url,
-            f.traceparent, f.payload
+        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, workflow, document_format,
+            review, enrollment_mode, own_callback, traceparent, request, personal)
+        SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, f.lane, f.region, f.expires_at, f.workflow, f.document_format,
+            f.review, f.enrollment_mode, f.personal ? 'callbackUrl', f.traceparent, f.request, insp.personal_bytes(f.personal)
         FROM fresh f
     ), waiting AS (
         INSERT INTO insp.ready (job_id, queue)

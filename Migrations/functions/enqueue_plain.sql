@@ -100,9 +100,11 @@ BEGIN
         SELECT nextval('insp.job_id') AS id, insp.random_id(prefix) AS public_id, u.payload
         FROM unnest(p_payloads) AS u (payload)
     ), jobs AS (
-        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, payload)
+        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, workflow, request, personal)
         SELECT a.id, a.public_id, whose.id, whose.endpoint_id, whose.lane, whose.region, whose.expires_at,
-            a.payload - ARRAY['parts']
+            a.payload ->> 'workflow', a.payload - ARRAY['parts', 'customerInternalReference', 'userReference'],
+            CASE WHEN a.payload ?| ARRAY['customerInternalReference', 'userReference']
+                THEN insp.personal_bytes(insp.request_personal(a.payload)) END
         FROM asked a
     ), waiting AS (
         INSERT INTO insp.ready (job_id, queue) SELECT a.id, place FROM asked a ORDER BY a.id

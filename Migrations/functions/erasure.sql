@@ -48,13 +48,13 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
     DELETE FROM insp.face_rate r USING insp.job j
-    WHERE j.id = ANY (chain) AND r.partner_id = j.partner_id AND r.face_id = j.payload ->> 'faceId';
+    WHERE j.id = ANY (chain) AND r.partner_id = j.partner_id AND r.face_id = insp.personal(j.personal, j.seal) ->> 'faceId';
     DELETE FROM insp.face_job f WHERE f.job_id = ANY (chain);
     DELETE FROM insp.face_pending f WHERE f.job_id = ANY (chain);
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n + insp.face_forget(ARRAY(
         SELECT t.id FROM insp.face_template t WHERE t.job = ANY (ARRAY(SELECT j.public_id FROM insp.job j WHERE j.id = ANY (chain)))));
-    removed := removed + insp.remove_references(chain, 'erasedAt', true);
+    removed := removed + insp.remove_references(chain, true);
     IF removed = 0 THEN
         RETURN false;
     END IF;
@@ -107,7 +107,7 @@ $$;
 COMMENT ON FUNCTION insp.remove_results(bigint[], text) IS
     'Removes jobs'' results and what was said of them, leaving under the given word when; returns of how many jobs';
 
-CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) RETURNS integer
+CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -115,9 +115,11 @@ DECLARE
     words integer;
 BEGIN
     PERFORM insp.need_consent_key();
-    UPDATE insp.job j SET callback_url = NULL, traceparent = NULL, payload = insp.bare_request(j.payload, p_word)
-    WHERE j.id = ANY (p_jobs) AND (j.callback_url IS NOT NULL OR j.traceparent IS NOT NULL
-        OR j.payload - ARRAY['partner', 'workflow', 'consentProof', 'purgedAt', 'erasedAt'] <> '{}');
+    UPDATE insp.job j SET rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL, seal = 0, personal = NULL,
+        consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.personal(j.personal, j.seal) -> 'consent')),
+        forgotten_at = clock_timestamp()
+    WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
+        OR j.request - ARRAY['partner', 'workflow'] <> '{}');
     GET DIAGNOSTICS removed = ROW_COUNT;
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
     words := insp.forget_words(p_jobs) + insp.forget_callbacks(
@@ -126,7 +128,7 @@ BEGIN
     RETURN CASE WHEN p_remove THEN removed + words ELSE removed END;
 END
 $$;
-COMMENT ON FUNCTION insp.remove_references(bigint[], text, boolean) IS
+COMMENT ON FUNCTION insp.remove_references(bigint[], boolean) IS
     'Reduces jobs'' requests to what stays, and their callbacks with them; p_remove as for insp.forget_callbacks';
 
 CREATE OR REPLACE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
@@ -208,15 +210,6 @@ $$;
 COMMENT ON FUNCTION insp.forget_callbacks(bigint[], boolean) IS
     'Removes URLs and traces from callbacks, whose jobs'' references are gone: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Those that are delivered or dead-lettered go if asked so. Returns from how many rows something went';
 
-CREATE OR REPLACE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
-LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT jsonb_strip_nulls(jsonb_build_object('partner', p -> 'partner', 'workflow', p -> 'workflow',
-        'consentProof', coalesce(p -> 'consentProof', insp.consent_proof(p -> 'consent'))))
-        || jsonb_build_object(p_word, insp.iso_time(clock_timestamp()))
-$$;
-COMMENT ON FUNCTION insp.bare_request(jsonb, text) IS
-    'What stays of a request: partner, workflow, the consent''s proof and, under the given word, when the rest went';
-
 CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object('key', k.id,
@@ -238,7 +231,7 @@ DECLARE
     given jsonb;
     kept jsonb;
 BEGIN
-    SELECT j.payload -> 'consent', j.payload -> 'consentProof' INTO given, kept
+    SELECT insp.personal(j.personal, j.seal) -> 'consent', j.consent_proof INTO given, kept
     FROM insp.job j WHERE j.public_id = consent_holds.id;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');

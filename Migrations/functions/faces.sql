@@ -37,8 +37,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SE
 DECLARE
     limits record;
     used integer;
-    id constant text := NEW.payload ->> 'faceId';
+    id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
 BEGIN
+    -- A rerun of a job whose face id was deleted.
+    IF id IS NULL THEN
+        RETURN NULL;
+    END IF;
     INSERT INTO insp.face_job (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
     SELECT p.face_attempts, p.face_window INTO STRICT limits FROM insp.partner p WHERE p.id = NEW.partner_id;
     -- A few that have run out, so that the table holds no more than the windows that run.
@@ -59,7 +63,7 @@ END
 $$;
 COMMENT ON FUNCTION insp.face_submitted() IS 'Notes a new job that names a face id, and refuses it where the face id had too many lately';
 CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
-    FOR EACH ROW WHEN (NEW.payload ? 'faceId') EXECUTE FUNCTION insp.face_submitted();
+    FOR EACH ROW WHEN (NEW.workflow IN ('authentication', 'enrollment')) EXECUTE FUNCTION insp.face_submitted();
 
 CREATE OR REPLACE FUNCTION insp.face_of(p_job bigint, p_fence bigint)
 RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, feature text)
@@ -70,7 +74,7 @@ BEGIN
         RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
     END IF;
     RETURN QUERY
-    SELECT coalesce(f.generation, 0), coalesce(x.payload ->> 'enrollmentMode', 'add'), t.engine, t.model_sha256, t.feature
+    SELECT coalesce(f.generation, 0), coalesce(x.enrollment_mode, 'add'), t.engine, t.model_sha256, t.feature
     FROM insp.face_job j JOIN insp.job x ON x.id = j.job_id
         LEFT JOIN insp.face f ON f.partner_id = j.partner_id AND f.face_id = j.face_id
         LEFT JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
@@ -134,14 +138,18 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     pending insp.face_pending;
     decision text;
+    id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
 BEGIN
+    IF id IS NULL THEN
+        RETURN NULL;
+    END IF;
     DELETE FROM insp.face_job j WHERE j.job_id = NEW.id;
-    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, NEW.payload ->> 'faceId');
+    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
     DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
     IF pending.job_id IS NOT NULL THEN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
-            PERFORM insp.face_keep(NEW.partner_id, NEW.payload ->> 'faceId', NEW.payload ->> 'enrollmentMode' = 'replace',
+            PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
                 pending.engine, pending.model_sha256, pending.feature, NEW.public_id);
         END IF;
     END IF;
@@ -153,7 +161,7 @@ $$;
 COMMENT ON FUNCTION insp.face_finished() IS
     'Ends a job that names a face id, whatever way it reached 128: keeps the feature that it handed over or drops it, and removes its picture and stages';
 CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
-    FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND NEW.payload ? 'faceId')
+    FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND NEW.workflow IN ('authentication', 'enrollment'))
     EXECUTE FUNCTION insp.face_finished();
 
 CREATE OR REPLACE FUNCTION insp.face_keep(
@@ -250,7 +258,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT coalesce(s.summary -> 'faceSdk', jsonb_strip_nulls(jsonb_build_object(
         'type', w.face_event, 'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
-    FROM insp.job j JOIN insp.workflow w ON w.name = j.payload ->> 'workflow' AND w.face_event IS NOT NULL
+    FROM insp.job j JOIN insp.workflow w ON w.name = j.workflow AND w.face_event IS NOT NULL
         JOIN insp.step s ON s.job_id = j.id AND s.status = 128
         LEFT JOIN insp.error_contract c ON c.code = s.summary #>> '{error,code}'
         JOIN insp.face_outcome o ON o.outcome = coalesce(c.face_outcome, 'unknown')
@@ -279,7 +287,7 @@ BEGIN
     -- No request names it any more.
     open := ARRAY(SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = owner AND n.face_id = face_delete.face_id);
     PERFORM FROM insp.job j WHERE j.id = ANY (open) ORDER BY j.id FOR NO KEY UPDATE;
-    UPDATE insp.job j SET payload = j.payload - 'faceId' WHERE j.id = ANY (open);
+    UPDATE insp.job j SET personal = insp.personal_bytes(insp.personal(j.personal, j.seal) - 'faceId') WHERE j.id = ANY (open);
     DELETE FROM insp.face_named n WHERE n.job_id = ANY (open);
     PERFORM FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE;
     DELETE FROM insp.face_template t WHERE t.partner_id = owner AND t.face_id = face_delete.face_id;

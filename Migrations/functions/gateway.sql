@@ -104,7 +104,7 @@ DECLARE
 BEGIN
     SELECT * INTO j FROM insp.job x WHERE x.public_id = p_id;
     -- Another partner's job is one that does not exist; a session's scope opens sessions alone.
-    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND j.payload ->> 'workflow' <> 'liveness' THEN
+    IF NOT FOUND OR j.partner_id <> number OR p_scope = 'session' AND j.workflow <> 'liveness' THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
     job := j.id;

@@ -222,7 +222,7 @@ BEGIN
                     WHEN w.draining THEN 'draining' ELSE 'live' END AS state
             FROM insp.worker w LEFT JOIN insp.region g ON g.id = w.region ORDER BY w.id LIMIT 500) w),
         'running', (SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') FROM (
-            SELECT j.public_id AS job, p.name AS partner, j.payload ->> 'workflow' AS workflow,
+            SELECT j.public_id AS job, p.name AS partner, j.workflow,
                 greatest(j.status, 2::smallint) AS status, l.attempt, extract(epoch FROM moment - l.claimed_at) AS seconds,
                 l.worker_id AS worker
             FROM (SELECT * FROM insp.lease x ORDER BY x.claimed_at LIMIT 500) l

@@ -58,7 +58,8 @@ BEGIN
     FOR place IN
         SELECT c.oid::regclass AS name, string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ') AS changes
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-            JOIN (VALUES ('job', 'payload'), ('job', 'callback_url'), ('job', 'traceparent'), ('part', 'location'),
+            JOIN (VALUES ('job', 'request'), ('job', 'personal'),
+                ('job', 'consent_proof'), ('job', 'traceparent'), ('part', 'location'),
                 ('part', 'sha256'), ('content', 'bytes'), ('step', 'summary'), ('step', 'body'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
                 ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
                 ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),

@@ -189,7 +189,7 @@ COMMENT ON FUNCTION insp.purge_class(text, interval, integer) IS
 CREATE OR REPLACE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT CASE p_what WHEN 'parts' THEN insp.remove_parts(p_jobs) WHEN 'results' THEN insp.remove_results(p_jobs, 'purgedAt')
-        ELSE insp.remove_references(p_jobs, 'purgedAt', false) END
+        ELSE insp.remove_references(p_jobs, false) END
 $$;
 COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS 'Removes what is called so; returns of how many jobs';
 
@@ -374,7 +374,7 @@ BEGIN
     SELECT (SELECT array_agg(o.id) FROM over o), array_agg(g.id) INTO over, bare
     FROM judged g WHERE g.delivered_at IS NULL AND NOT EXISTS (SELECT FROM over o WHERE o.id = g.id)
         -- The job's own retention has been there, or there is no job any more.
-        AND NOT EXISTS (SELECT FROM insp.job j WHERE j.id = g.job_id AND NOT j.payload ?| ARRAY['purgedAt', 'erasedAt']);
+        AND NOT EXISTS (SELECT FROM insp.job j WHERE j.id = g.job_id AND j.forgotten_at IS NULL);
     BEGIN
         DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (over);
         DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (over);

@@ -151,7 +151,7 @@ COMMENT ON COLUMN insp.v_queue.weight IS 'The lane''s share of claims while othe
 GRANT SELECT ON insp.v_queue TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_running AS
-SELECT j.public_id AS id, p.name AS partner, j.payload ->> 'workflow' AS workflow, greatest(j.status, 2::smallint) AS status, l.attempt, l.crashes,
+SELECT j.public_id AS id, p.name AS partner, j.workflow, greatest(j.status, 2::smallint) AS status, l.attempt, l.crashes,
     now() - l.claimed_at AS running_for, l.deadline, l.worker_id, w.host, w.process, l.fence, l.job_id
 FROM insp.lease l JOIN insp.job j ON j.id = l.job_id JOIN insp.partner p ON p.id = j.partner_id
     LEFT JOIN insp.worker w ON w.id = l.worker_id;

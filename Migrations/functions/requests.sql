@@ -139,7 +139,7 @@ $$;
 COMMENT ON FUNCTION insp.check_document(jsonb) IS
     'Refuses a payload whose documentFormat, documentTypes or countries are none';
 
-CREATE OR REPLACE FUNCTION insp.request_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS text
+CREATE OR REPLACE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     problem text;
@@ -153,16 +153,13 @@ BEGIN
         IF problem IS NOT NULL THEN
             PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
         END IF;
-        RETURN p ->> 'callbackUrl';
     ELSIF partner.callback_required AND endpoint.url IS NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_MISSING');
     END IF;
-
-    RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.request_callback(jsonb, insp.partner, insp.endpoint) IS
-    'The callback URL that a payload names, or null; refuses what the endpoint does not allow';
+COMMENT ON FUNCTION insp.check_callback(jsonb, insp.partner, insp.endpoint) IS
+    'Refuses the callback URL of a payload if the endpoint does not allow it';
 
 CREATE OR REPLACE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -340,7 +337,7 @@ BEGIN
         PERFORM insp.check_document(p);
     END IF;
     IF p ? 'callbackUrl' OR partner.callback_required THEN
-        r.callback_url := insp.request_callback(p, partner, endpoint);
+        PERFORM insp.check_callback(p, partner, endpoint);
     END IF;
     IF p ? 'consent' OR partner.consent_required THEN
         PERFORM insp.check_consent(p, partner);
@@ -377,7 +374,13 @@ BEGIN
     PERFORM insp.check_kinds(p ->> 'documentFormat', flow, kinds);
     PERFORM insp.check_challenge(p, flow, kinds);
 
-    r.payload := (p - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
+    r.workflow := flow.name;
+    r.document_format := p ->> 'documentFormat';
+    r.review := nullif(review, 'never');
+    r.enrollment_mode := p ->> 'enrollmentMode';
+    r.personal := insp.request_personal(p);
+    r.request := (p - ARRAY(SELECT jsonb_object_keys(r.personal))
+            - ARRAY['parts', 'digests', 'idempotencyKey', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'lane', 'review'])
         || jsonb_build_object('workflow', flow.name)
         -- Stored only where somebody must look: workers decide by it, and most jobs need no word about it.
         || CASE review WHEN 'never' THEN '{}' ELSE jsonb_build_object('review', review) END

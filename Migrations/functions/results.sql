@@ -41,6 +41,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     j constant insp.job := insp.visible_job(p_id);
+    said constant jsonb := insp.personal(j.personal, j.seal);
     claimed timestamptz;
 BEGIN
     IF j.status = 1 THEN
@@ -49,15 +50,14 @@ BEGIN
     RETURN coalesce((SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = 128), '{}')
         || jsonb_build_object('id', j.public_id,
             'status', CASE WHEN j.status = 1 AND claimed IS NOT NULL THEN 2 ELSE j.status END,
-            'workflow', jsonb_build_object('key', j.payload ->> 'workflow',
-                'definitionKey', insp.definition_key(j.payload ->> 'workflow')),
+            'workflow', jsonb_build_object('key', j.workflow, 'definitionKey', insp.definition_key(j.workflow)),
             'createdAt', insp.iso_time(j.created_at))
         || jsonb_strip_nulls(jsonb_build_object('startedAt', insp.iso_time(coalesce(j.started_at, claimed)),
             'completedAt', insp.iso_time(j.completed_at),
-            'customerInternalReference', j.payload -> 'customerInternalReference',
-            'userReference', j.payload -> 'userReference',
-            'reportingCriteria', j.payload -> 'reportingCriteria',
-            'rerunOf', j.payload -> 'rerunOf'));
+            'customerInternalReference', said -> 'customerInternalReference',
+            'userReference', said -> 'userReference',
+            'reportingCriteria', said -> 'reportingCriteria',
+            'rerunOf', j.rerun_of));
 END
 $$;
 COMMENT ON FUNCTION insp.job_result(uuid) IS

@@ -92,7 +92,7 @@ COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_review AS
-SELECT j.public_id AS id, p.name AS partner, j.payload ->> 'workflow' AS workflow,
+SELECT j.public_id AS id, p.name AS partner, j.workflow,
     s.summary #>> '{decision,type}' AS decision, now() - w.since AS since, j.expires_at - now() AS expires,
     (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
      FROM jsonb_array_elements(s.summary -> 'labels') l) AS because, w.job_id

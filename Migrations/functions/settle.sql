@@ -15,8 +15,8 @@ BEGIN
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
-        RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.traceparent, j.payload, u.fence, u.summary,
-            u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error
+        RETURNING j.id, j.public_id, j.endpoint_id, j.workflow, j.own_callback, j.traceparent, j.personal, j.seal,
+            u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
         SELECT d.id, 128, d.fence, d.summary, p_seal, d.body FROM done d
@@ -28,10 +28,11 @@ BEGIN
         INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, definition_key, decision, is_expired,
             has_reference)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
-            coalesce(d.callback_url, e.url), insp.definition_key(d.payload ->> 'workflow'), d.decision #>> '{}',
-            coalesce(d.error = '"EXPIRED"', false), d.payload ? 'userReference'
+            coalesce(CASE WHEN d.own_callback THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
+            insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
+            coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false)
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
-        WHERE coalesce(d.callback_url, e.url) IS NOT NULL
+        WHERE d.own_callback OR e.url IS NOT NULL
     )
     SELECT d.id FROM done d;
 END

@@ -199,7 +199,7 @@ BEGIN
     END IF;
     IF NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = old.id) THEN
         PERFORM insp.refuse('PARTS_PURGED');
-    ELSIF old.payload ?| ARRAY['purgedAt', 'erasedAt'] THEN
+    ELSIF old.forgotten_at IS NOT NULL THEN
         -- Without its options it would be another job.
         PERFORM insp.refuse('REQUEST_PURGED');
     END IF;
@@ -207,12 +207,12 @@ BEGIN
         PERFORM insp.take_waiting(partner.id, partner.max_waiting, 1);
     END IF;
     number := nextval('insp.job_id');
-    INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, callback_url, traceparent, payload)
-    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.lane, old.region, now() + partner.job_lifetime,
-        old.callback_url, old.traceparent,
+    INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, workflow, document_format, review,
+        enrollment_mode, rerun_of, own_callback, traceparent, seal, personal, request)
+    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.lane, old.region, now() + partner.job_lifetime, old.workflow,
+        old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent, old.seal, old.personal,
         -- What the partner no longer lets suffice does not suffice again.
-        CASE WHEN partner.liveness_evidence_suffices THEN old.payload ELSE old.payload - 'evidenceSuffices' END
-            || jsonb_build_object('rerunOf', old.public_id));
+        CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
     INSERT INTO insp.rerun (job_id, first_id)
     VALUES (number, coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = old.id), old.id));
     -- Its bytes are those of the job before it, and count once against the partner's quota.
@@ -242,7 +242,7 @@ DECLARE
 BEGIN
     -- Locked against erasure, retention and a rerun of it: what is written about the job is there before they look, or
     -- after they are done.
-    SELECT j.id, j.payload ?| ARRAY['purgedAt', 'erasedAt'] INTO job, is_bare
+    SELECT j.id, j.forgotten_at IS NOT NULL INTO job, is_bare
     FROM insp.job j WHERE j.public_id = resolve_dead.id FOR SHARE;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
@@ -261,7 +261,7 @@ COMMENT ON FUNCTION insp.resolve_dead(uuid, text) IS
 GRANT EXECUTE ON FUNCTION insp.resolve_dead(uuid, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_dead AS
-SELECT j.public_id AS id, p.name AS partner, j.payload ->> 'workflow' AS workflow, d.code, d.detail, d.attempts, d.crashes,
+SELECT j.public_id AS id, p.name AS partner, j.workflow, d.code, d.detail, d.attempts, d.crashes,
     d.died_at, d.resolved_at, d.job_id, d.resolved_by
 FROM insp.dead d JOIN insp.job j ON j.id = d.job_id JOIN insp.partner p ON p.id = j.partner_id;
 COMMENT ON VIEW insp.v_dead IS 'Jobs that were given up (finished as NOT_EXECUTED), newest last';

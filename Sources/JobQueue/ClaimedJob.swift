@@ -18,7 +18,7 @@ public final class ClaimedJob: Sendable {
     public let crashes: Int
     /// Furthest stage that was stored when it was claimed.
     public let status: JobStatus
-    /// The request as JSON, normalised: workflow, partner, references, preselection.
+    /// What the worker goes by, as JSON: workflow, partner, preselection; nothing that names a person.
     public let payload: Data
     /// Results of stages that earlier attempts completed, as JSON: they are not computed again.
     public let steps: [JobStatus: Data]

@@ -294,7 +294,7 @@ import Testing
         let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.picture, "review": "never"]
         let first = try await gateway.call("POST", "/inspectionjob/create", body, headers: ["Idempotency-Key": "q"])
         #expect(first.status == 201)
-        let stored = try await gateway.service.connection.query("SELECT payload ->> 'review' FROM insp.job")
+        let stored = try await gateway.service.connection.query("SELECT review FROM insp.job")
         #expect(try stored.map { try $0.string(0) } == ["always"])
         let refused = try await gateway.call("POST", "/inspectionjob/create", body)
         #expect(refused.status == 429 && refused.document["code"] as? String == "WAITING_QUOTA_REACHED")

@@ -74,7 +74,7 @@ import Testing
         // What was copied is what the product makes: a part, a partner and a request for each job.
         #expect(
             try await fixture.count("insp.job j WHERE NOT EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id)") == 0)
-        #expect(try await fixture.count("(SELECT DISTINCT partner_id, payload ->> 'partner' FROM insp.job) x") == 3)
+        #expect(try await fixture.count("(SELECT DISTINCT partner_id, request ->> 'partner' FROM insp.job) x") == 3)
         #expect(try await fixture.count("(SELECT public_id FROM insp.job GROUP BY 1 HAVING count(*) > 1) x") == 0)
         // What waits already counts towards the length, and so cannot be more.
         _ = try await fixture.enqueue(5)

@@ -103,7 +103,7 @@ import Testing
         // The token does not stay with the job; what was asked does.
         #expect(
             try await fixture.count(
-                "insp.job WHERE payload #> '{challenge,colours}' IS NOT NULL AND NOT payload #> '{challenge}' ? 'token'"
+                "insp.job WHERE request #> '{challenge,colours}' IS NOT NULL AND NOT request #> '{challenge}' ? 'token'"
             ) == 1)
     }
 

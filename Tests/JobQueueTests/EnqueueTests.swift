@@ -204,7 +204,7 @@ import Testing
         #expect(try await fixture.count("insp.delayed") == 1)
         #expect(try await fixture.count("insp.expiry") == 1)
         // The canonical key is stored whatever name was given, and the bytes exactly as they came.
-        #expect(try await fixture.count("insp.job WHERE payload ->> 'workflow' = 'id_identity'") == 1)
+        #expect(try await fixture.count("insp.job WHERE workflow = 'id_identity'") == 1)
         #expect(
             try await fixture.count(
                 "insp.part p JOIN insp.content c ON c.id = p.job_id WHERE p.sha256 = sha256(c.bytes) AND c.bytes = 'front'"

@@ -57,7 +57,8 @@ import Testing
         #expect(try await fixture.holding() == [])
 
         // What stays: jobs, times, the consent's proof, and callbacks that wait, but for those that have nowhere to go.
-        #expect(try await fixture.count("insp.job WHERE payload ? 'consentProof' AND status = 128") == marks.jobs.count)
+        #expect(
+            try await fixture.count("insp.job WHERE consent_proof IS NOT NULL AND status = 128") == marks.jobs.count)
         let consent = try #require(PersonalMarks.request["consent"] ?? nil)
         for (given, holds) in [(consent, true), (consent.replacing("v7", with: "v8"), false)] {
             let answer = try await fixture.admin.query(

@@ -75,7 +75,9 @@ import Testing
             let known = try await context.enrolledFace()
             try await context.hand(over: Self.feature("c"), generation: known.generation)
             handed.withLock { $0 += 1 }
-            if job.payload.range(of: Data("broken".utf8)) != nil { throw InspectError(.corruptImage) }
+            if try await fixture.count("insp.face_job WHERE job_id = \(job.id) AND face_id = 'broken'") > 0 {
+                throw InspectError(.corruptImage)
+            }
             try await Task.sleep(for: .seconds(600))
             return ClosureHandler.passed
         }

@@ -14,7 +14,7 @@ import Testing
 
     private func suffices(_ fixture: QueueFixture, _ id: String) async throws -> Bool {
         try await fixture.admin.query(
-            "SELECT coalesce((payload ->> 'evidenceSuffices')::boolean, false) FROM insp.job WHERE public_id = $1",
+            "SELECT coalesce((request ->> 'evidenceSuffices')::boolean, false) FROM insp.job WHERE public_id = $1",
             [.text(id)])[0].bool(0)
     }
 

@@ -52,7 +52,8 @@ struct PersonalMarks: Sendable {
         "worker": "a host's name", "job_key.request_sha256": "goes with the key, which is marked",
         "face_job.face_id": "of jobs that are not finished, which cannot be erased",
         "face_pending": "of jobs that are not finished, which cannot be erased",
-        "duty": "maintenance's own", "endpoint_tally": "an error code",
+        "duty": "maintenance's own", "job.workflow": "a word", "job.document_format": "a word", "job.review": "a word",
+        "job.enrollment_mode": "a word", "job.consent_proof": "a keyed digest", "endpoint_tally": "an error code",
         "epoch": "the server's timeline", "worker_drain": "a worker's", "schema_migration": "files' names",
     ]
 
@@ -92,8 +93,8 @@ struct PersonalMarks: Sendable {
     static let image = Data("zqmark image".utf8)
 
     /// Ends as the request's reportingCriteria says.
-    private static let handler = ClosureHandler { job, context in
-        let said = String(decoding: job.payload, as: UTF8.self)
+    private func work(on job: ClaimedJob, _ context: JobContext) async throws -> Data {
+        let said = String(decoding: try await self.fixture.client.result(of: job.publicID), as: UTF8.self)
         if said.contains("zqmark session") {
             try await context.beginSession()
             try await context.endSession(
@@ -129,7 +130,8 @@ struct PersonalMarks: Sendable {
     private func drain() async throws {
         var configuration = self.fixture.configuration()
         configuration.drains = true
-        try await JobWorker(configuration, handler: Self.handler).run()
+        let marks = self
+        try await JobWorker(configuration, handler: ClosureHandler { try await marks.work(on: $0, $1) }).run()
     }
 
     /// Jobs in every state; those that are left open are the last four.

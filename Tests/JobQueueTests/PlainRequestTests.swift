@@ -66,9 +66,10 @@ import Testing
                     THEN RETURN 'other';
                 END IF;
                 r := insp.check_request(p, '{}');
-                RETURN CASE WHEN r.payload = p - ARRAY['parts', 'idempotencyKey'] AND r.part_urls = p -> 'parts'
+                RETURN CASE WHEN r.request || coalesce(r.personal, '{}') = p - ARRAY['parts', 'idempotencyKey'] AND r.part_urls = p -> 'parts'
                     AND r.idempotency_key IS NOT DISTINCT FROM p ->> 'idempotencyKey' AND r.run_at IS NULL
-                    AND NOT r.expires_named AND r.callback_url IS NULL AND r.traceparent IS NULL AND r.digests IS NULL
+                    AND NOT r.expires_named AND r.document_format IS NULL AND r.review IS NULL AND r.enrollment_mode IS NULL
+                    AND r.workflow = p ->> 'workflow' AND r.traceparent IS NULL AND r.digests IS NULL
                     THEN 'same' ELSE 'another request' END;
             EXCEPTION WHEN OTHERS THEN
                 RETURN SQLERRM;

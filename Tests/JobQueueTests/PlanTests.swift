@@ -45,8 +45,8 @@ import Testing
         let (first, last) = (jobs.lowerBound, jobs.upperBound)
         try await connection.execute(
             """
-            INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, payload)
-            SELECT n, 1 + n % \(Self.partners), 1 + n % \(Self.partners), 1, now() + interval '7 days', '{"workflow": "id"}'
+            INSERT INTO insp.job (id, partner_id, endpoint_id, lane, expires_at, workflow, request)
+            SELECT n, 1 + n % \(Self.partners), 1 + n % \(Self.partners), 1, now() + interval '7 days', 'id', '{"workflow": "id"}'
             FROM generate_series(\(first), \(last)) n;
             INSERT INTO insp.ready (job_id, seq, queue)
             SELECT n, n, q.id FROM generate_series(\(waiting.lowerBound), \(waiting.upperBound)) n

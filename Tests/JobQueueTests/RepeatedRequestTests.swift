@@ -81,7 +81,7 @@ import Testing
                 ]
                 for id in ids {
                     let stored = try await fixture.admin.query(
-                        "SELECT coalesce(payload ->> 'review', 'never') FROM insp.job WHERE public_id = $1", [.text(id)]
+                        "SELECT coalesce(review, 'never') FROM insp.job WHERE public_id = $1", [.text(id)]
                     )
                     #expect(try stored[0].string(0) == levels[max(i, j)], "\(policy), asked \(asked)")
                 }

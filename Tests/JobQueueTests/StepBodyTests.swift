@@ -64,16 +64,45 @@ import Testing
         #expect(try await fixture.count("insp.step WHERE body IS NOT NULL") == 0)
     }
 
+    @Test func `What may name a person lies apart, and a job needs none of it`() async throws {
+        let fixture = try await QueueFixture()
+        let named =
+            #","customerInternalReference":"zqmark","userReference":"zqmark","reportingCriteria":"zqmark","consent":{"userIp":"zqmark"},"callbackUrl":"https://hooks.example.com/zqmark"}"#
+        let ids = try await fixture.client.enqueue(
+            many: [Data((QueueFixture.byURL.dropLast() + named).utf8), Data(QueueFixture.byURL.utf8)])
+        #expect(try await fixture.count("insp.job WHERE request::text || workflow LIKE '%zqmark%'") == 0)
+        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL AND seal = 0") == 1)
+        #expect(try await fixture.result(of: ids[0])["userReference"] as? String == "zqmark")
+        _ = try await fixture.admin.query(
+            "UPDATE insp.job SET seal = 1, personal = $1 WHERE personal IS NOT NULL", [.bytes(Self.sealed)])
+        let told = Mutex<[Data]>([])
+        let handler = ClosureHandler { job, _ in
+            told.withLock { $0.append(job.payload) }
+            return ClosureHandler.passed
+        }
+        try await withWorker(fixture.configuration(), handler) { _ in
+            try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")
+        }
+        #expect(told.withLock { Set($0) } == [Data(#"{"partner": "acme", "workflow": "id"}"#.utf8)])
+        #expect(try await fixture.violations().isEmpty)
+        let again = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(ids[0])])[0].string(0)
+        #expect(
+            try await fixture.count("insp.job WHERE public_id = '\(again)' AND seal = 1 AND personal IS NOT NULL") == 1)
+        #expect(try await fixture.client.cancel(again))
+        #expect(try await fixture.admin.query("SELECT insp.erase($1)", [.text(again)])[0].bool(0))
+        #expect(try await fixture.count("insp.job WHERE personal IS NOT NULL OR seal <> 0") == 0)
+    }
+
     /// What turns bytes into text reads them.
     @Test func `Bytes are opened in these functions alone`() async throws {
         let fixture = try await QueueFixture()
         let readers = try await fixture.admin.query(
             """
-            SELECT proname::text FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND prosrc LIKE '%convert_from%'
-            UNION SELECT viewname::text FROM pg_views WHERE schemaname = 'insp' AND definition LIKE '%convert_from%'
+            SELECT proname::text FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND prosrc ~ 'convert_from\\([a-z_.]*(body|personal)'
+            UNION SELECT viewname::text FROM pg_views WHERE schemaname = 'insp' AND definition ~ 'convert_from'
             ORDER BY 1
             """
         ).map { try $0.string(0) }
-        #expect(readers == ["bare_body", "step_document"])
+        #expect(readers == ["personal", "step_document"])
     }
 }

@@ -11,7 +11,7 @@ WITH ended AS (
 ), done AS (
     UPDATE insp.job j SET status = 128, completed_at = now(), started_at = e.claimed_at
     FROM ended e WHERE j.id = e.job_id AND j.status < 128
-    RETURNING j.id, j.public_id, j.endpoint_id, j.callback_url, j.payload, e.fence
+    RETURNING j.id, j.public_id, j.endpoint_id, e.fence
 ), result AS (
     INSERT INTO insp.step (job_id, status, fence, summary, body)
     SELECT d.id, 128, d.fence, '{"decision":{"type":"PASSED","details":{"label":"OK"},"risk":{"score":0}},"rejectReasons":[]}', '{"capabilities":{}}'
@@ -21,7 +21,7 @@ WITH ended AS (
     SELECT d.id, 'finished', 0, jsonb_build_object('decision', 'PASSED', 'error', NULL, 'fence', d.fence) FROM done d
 ), outbox AS (
     INSERT INTO insp.callback (job_id, public_id, endpoint_id, url, definition_key, decision)
-    SELECT d.id, d.public_id, e.id, coalesce(d.callback_url, e.url), '2', 'PASSED'
+    SELECT d.id, d.public_id, e.id, e.url, '2', 'PASSED'
     FROM done d JOIN insp.endpoint e ON e.id = d.endpoint_id
 ), picked AS MATERIALIZED (
     SELECT r.ctid AS row FROM insp.ready r

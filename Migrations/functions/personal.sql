@@ -1,0 +1,19 @@
+-- What a request says that may name a person. It lies apart from the rest in bytes that are to be sealed: no other function,
+-- view or trigger reads them.
+
+CREATE OR REPLACE FUNCTION insp.personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+LANGUAGE sql STABLE AS $$ SELECT CASE p_seal WHEN 0 THEN convert_from(p_personal, 'UTF8')::jsonb END $$;
+COMMENT ON FUNCTION insp.personal(bytea, smallint) IS 'Opens what job.personal holds; null: nothing, or it is sealed';
+
+CREATE OR REPLACE FUNCTION insp.personal_bytes(p_personal jsonb) RETURNS bytea
+LANGUAGE sql STABLE AS $$ SELECT convert_to(nullif(p_personal, '{}')::text, 'UTF8') $$;
+COMMENT ON FUNCTION insp.personal_bytes(jsonb) IS 'What job.personal is to hold';
+
+CREATE OR REPLACE FUNCTION insp.request_personal(p jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    -- What is not known to name nobody.
+    SELECT p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'idempotencyKey', 'digests', 'parts',
+        'lane', 'region', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'challenge', 'review', 'threshold',
+        'enrollmentMode']
+$$;
+COMMENT ON FUNCTION insp.request_personal(jsonb) IS 'What of a payload may name a person';

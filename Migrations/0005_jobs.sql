@@ -31,6 +31,7 @@ CREATE TABLE insp.job (
     public_id uuid NOT NULL DEFAULT gen_random_uuid(),
     partner_id integer NOT NULL,
     endpoint_id bigint,
+    person_id bigint,
     lane smallint NOT NULL,
     region smallint NOT NULL DEFAULT 0,
     status smallint NOT NULL DEFAULT 1 CHECK (status IN (1, 2, 4, 8, 16, 32, 64, 128)),
@@ -60,6 +61,7 @@ COMMENT ON COLUMN insp.job.id IS 'Internal number; never leaves the system';
 COMMENT ON COLUMN insp.job.public_id IS 'The id that callers know';
 COMMENT ON COLUMN insp.job.partner_id IS 'Whose job it is';
 COMMENT ON COLUMN insp.job.endpoint_id IS 'The callback endpoint at the time of enqueue; null: no callback';
+COMMENT ON COLUMN insp.job.person_id IS 'The person whom its userReference names; null: none, or nothing is left of it';
 COMMENT ON COLUMN insp.job.lane IS '0 urgent, 1 normal, 2 bulk';
 COMMENT ON COLUMN insp.job.region IS 'Region whose workers may process the job; 0: any';
 COMMENT ON COLUMN insp.job.status IS
@@ -218,6 +220,36 @@ COMMENT ON COLUMN insp.job_key.job_id IS 'The job it stands for';
 COMMENT ON COLUMN insp.job_key.public_id IS 'The id that the first call returned';
 COMMENT ON COLUMN insp.job_key.request_sha256 IS 'Digest of the request; another request under the key is refused';
 COMMENT ON COLUMN insp.job_key.created_at IS 'When the key was first used';
+
+CREATE TABLE insp.person (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partner_id integer NOT NULL,
+    reference_index bytea,
+    erased_at timestamptz,
+    UNIQUE (partner_id, reference_index)
+);
+CREATE INDEX person_erased ON insp.person (erased_at) WHERE erased_at IS NOT NULL;
+COMMENT ON TABLE insp.person IS 'Persons, as partners refer to them by userReference';
+COMMENT ON COLUMN insp.person.id IS 'Number of the person';
+COMMENT ON COLUMN insp.person.partner_id IS 'Whose reference it is';
+COMMENT ON COLUMN insp.person.reference_index IS 'The reference as insp.reference_index makes it; null: nothing is left of the person';
+COMMENT ON COLUMN insp.person.erased_at IS 'When the last of the person went, by retention or erasure';
+GRANT SELECT ON insp.person TO insp_operator;
+
+CREATE TABLE insp.job_reference (
+    partner_id integer NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('customer', 'user')),
+    index bytea NOT NULL,
+    job_id bigint NOT NULL,
+    PRIMARY KEY (partner_id, kind, index, job_id)
+);
+CREATE INDEX job_reference_job ON insp.job_reference (job_id);
+COMMENT ON TABLE insp.job_reference IS 'Jobs by their partners'' references; a row only where a reference is given';
+COMMENT ON COLUMN insp.job_reference.partner_id IS 'Whose job';
+COMMENT ON COLUMN insp.job_reference.kind IS 'customer: customerInternalReference; user: userReference';
+COMMENT ON COLUMN insp.job_reference.index IS 'The reference as insp.reference_index makes it';
+COMMENT ON COLUMN insp.job_reference.job_id IS 'The job';
+GRANT SELECT ON insp.job_reference TO insp_operator;
 
 CREATE TABLE insp.rerun (
     job_id bigint PRIMARY KEY,

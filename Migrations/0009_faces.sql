@@ -3,14 +3,17 @@
 CREATE TABLE insp.face (
     partner_id integer NOT NULL,
     face_id text NOT NULL CHECK (length(face_id) BETWEEN 1 AND 100),
+    person_id bigint,
     generation bigint NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT now(),
     changed_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (partner_id, face_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
+CREATE INDEX face_person ON insp.face (person_id) WHERE person_id IS NOT NULL;
 COMMENT ON TABLE insp.face IS 'Enrolled faces';
 COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
 COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
+COMMENT ON COLUMN insp.face.person_id IS 'Whose face it is, where the enrolment named a userReference';
 COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result names the one it was decided by';
 COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
 COMMENT ON COLUMN insp.face.changed_at IS 'Last change';

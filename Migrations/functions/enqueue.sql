@@ -25,6 +25,7 @@ DECLARE
     prefix text;
     taken record;
     limited boolean;
+    persons bigint[];
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
     -- The texts of more would take memory by the hundred megabytes.
@@ -35,6 +36,9 @@ BEGIN
         END IF;
     END IF;
     prefix := insp.id_prefix();
+    IF EXISTS (SELECT FROM unnest(p_payloads) AS p WHERE p ? 'userReference') THEN
+        persons := insp.persons(p_payloads);
+    END IF;
     WITH checked AS MATERIALIZED (
         SELECT u.n, nextval('insp.job_id') AS id, insp.random_id(prefix) AS public_id,
             CASE WHEN c.idempotency_key IS NOT NULL THEN u.payload END AS original, c.*
@@ -80,10 +84,11 @@ BEGIN
     ), placed AS MATERIALIZED (
         SELECT f.n, f.id, f.run_at, q.id AS queue FROM fresh f JOIN queues q USING (region, lane, partner_id)
     ), jobs AS (
-        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, workflow, document_format,
-            review, enrollment_mode, own_callback, traceparent, request, personal)
-        SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, f.lane, f.region, f.expires_at, f.workflow, f.document_format,
-            f.review, f.enrollment_mode, f.personal ? 'callbackUrl', f.traceparent, f.request, insp.personal_bytes(f.personal)
+        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
+            document_format, review, enrollment_mode, own_callback, traceparent, request, personal)
+        SELECT f.id, f.public_id, f.partner_id, f.endpoint_id, persons[f.n], f.lane, f.region, f.expires_at, f.workflow,
+            f.document_format, f.review, f.enrollment_mode, f.personal ? 'callbackUrl', f.traceparent, f.request,
+            insp.personal_bytes(f.personal)
         FROM fresh f
     ), waiting AS (
         INSERT INTO insp.ready (job_id, queue)
@@ -114,6 +119,9 @@ BEGIN
     FROM (SELECT x.*, x.idempotency_key IS NULL OR x.id = ANY (ARRAY(SELECT k.job_id FROM keyed k)) AS is_fresh
         FROM checked x ORDER BY x.n) c;
 
+    IF EXISTS (SELECT FROM unnest(p_payloads) AS p WHERE p ?| ARRAY['customerInternalReference', 'userReference']) THEN
+        PERFORM insp.note_references(job_ids, p_payloads);
+    END IF;
     IF conflicts THEN
         -- A key that was there before: the same request gets the id that the first one got.
         FOR keys IN
@@ -134,6 +142,8 @@ BEGIN
             END IF;
             public_ids[keys.n] := keys.public_id;
         END LOOP;
+        -- Of a person who was named by a repeated request alone there may be nothing any more.
+        PERFORM insp.forget_persons(persons);
     END IF;
     -- Here, because a request that is repeated takes no place.
     IF limited THEN

@@ -67,6 +67,8 @@ DECLARE
     prefix text;
     is_plain boolean;
     has_others boolean;
+    is_named boolean;
+    persons bigint[];
     partner constant text := p_payloads[1] ->> 'partner';
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
@@ -85,8 +87,9 @@ BEGIN
         RETURN;
     END IF;
     SELECT bool_and(coalesce(u.is_plain AND u.payload ->> 'partner' = partner AND NOT u.payload ? 'idempotencyKey', false))
-        AND insp.are_plain_sources(string_agg(u.urls, ''), string_agg(u.digests, '')), bool_or(u.has_others)
-    INTO is_plain, has_others FROM insp.plain_requests(p_payloads) u;
+        AND insp.are_plain_sources(string_agg(u.urls, ''), string_agg(u.digests, '')), bool_or(u.has_others),
+        bool_or(u.payload ?| ARRAY['customerInternalReference', 'userReference'])
+    INTO is_plain, has_others, is_named FROM insp.plain_requests(p_payloads) u;
     IF is_plain IS NOT TRUE THEN
         RETURN;
     END IF;
@@ -94,14 +97,18 @@ BEGIN
     IF whose.max_waiting IS NOT NULL THEN
         PERFORM insp.take_waiting(whose.id, whose.max_waiting, cardinality(p_payloads));
     END IF;
+    IF is_named THEN
+        persons := insp.persons(p_payloads);
+    END IF;
     place := insp.queue_of(whose.region, whose.lane, whose.id);
     prefix := insp.id_prefix();
     WITH asked AS MATERIALIZED (
-        SELECT nextval('insp.job_id') AS id, insp.random_id(prefix) AS public_id, u.payload
-        FROM unnest(p_payloads) AS u (payload)
+        SELECT nextval('insp.job_id') AS id, insp.random_id(prefix) AS public_id, u.payload, u.person
+        FROM unnest(p_payloads, persons) AS u (payload, person)
     ), jobs AS (
-        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, workflow, request, personal)
-        SELECT a.id, a.public_id, whose.id, whose.endpoint_id, whose.lane, whose.region, whose.expires_at,
+        INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow, request,
+            personal)
+        SELECT a.id, a.public_id, whose.id, whose.endpoint_id, a.person, whose.lane, whose.region, whose.expires_at,
             a.payload ->> 'workflow', a.payload - ARRAY['parts', 'customerInternalReference', 'userReference'],
             CASE WHEN a.payload ?| ARRAY['customerInternalReference', 'userReference']
                 THEN insp.personal_bytes(insp.request_personal(a.payload)) END
@@ -120,6 +127,9 @@ BEGIN
             u.payload #>> ARRAY['parts', k.kind, 'url']
         FROM unnest(job_ids, p_payloads) AS u (id, payload) CROSS JOIN (VALUES ('BACK'), ('FACE')) AS k (kind)
         WHERE u.payload -> 'parts' ? k.kind;
+    END IF;
+    IF is_named THEN
+        PERFORM insp.note_references(job_ids, p_payloads);
     END IF;
     PERFORM insp.wake(whose.lane);
     IF EXISTS (SELECT FROM unnest(job_ids) AS id WHERE id % 1000000 = 0) THEN

@@ -111,17 +111,22 @@ CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_remove bool
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
+    persons constant bigint[] := ARRAY(SELECT DISTINCT j.person_id FROM insp.job j
+        WHERE j.id = ANY (p_jobs) AND j.person_id IS NOT NULL);
     removed integer;
     words integer;
 BEGIN
     PERFORM insp.need_consent_key();
-    UPDATE insp.job j SET rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL, seal = 0, personal = NULL,
+    UPDATE insp.job j SET person_id = NULL, rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL, seal = 0,
+        personal = NULL,
         consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.personal(j.personal, j.seal) -> 'consent')),
         forgotten_at = clock_timestamp()
     WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
         OR j.request - ARRAY['partner', 'workflow'] <> '{}');
     GET DIAGNOSTICS removed = ROW_COUNT;
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
+    DELETE FROM insp.job_reference r WHERE r.job_id = ANY (p_jobs);
+    PERFORM insp.forget_persons(persons);
     words := insp.forget_words(p_jobs) + insp.forget_callbacks(
         ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
     -- To erasure all of it counts, to retention the jobs.

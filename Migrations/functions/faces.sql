@@ -150,7 +150,7 @@ BEGIN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
-                pending.engine, pending.model_sha256, pending.feature, NEW.public_id);
+                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, NEW.person_id);
         END IF;
     END IF;
     PERFORM insp.remove_parts(ARRAY[NEW.id]);
@@ -165,15 +165,17 @@ CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
     EXECUTE FUNCTION insp.face_finished();
 
 CREATE OR REPLACE FUNCTION insp.face_keep(
-    p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid
+    p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid,
+    p_person bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     template bigint;
 BEGIN
     -- The face's row first, as everything that changes its templates has it.
-    INSERT INTO insp.face AS f (partner_id, face_id) VALUES (p_partner, p_face)
-    ON CONFLICT (partner_id, face_id) DO UPDATE SET generation = f.generation + 1, changed_at = now();
+    INSERT INTO insp.face AS f (partner_id, face_id, person_id) VALUES (p_partner, p_face, p_person)
+    ON CONFLICT (partner_id, face_id) DO UPDATE SET generation = f.generation + 1, changed_at = now(),
+        person_id = coalesce(p_person, f.person_id);
     IF p_replace THEN
         DELETE FROM insp.face_template t WHERE t.partner_id = p_partner AND t.face_id = p_face;
     END IF;
@@ -185,7 +187,7 @@ BEGIN
     RETURN template;
 END
 $$;
-COMMENT ON FUNCTION insp.face_keep(integer, text, boolean, text, text, text, uuid) IS
+COMMENT ON FUNCTION insp.face_keep(integer, text, boolean, text, text, text, uuid, bigint) IS
     'Adds a template to a face, in place of the others if asked so, and drops the oldest beyond the partner''s limit';
 
 CREATE OR REPLACE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
@@ -194,9 +196,10 @@ DECLARE
     face record;
     removed integer := 0;
     n integer;
+    persons bigint[] := '{}'::bigint[];
 BEGIN
     FOR face IN
-        SELECT f.partner_id, f.face_id FROM insp.face f WHERE EXISTS (SELECT FROM insp.face_template t
+        SELECT f.partner_id, f.face_id, f.person_id FROM insp.face f WHERE EXISTS (SELECT FROM insp.face_template t
             WHERE t.partner_id = f.partner_id AND t.face_id = f.face_id AND t.id = ANY (p_templates))
         ORDER BY f.partner_id, f.face_id FOR UPDATE
     LOOP
@@ -209,8 +212,10 @@ BEGIN
             WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id;
         ELSE
             DELETE FROM insp.face f WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id;
+            persons := persons || face.person_id;
         END IF;
     END LOOP;
+    PERFORM insp.forget_persons(persons);
     RETURN removed;
 END
 $$;
@@ -276,6 +281,7 @@ DECLARE
     open bigint[];
     ended integer := 0;
     removed integer;
+    persons bigint[];
 BEGIN
     -- The jobs first, as everything that finishes jobs has it. One that is being finished at this moment is waited for, and
     -- what it keeps is found below.
@@ -289,10 +295,12 @@ BEGIN
     PERFORM FROM insp.job j WHERE j.id = ANY (open) ORDER BY j.id FOR NO KEY UPDATE;
     UPDATE insp.job j SET personal = insp.personal_bytes(insp.personal(j.personal, j.seal) - 'faceId') WHERE j.id = ANY (open);
     DELETE FROM insp.face_named n WHERE n.job_id = ANY (open);
-    PERFORM FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE;
+    persons := ARRAY(SELECT f.person_id FROM insp.face f
+        WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE);
     DELETE FROM insp.face_template t WHERE t.partner_id = owner AND t.face_id = face_delete.face_id;
     GET DIAGNOSTICS removed = ROW_COUNT;
     DELETE FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id;
+    PERFORM insp.forget_persons(persons);
     DELETE FROM insp.face_rate r WHERE r.partner_id = owner AND r.face_id = face_delete.face_id;
     -- The face id is a person's: the record says that it was done, not to whom.
     PERFORM insp.record('face_delete', 'partner ' || face_delete.partner,

@@ -59,7 +59,8 @@ BEGIN
         SELECT c.oid::regclass AS name, string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ') AS changes
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
             JOIN (VALUES ('job', 'request'), ('job', 'personal'),
-                ('job', 'consent_proof'), ('job', 'traceparent'), ('part', 'location'),
+                ('job', 'consent_proof'), ('person', 'reference_index'), ('job_reference', 'index'),
+                ('job', 'traceparent'), ('part', 'location'),
                 ('part', 'sha256'), ('content', 'bytes'), ('step', 'summary'), ('step', 'body'), ('callback', 'url'), ('callback', 'body'), ('callback', 'traceparent'),
                 ('callback_attempt', 'error'), ('callback_waiting', 'reason'), ('dead', 'detail'),
                 ('record', 'words'), ('job_key', 'key'), ('job_key', 'request_sha256'), ('face_rate', 'face_id'),
@@ -146,6 +147,7 @@ BEGIN
             suffix);
         DELETE FROM insp.dead d WHERE d.job_id >= lowest AND d.job_id < lowest + width;
         DELETE FROM insp.rerun r WHERE r.job_id >= lowest AND r.job_id < lowest + width;
+        DELETE FROM insp.job_reference r WHERE r.job_id >= lowest AND r.job_id < lowest + width;
         DELETE FROM insp.face_named f WHERE f.job_id >= lowest AND f.job_id < lowest + width;
         PERFORM insp.record('drop_history', format('jobs %s to %s', lowest, lowest + width - 1));
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN

@@ -308,6 +308,10 @@ BEGIN
     DELETE FROM insp.secret s WHERE s.id = ANY (ARRAY(
         SELECT x.id FROM insp.secret x WHERE x.valid_until < now() - interval '1 hour'
         ORDER BY x.valid_until LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    -- Persons of whom nothing is left: the records of their erasure have come of age as well.
+    DELETE FROM insp.person p WHERE p.id = ANY (ARRAY(
+        SELECT x.id FROM insp.person x WHERE x.erased_at <= done_until
+        ORDER BY x.erased_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
     PERFORM insp.sample_nothing();
 END
 $$;

@@ -15,7 +15,7 @@ BEGIN
         UPDATE insp.job j SET status = 128, completed_at = now(), started_at = coalesce(j.started_at, u.started, now())
         FROM unnest(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS u (job_id, fence, summary, body, started)
         WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status < 128
-        RETURNING j.id, j.public_id, j.endpoint_id, j.workflow, j.own_callback, j.traceparent, j.personal, j.seal,
+        RETURNING j.id, j.public_id, j.endpoint_id, j.person_id, j.workflow, j.own_callback, j.traceparent, j.personal, j.seal,
             u.fence, u.summary, u.body, u.summary #> '{decision,type}' AS decision, u.summary #> '{error,code}' AS error
     ), result AS (
         INSERT INTO insp.step (job_id, status, fence, summary, seal, body)
@@ -30,7 +30,7 @@ BEGIN
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
             coalesce(CASE WHEN d.own_callback THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
-            coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false)
+            d.person_id IS NOT NULL
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE d.own_callback OR e.url IS NOT NULL
     )

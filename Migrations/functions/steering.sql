@@ -207,12 +207,15 @@ BEGIN
         PERFORM insp.take_waiting(partner.id, partner.max_waiting, 1);
     END IF;
     number := nextval('insp.job_id');
-    INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, lane, region, expires_at, workflow, document_format, review,
-        enrollment_mode, rerun_of, own_callback, traceparent, seal, personal, request)
-    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.lane, old.region, now() + partner.job_lifetime, old.workflow,
-        old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent, old.seal, old.personal,
+    INSERT INTO insp.job (id, public_id, partner_id, endpoint_id, person_id, lane, region, expires_at, workflow,
+        document_format, review, enrollment_mode, rerun_of, own_callback, traceparent, seal, personal, request)
+    VALUES (number, fresh, old.partner_id, old.endpoint_id, old.person_id, old.lane, old.region, now() + partner.job_lifetime,
+        old.workflow, old.document_format, old.review, old.enrollment_mode, old.public_id, old.own_callback, old.traceparent, old.seal,
+        old.personal,
         -- What the partner no longer lets suffice does not suffice again.
         CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
+    INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
+    SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
     INSERT INTO insp.rerun (job_id, first_id)
     VALUES (number, coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = old.id), old.id));
     -- Its bytes are those of the job before it, and count once against the partner's quota.

@@ -34,7 +34,9 @@ import Testing
     private static let judge = """
         CREATE FUNCTION pg_temp.stored(ids uuid[]) RETURNS jsonb LANGUAGE sql AS $$
             SELECT jsonb_agg(jsonb_build_object(
-                'first', array_position(ids, x.id), 'job', to_jsonb(j) - ARRAY['id', 'public_id'],
+                'first', array_position(ids, x.id), 'job', to_jsonb(j) - ARRAY['id', 'public_id', 'person_id'],
+                'person', (SELECT p.reference_index FROM insp.person p WHERE p.id = j.person_id),
+                'references', (SELECT jsonb_agg(to_jsonb(r) - 'job_id' ORDER BY r.kind) FROM insp.job_reference r WHERE r.job_id = j.id),
                 'parts', (SELECT jsonb_agg(to_jsonb(p) - 'job_id' ORDER BY p.kind, p.ordinal) FROM insp.part p WHERE p.job_id = j.id),
                 'waits', (SELECT jsonb_build_array(q.region, q.lane, q.partner_id,
                         (SELECT count(*) FROM insp.ready o JOIN insp.job oj ON oj.id = o.job_id

@@ -53,7 +53,8 @@ struct PersonalMarks: Sendable {
         "face_job.face_id": "of jobs that are not finished, which cannot be erased",
         "face_pending": "of jobs that are not finished, which cannot be erased",
         "duty": "maintenance's own", "job.workflow": "a word", "job.document_format": "a word", "job.review": "a word",
-        "job.enrollment_mode": "a word", "job.consent_proof": "a keyed digest", "endpoint_tally": "an error code",
+        "job.enrollment_mode": "a word", "job_reference.kind": "a word", "job.consent_proof": "a keyed digest",
+        "endpoint_tally": "an error code",
         "epoch": "the server's timeline", "worker_drain": "a worker's", "schema_migration": "files' names",
     ]
 

@@ -82,7 +82,7 @@ extension SimulatedDatabase {
         CREATE TABLE fake.copied (name text PRIMARY KEY, number bigint);
         CREATE FUNCTION fake.tables() RETURNS SETOF text LANGUAGE sql IMMUTABLE AS $$
             SELECT unnest('{insp.job,insp.part,insp.content,insp.step,insp.event,insp.ready,insp.lease,insp.delayed,insp.expiry,
-                insp.worker,insp.dead,insp.job_key,insp.callback,insp.callback_waiting,insp.callback_lease,
+                insp.worker,insp.dead,insp.job_key,insp.person,insp.job_reference,insp.callback,insp.callback_waiting,insp.callback_lease,
                 insp.review_wait,insp.queue,insp.partner_tokens,insp.control,insp.partner,insp.epoch,insp.event_batch,insp.event_cursor,
                 fake.seen,fake.seen_step,fake.seen_event,fake.read_event}'::text[])
         $$;

@@ -219,7 +219,7 @@ extension SimulatedDatabase {
             name text;
         BEGIN
             FOREACH name IN ARRAY ARRAY['insp.job', 'insp.part', 'insp.content', 'insp.step', 'insp.event', 'insp.ready', 'insp.lease',
-                'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.callback', 'insp.callback_waiting',
+                'insp.delayed', 'insp.expiry', 'insp.worker', 'insp.dead', 'insp.job_key', 'insp.person', 'insp.job_reference', 'insp.callback', 'insp.callback_waiting',
                 'insp.callback_lease', 'insp.review_wait', 'insp.event_batch', 'fake.seen',
                 'fake.seen_step', 'fake.seen_event', 'fake.read_event', 'fake.copied']
             LOOP

@@ -138,3 +138,16 @@ COMMENT ON COLUMN insp.callback_attempt.error IS 'What was wrong; null: delivere
 COMMENT ON COLUMN insp.callback_attempt.worker IS 'Who made the attempt';
 COMMENT ON COLUMN insp.callback_attempt.code IS 'Error code (insp.error_code); null: delivered';
 GRANT SELECT ON insp.callback_attempt TO insp_operator, insp_auditor;
+
+CREATE TYPE insp.callback_endpoint AS (
+    endpoint_id bigint,
+    floor bigint,
+    claim_floor bigint,
+    at_once integer,
+    secrets text[],
+    allow_http boolean,
+    allow_private boolean,
+    options text
+);
+COMMENT ON TYPE insp.callback_endpoint IS
+    'What insp.callback_claim tells of an endpoint with something due: its floors for the next claim and, where something may be taken of it, how many may be sent at once, its keys and options. Holds secrets';

@@ -293,9 +293,9 @@ CREATE OR REPLACE FUNCTION insp.callback_claim(
     p_floors bigint[] DEFAULT '{}', p_claims bigint[] DEFAULT '{}', p_holder bigint DEFAULT NULL
 )
 RETURNS TABLE (
+    floor bigint, endpoints insp.callback_endpoint[],
     id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer,
-    waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean,
-    options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean, event text, created_at timestamptz,
+    waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamptz,
     definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -306,7 +306,7 @@ SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms' AS $$
 DECLARE
     -- Not now(): a row committed after this transaction began is due too.
     moment constant timestamptz := clock_timestamp();
-    endpoints bigint[];
+    taken bigint[];
     starts timestamptz[];
     retried boolean[];
     limits integer[];
@@ -327,75 +327,79 @@ BEGIN
     IF p_floor IS NULL THEN
         PERFORM insp.callback_free(moment);
     END IF;
-    SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads INTO endpoints, starts, retried, waiting, heads
+    SELECT d.endpoints, d.starts, d.retried, d.waiting, d.heads INTO taken, starts, retried, waiting, heads
     FROM insp.callback_due(p_limit, moment, p_floor, p_endpoints, p_floors) d;
-    IF endpoints IS NOT NULL THEN
+    IF taken IS NOT NULL THEN
         -- Drawn under the locks: an endpoint's claims are numbered in the order in which they were made, so nothing below its
         -- lowest live one can ever come back, and the search may begin there.
         claim := nextval('insp.callback_claim');
         SELECT p.endpoints, p.starts, p.limits, p.places, p.lates, p.lowest, p.urls, p.inlined, p.guarded, p.ordered
-        INTO endpoints, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
-        FROM insp.callback_places(endpoints, starts, retried, moment, claim, p_holder, p_endpoints, p_claims) p;
-        chosen := insp.callback_choose(p_limit, p_retries, moment, endpoints, starts, places, lates, ordered,
+        INTO taken, starts, limits, places, lates, lowest, urls, inlined, guarded, ordered
+        FROM insp.callback_places(taken, starts, retried, moment, claim, p_holder, p_endpoints, p_claims) p;
+        chosen := insp.callback_choose(p_limit, p_retries, moment, taken, starts, places, lates, ordered,
             true = ANY (retried));
-        RETURN QUERY
-        WITH free AS MATERIALIZED (
-            -- An operator's open transaction must not stop the dispatch.
-            SELECT w.ctid AS place FROM insp.callback_waiting w
-            -- A place stays that of its row for as long as the call lasts: no row that its snapshot shows is cleared away.
-            WHERE w.ctid = ANY (chosen) FOR UPDATE SKIP LOCKED
-        ), moved AS (
-            DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
-        ), leased AS (
-            INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
-                ordering_key, recorded, holder)
-            SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key,
-                m.recorded, p_holder
-            FROM moved m
-        )
-        SELECT c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts, m.released,
-            (extract(epoch FROM moment - m.due_at) * 1000)::double precision,
-            c.public_id, c.traceparent, NULL::text[], NULL::boolean, NULL::boolean, NULL, NULL::bigint, NULL::bigint,
-            NULL::integer, far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
-            to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
-            -- Less than what may have been sent before.
-            c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
-                OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE false END,
-            c.form
-        FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
-            -- No partition of jobs is looked into where nothing is to be read from there.
-            LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
-            CROSS JOIN LATERAL (SELECT insp.personal(j.personal, j.seal) AS personal OFFSET 0) said
-            -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
-            CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(endpoints, m.endpoint_id)]
-                AND coalesce(m.endpoint_id = ANY (guarded), false)
-                AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
-                AS elsewhere) AS far
-            CROSS JOIN LATERAL (SELECT c.body IS NULL AND c.event = 'job.finished' AND m.endpoint_id = ANY (inlined)
-                AND NOT far.elsewhere AS is_wanted) AS whole;
     END IF;
 
-    -- The floors for the next call: where something was due, its age; everywhere else, this moment. With them, of those that
-    -- something was taken from, what the endpoint asks for.
+    -- The floors for the next call: where something is due, its age; everywhere else, this moment. With them, of those that
+    -- something may be taken of, what the endpoint asks for.
+    floor := (extract(epoch FROM moment) * 1000000)::bigint;
+    IF waiting IS NOT NULL THEN
+        SELECT array_agg((w.endpoint, w.floor, lowest[array_position(taken, w.endpoint)], limits[array_position(taken, w.endpoint)],
+            ARRAY(SELECT convert_from(s.value, 'UTF8')
+                FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
+                -- The newest first, as the index has them.
+                ORDER BY s.purpose DESC, s.valid_until DESC LIMIT 24),
+            e.allow_http, e.allow_private,
+            -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
+            CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
+                OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
+                THEN insp.endpoint_options(e) END)::insp.callback_endpoint)
+        INTO endpoints
+        FROM unnest(waiting, heads) AS w (endpoint, floor)
+            LEFT JOIN insp.endpoint e ON e.id = ANY (ARRAY[w.endpoint]) AND w.endpoint = ANY (taken);
+    END IF;
+    RETURN NEXT;
+    IF chosen IS NULL THEN
+        RETURN;
+    END IF;
+
     RETURN QUERY
-    SELECT NULL::bigint, NULL::bigint, NULL, w.endpoint, NULL, NULL::bytea, NULL::integer, NULL::integer,
-        NULL::double precision, NULL::uuid, NULL,
-        ARRAY(SELECT convert_from(s.value, 'UTF8')
-            FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
-            -- The newest first, as the index has them.
-            ORDER BY s.purpose DESC, s.valid_until DESC LIMIT 24),
-        e.allow_http, e.allow_private,
-        -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
-        CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
-            OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
-            THEN insp.endpoint_options(e) END,
-        w.floor, lowest[array_position(endpoints, w.endpoint)], limits[array_position(endpoints, w.endpoint)], NULL::boolean,
-        NULL, NULL::timestamptz, NULL, NULL, NULL, NULL::boolean, NULL, NULL::boolean, NULL::smallint
-    FROM unnest(waiting || NULL::bigint, heads || (extract(epoch FROM moment) * 1000000)::bigint) AS w (endpoint, floor)
-        LEFT JOIN insp.endpoint e ON e.id = ANY (ARRAY[w.endpoint]) AND w.endpoint = ANY (endpoints);
+    WITH free AS MATERIALIZED (
+        -- An operator's open transaction must not stop the dispatch.
+        SELECT w.ctid AS place FROM insp.callback_waiting w
+        -- A place stays that of its row for as long as the call lasts: no row that its snapshot shows is cleared away.
+        WHERE w.ctid = ANY (chosen) FOR UPDATE SKIP LOCKED
+    ), moved AS (
+        DELETE FROM insp.callback_waiting w WHERE w.ctid = ANY (ARRAY(SELECT f.place FROM free f)) RETURNING w.*
+    ), leased AS (
+        INSERT INTO insp.callback_lease (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released,
+            ordering_key, recorded, holder)
+        SELECT m.endpoint_id, claim, m.callback_id, moment + p_lease, m.due_at, m.attempts, m.released, m.ordering_key,
+            m.recorded, p_holder
+        FROM moved m
+    )
+    SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
+        m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
+        far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
+        to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
+        -- Less than what may have been sent before.
+        c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
+            OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE false END,
+        c.form
+    FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
+        -- No partition of jobs is looked into where nothing is to be read from there.
+        LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
+        CROSS JOIN LATERAL (SELECT insp.personal(j.personal, j.seal) AS personal OFFSET 0) said
+        -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
+        CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
+            AND coalesce(m.endpoint_id = ANY (guarded), false)
+            AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
+            AS elsewhere) AS far
+        CROSS JOIN LATERAL (SELECT c.body IS NULL AND c.event = 'job.finished' AND m.endpoint_id = ANY (inlined)
+            AND NOT far.elsewhere AS is_wanted) AS whole;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. Rows without id follow, one for each endpoint with something due: its keys and options, and the floors for the next call (microseconds since 1970, and its lowest claim that still holds); without endpoint_id the floor for all others. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. Without body it is composed of what follows, user_reference, decision and result as JSON; is_reduced: something that it held was removed, so it must not come under the same webhook-id';
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is of the claim itself: in endpoints, each with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that still holds) and, if something may be taken of it, its keys and options; in floor the floor for all others. Every other row is a callback. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. An endpoint''s at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. Without body it is composed of what follows, user_reference, decision and result as JSON; is_reduced: something that it held was removed, so it must not come under the same webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
     TO insp_worker;

@@ -3,8 +3,9 @@
 -- 55P03: somebody holds one of the rows. What is given for other endpoints should be recorded without it.
 CREATE OR REPLACE FUNCTION insp.callback_settle(
     p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[],
-    p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text
-) RETURNS TABLE (id bigint, endpoint_id bigint, event text)
+    p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text,
+    OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms' AS $$
@@ -58,7 +59,7 @@ BEGIN
         array_agg(j.gone), array_agg(j.code)
     INTO ids, places, successes, gones, codes FROM freed j;
     IF cardinality(p_ids) > coalesce(cardinality(ids), 0) THEN
-        RETURN QUERY SELECT i, NULL::bigint, NULL FROM (SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids)) AS lost (i);
+        lost := ARRAY(SELECT unnest(p_ids) EXCEPT ALL SELECT unnest(ids));
     END IF;
 
     -- Nothing is written for endpoints that are well and were so before; the others in one order, so that no two
@@ -74,7 +75,8 @@ BEGIN
     LOOP
         change := insp.endpoint_judge(note.place, note.succeeded, note.failed, note.gone, note.code);
         IF change IS NOT NULL THEN
-            RETURN QUERY SELECT NULL::bigint, note.place, change;
+            endpoints := endpoints || note.place;
+            changes := changes || change;
         END IF;
     END LOOP;
     -- What could not be counted before, of whatever endpoint.
@@ -82,7 +84,8 @@ BEGIN
         FOR note IN SELECT DISTINCT t.endpoint_id AS place FROM insp.endpoint_tally t ORDER BY 1 LOOP
             change := insp.endpoint_judge(note.place, 0, 0, false, NULL);
             IF change IS NOT NULL THEN
-                RETURN QUERY SELECT NULL::bigint, note.place, change;
+                endpoints := endpoints || note.place;
+                changes := changes || change;
             END IF;
         END LOOP;
     END IF;
@@ -90,6 +93,6 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more, of which nothing is changed, and without id what became of endpoints';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more (lost), of which nothing is changed, and what became of which endpoints (failing, recovered, disabled)';
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

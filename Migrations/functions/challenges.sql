@@ -71,23 +71,24 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN');
     ELSIF challenge_issue.method NOT IN ('colour_flash', 'motion', 'colour_flash+motion') THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'method is none of colour_flash, motion, colour_flash+motion');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'method ' || left(quote_literal(challenge_issue.method), 40),
+            'A method is colour_flash, motion or colour_flash+motion.');
     ELSIF challenge_issue.colours NOT BETWEEN 6 AND 8 OR challenge_issue.steps NOT BETWEEN 1 AND 5 THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'colours is 6 to 8, steps 1 to 5');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'colours or steps', 'colours is 6 to 8, steps is 1 to 5.');
     ELSIF challenge_issue.colour_ms NOT BETWEEN 334 AND 1000 THEN
         -- At most three changes a second, for the sake of photosensitive people (WCAG 2.2, 2.3.1).
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'colour_ms is 334 to 1000');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'colour_ms', 'colour_ms is 334 to 1000.');
     ELSIF challenge_issue.step_timeout_ms NOT BETWEEN 1000 AND 30000 THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'step_timeout_ms is 1000 to 30000');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'step_timeout_ms', 'step_timeout_ms is 1000 to 30000.');
     ELSIF NOT challenge_issue.motions <@ ARRAY['MOUTH_OPEN', 'SMILE', 'BLINK', 'SHAKE', 'NOD']
         OR (SELECT count(DISTINCT m) FROM unnest(challenge_issue.motions) m) <> cardinality(challenge_issue.motions)
         OR cardinality(challenge_issue.motions) < 2 THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'motions', 'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD.');
     END IF;
     term := coalesce(challenge_issue.lifetime, interval '30 seconds' + CASE WHEN challenge_issue.method LIKE '%motion'
         THEN make_interval(secs => challenge_issue.steps * challenge_issue.step_timeout_ms / 1000.0) ELSE interval '0' END);
     IF term NOT BETWEEN interval '5 seconds' AND interval '5 minutes' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'lifetime is 5 seconds to 5 minutes');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'lifetime', 'lifetime is 5 seconds to 5 minutes.');
     END IF;
     IF challenge_issue.method LIKE 'colour_flash%' THEN
         asked := jsonb_build_object('colourMs', challenge_issue.colour_ms, 'colours',
@@ -131,7 +132,8 @@ BEGIN
         WHERE jsonb_typeof(t) <> 'number' OR abs(t::numeric) > 600000) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes are 1 to 256 milliseconds');
     ELSIF 'liveness' <> ALL (p_flow.capabilities) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no challenge');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no challenge',
+            insp.workflow_hint(ARRAY['liveness'], 'a challenge'));
     ELSIF 'FRAMES' <> ALL (p_kinds) THEN
         PERFORM insp.refuse('PART_MISSING', 'FRAMES, which a challenge asks for');
     END IF;

@@ -81,9 +81,9 @@ CREATE OR REPLACE FUNCTION insp.claim(
     p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer,
     p_fence bigint, p_seq bigint, p_horizon boolean
 ) RETURNS TABLE (
+    epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[],
     job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint,
-    public_id uuid, status smallint, expired boolean, payload text, traceparent text, horizon text,
-    steps bytea[]
+    public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[]
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -91,12 +91,11 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 #variable_conflict use_column
 DECLARE
     paused smallint[];
-    caps integer[] := p_caps;
+    allowed integer[] := p_caps;
     restricted boolean;
     taken_from integer[];
-    epoch bigint;
-    high bigint;
     is_same boolean;
+    running pg_snapshot;
 BEGIN
     -- Beside the worker, before any number is drawn: is this still the server whose numbers have gone on since the caller
     -- last saw them? No server changes its timeline without having been started for it. All in one statement: a second one
@@ -105,8 +104,9 @@ BEGIN
         AND e.recovered_at IS NOT DISTINCT FROM pg_stat_get_bgwriter_stat_reset_time() AND s.last_value >= p_seq,
         (SELECT array_agg(c.lane) FROM insp.control c WHERE c.paused),
         EXISTS (SELECT FROM insp.partner p
-            WHERE p.paused OR p.max_running IS NOT NULL OR p.rate_per_second IS NOT NULL)
-    INTO epoch, high, is_same, paused, restricted
+            WHERE p.paused OR p.max_running IS NOT NULL OR p.rate_per_second IS NOT NULL),
+        (SELECT array_agg(q) FROM insp.queue q WHERE q.id > p_known)
+    INTO epoch, last_seq, is_same, paused, restricted, queues
     FROM insp.worker w, insp.epoch e, insp.ready_seq s
     WHERE w.id = p_worker AND w.incarnation = p_incarnation AND NOT w.draining AND e.single;
     IF NOT FOUND THEN
@@ -114,7 +114,7 @@ BEGIN
     END IF;
     IF NOT is_same THEN
         epoch := insp.begin_epoch(p_fence, p_seq);
-        SELECT s.last_value INTO high FROM insp.ready_seq s;
+        SELECT s.last_value INTO last_seq FROM insp.ready_seq s;
     END IF;
     -- A claim alone need not wait for the disk or a standby: a server that forgets it begins a new epoch, which voids the
     -- fence, and the job still waits. Whatever the worker writes for the job is flushed after the claim. A transaction that
@@ -123,27 +123,28 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'off', true);
     END IF;
     IF paused IS NOT NULL THEN
-        SELECT array_agg(CASE WHEN q.lane = ANY (paused) THEN 0 ELSE u.cap END ORDER BY u.place) INTO caps
+        SELECT array_agg(CASE WHEN q.lane = ANY (paused) THEN 0 ELSE u.cap END ORDER BY u.place) INTO allowed
         FROM unnest(p_queues, p_caps) WITH ORDINALITY AS u (queue, cap, place) LEFT JOIN insp.queue q ON q.id = u.queue;
     END IF;
     IF restricted THEN
-        caps := insp.allowance(p_queues, p_floors, caps);
+        allowed := insp.allowance(p_queues, p_floors, allowed);
     END IF;
-    -- The first row is no job: the epoch, how far the queues reach, the caps that held (a caller that took a paused queue for
-    -- an empty one would raise its floor over everything that waits there), and the queues that the caller does not know.
-    -- How far was read before this statement's snapshot: a transaction that drew a place up to there has a number below the second of
-    -- the horizon, and has ended once a later horizon's first has come that far.
-    RETURN QUERY SELECT NULL::bigint, epoch, NULL::smallint, NULL::smallint, NULL::integer, high,
-        NULL::uuid, NULL::smallint, NULL::boolean,
-        CASE WHEN paused IS NOT NULL OR restricted THEN array_to_string(caps, ',') END,
-        (SELECT string_agg(format('%s,%s,%s,%s', q.id, q.region, q.lane, q.partner_id), ';') FROM insp.queue q
-            WHERE q.id > p_known),
-        CASE WHEN p_horizon THEN (SELECT pg_snapshot_xmin(n.now)::text || ',' || pg_snapshot_xmax(n.now)::text
-            FROM (SELECT pg_current_snapshot() AS now OFFSET 0) n) END,
-        NULL::bytea[];
+    -- What the caller must know even if no job waits. The caps that held: a caller that took a paused queue for an empty one
+    -- would raise its floor over everything that waits there.
+    IF paused IS NOT NULL OR restricted THEN
+        caps := allowed;
+    END IF;
+    -- last_seq was read before this snapshot: a transaction that drew a place up to there has a number below its xmax, and has
+    -- ended once a later snapshot's xmin has come that far.
+    IF p_horizon THEN
+        running := pg_current_snapshot();
+        snapshot_xmin := pg_snapshot_xmin(running);
+        snapshot_xmax := pg_snapshot_xmax(running);
+    END IF;
+    RETURN NEXT;
     RETURN QUERY
     WITH picked AS MATERIALIZED (
-        SELECT r.row FROM unnest(p_queues, p_floors, caps) AS q (queue, floor, cap),
+        SELECT r.row FROM unnest(p_queues, p_floors, allowed) AS q (queue, floor, cap),
             LATERAL (
                 SELECT x.ctid AS row FROM insp.ready x
                 WHERE x.queue = q.queue AND x.seq >= q.floor
@@ -163,9 +164,10 @@ BEGIN
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is
     -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
-    SELECT n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
-        j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.request::text,
-        j.traceparent, NULL::text,
+    SELECT NULL::bigint, NULL::bigint, NULL::xid8, NULL::xid8, NULL::integer[], NULL::insp.queue[],
+        n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
+        j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.request,
+        j.traceparent,
         CASE WHEN j.status > 2 THEN (
             SELECT array_agg(p.body ORDER BY k.status) FROM (VALUES (4), (8), (16), (32)) AS k (status)
                 LEFT JOIN insp.step p ON p.job_id = n.job_id AND p.status = k.status) END
@@ -179,6 +181,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean) IS
-    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row holds no job but, in fence, the epoch (another one voids all floors); in seq, how far the queues reach; in payload, the caps that held if any was lowered; in traceparent, the queues numbered above p_known as id,region,lane,partner; in horizon, if p_horizon asks for it, the lowest transaction that runs and the next one. Of a job, steps holds the bodies of the stages 4, 8, 16 and 32, null if it has none';
+    'Leases up to p_limit waiting jobs to a live worker; the last statement of its transaction. The arrays name queues in the order to look at them, from which seq on, and how many jobs to take from each; p_fence and p_seq are the highest fence and place that the worker ever saw. The first row is of the claim itself: the epoch (another one voids all floors), the last place that was given out, if p_horizon asks for it the transactions that run (from snapshot_xmin to below snapshot_xmax), the caps that held if any was lowered, and the queues numbered above p_known. Every other row is a job, without a status if it was finished while it waited; steps holds the bodies of its stages 4, 8, 16 and 32, null if it has none. No row at all: the worker is not known or is to drain';
 GRANT EXECUTE ON FUNCTION insp.claim(bigint, uuid, interval, integer, integer[], bigint[], integer[], integer, bigint, bigint, boolean)
     TO insp_worker;

@@ -21,8 +21,8 @@ BEGIN
     SELECT quote_nullable(s) INTO unknown FROM unnest(create_credential.scopes) s
     WHERE NOT EXISTS (SELECT FROM insp.scope x WHERE x.scope = s);
     IF FOUND THEN
-        RAISE EXCEPTION 'no scope % exists', left(unknown, 40) USING ERRCODE = 'invalid_parameter_value',
-            HINT = (SELECT 'Scopes are ' || string_agg(x.scope, ', ' ORDER BY x.scope) || '.' FROM insp.scope x);
+        PERFORM insp.refuse('PARAMETER_INVALID', 'scope ' || left(unknown, 40),
+            (SELECT format('Scopes are %s.', string_agg(x.scope, ', ' ORDER BY x.scope)) FROM insp.scope x));
     END IF;
     key_id := 'ik_' || left(gen_random_uuid()::text, 8) || left(gen_random_uuid()::text, 8);
     secret := insp.random_token();

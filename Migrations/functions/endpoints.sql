@@ -29,14 +29,16 @@ CREATE OR REPLACE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     e insp.endpoint := insp.endpoint_lock(p_endpoint);
-    unknown constant jsonb := p_settings - ARRAY['url', 'maxInflight', 'events', 'inlineResult', 'ordering', 'alertEndpoint',
+    settings constant text[] := ARRAY['url', 'maxInflight', 'events', 'inlineResult', 'ordering', 'alertEndpoint',
         'http2', 'pins', 'allowHTTP', 'allowPrivate', 'allowedNetworks', 'signingKey', 'clientCertificate', 'clientKey',
         'apiKeyHeader', 'apiKey', 'origins'];
+    unknown constant jsonb := p_settings - settings;
     problem text;
 BEGIN
     IF jsonb_typeof(p_settings) IS DISTINCT FROM 'object' OR unknown <> '{}' THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'unknown setting '
-            || coalesce((SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), ''));
+            || coalesce((SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), ''),
+            format('Settings are %s.', array_to_string(settings, ', ')));
     END IF;
     BEGIN
         -- Keys that are given replace, null resets; the table's own checks say what is acceptable.
@@ -68,7 +70,7 @@ BEGIN
     EXCEPTION WHEN check_violation OR not_null_violation OR foreign_key_violation OR data_exception THEN
         -- The server's own words would repeat the row.
         GET STACKED DIAGNOSTICS problem = CONSTRAINT_NAME;
-        PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''));
+        PERFORM insp.refuse('ENDPOINT_INVALID', nullif(problem, ''), '\d+ insp.endpoint tells what each setting may be.');
     END;
     IF e.url IS NOT NULL THEN
         problem := insp.url_problem(e.url, 255, e.allow_http, e.allow_private);
@@ -78,7 +80,7 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM unnest(e.origins) o WHERE insp.url_origin(o) IS DISTINCT FROM o
         OR insp.url_problem(o, 255, e.allow_http, e.allow_private) IS NOT NULL) THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'an origin is scheme, host and port alone, as https://hooks.example.com');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'origins', 'An origin is scheme, host and port alone, as https://hooks.example.com.');
     END IF;
     PERFORM insp.set_endpoint_secrets(e, p_settings);
     PERFORM insp.record('set_endpoint', 'endpoint ' || p_endpoint,
@@ -229,7 +231,7 @@ DECLARE
 BEGIN
     PERFORM insp.endpoint_lock(p_endpoint);
     IF p_overlap IS NULL OR p_overlap < '0' OR fresh !~ '^whs[ek]c?_[A-Za-z0-9+/]{22,88}={0,2}$' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'a key is whsec_ or whsk_ and base64, an overlap is not below 0');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the key or the overlap', 'A key is whsec_ or whsk_ and base64, an overlap is not below 0.');
     END IF;
     PERFORM insp.set_secret('endpoint ' || p_endpoint,
         CASE WHEN fresh LIKE 'whsk\_%' THEN 'signing_key' ELSE 'signing_secret' END, fresh, p_overlap);

@@ -189,7 +189,7 @@ BEGIN
         IF cardinality(frames) = 0 THEN
             PERFORM insp.refuse('PART_EMPTY', 'FRAMES');
         ELSIF cardinality(frames) > 256 THEN
-            PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+            PERFORM insp.refuse('PART_TOO_LARGE', 'FRAMES');
         ELSIF named ? 'FRAMES' AND (jsonb_typeof(named -> 'FRAMES') <> 'array'
             OR jsonb_array_length(named -> 'FRAMES') <> cardinality(frames)) THEN
             PERFORM insp.refuse('DIGEST_INVALID', 'FRAMES: one digest for each frame');

@@ -28,9 +28,9 @@ BEGIN
     END LOOP;
     SELECT j.public_id INTO open FROM insp.job j WHERE j.id = ANY (chain) AND j.status < 128 ORDER BY j.id LIMIT 1;
     IF open = erase.id THEN
-        PERFORM insp.refuse('JOB_NOT_FINISHED', 'insp.cancel it first');
+        PERFORM insp.refuse('JOB_NOT_FINISHED', NULL, 'insp.cancel ends it.');
     ELSIF open IS NOT NULL THEN
-        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns; insp.cancel it first');
+        PERFORM insp.refuse('JOB_NOT_FINISHED', open || ' of the same chain of reruns', 'insp.cancel ends it.');
     END IF;
 
     removed := insp.remove_parts(chain);

@@ -1,18 +1,28 @@
 -- How a call is refused, and what a job's result is that ended with an error.
 
-CREATE OR REPLACE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL) RETURNS void
+CREATE OR REPLACE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL, p_hint text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     row insp.error_code;
+    text text;
+    hint text;
 BEGIN
     SELECT * INTO STRICT row FROM insp.error_code e WHERE e.code = p_code;
-    RAISE EXCEPTION USING
-        ERRCODE = row.sqlstate,
-        MESSAGE = row.code || ': ' || row.message || coalesce(' (' || p_detail || ')', '');
+    text := row.code || ': ' || row.message;
+    hint := coalesce(p_hint, row.hint);
+    -- RAISE takes no null, and would send an empty text.
+    IF p_detail IS NULL AND hint IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code;
+    ELSIF hint IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, DETAIL = p_detail;
+    ELSIF p_detail IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, HINT = hint;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = row.sqlstate, MESSAGE = text, CONSTRAINT = row.code, DETAIL = p_detail, HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION insp.refuse(text, text) IS
-    'Raises the error of a code: its SQLSTATE, and a message that starts with the code. The detail must hold no personal data';
+COMMENT ON FUNCTION insp.refuse(text, text, text) IS
+    'Raises the error of a code: its SQLSTATE and message, the code as constraint_name, what exactly is wrong as DETAIL, what is allowed or helps as HINT (by default the code''s own). None of it may hold personal data';
 
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -79,8 +79,8 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_ha
 #variable_conflict use_column
 BEGIN
     IF p_epoch > (SELECT e.id FROM insp.epoch e) THEN
-        RAISE EXCEPTION 'the place is of an epoch that this database does not know: it went back'
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'read again from the last place before that epoch';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'the place is of an epoch that this database does not know: it went back',
+            'Read again from the last place before that epoch.');
     END IF;
     RETURN QUERY
     SELECT p.epoch, p.place, p.at, p.kind, j.public_id, a.name, e.detail

@@ -13,11 +13,13 @@ BEGIN
             PERFORM insp.refuse('FACE_ID_INVALID');
         END IF;
     ELSIF p ? 'faceId' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no faceId');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no faceId',
+            insp.workflow_hint(ARRAY['authentication', 'enrollment'], 'a faceId'));
     END IF;
     IF p ? 'threshold' THEN
         IF NOT p_flow.capabilities && ARRAY['authentication', 'similarity'] THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no threshold');
+            PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no threshold',
+                insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'));
         ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
             -- Below a half the calibration has seen strangers match.
             PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold is not a number from 0.5 to 0.999');
@@ -25,7 +27,8 @@ BEGIN
     END IF;
     IF p ? 'enrollmentMode' AND ('enrollment' <> ALL (p_flow.capabilities)
         OR p -> 'enrollmentMode' NOT IN ('"add"', '"replace"')) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'enrollmentMode is add or replace, and for enrollment only');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'enrollmentMode is not known, or belongs to another workflow',
+            'enrollmentMode is add or replace, with the workflow enrollment.');
     END IF;
 END
 $$;
@@ -71,7 +74,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_
 #variable_conflict use_column
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
-        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+        PERFORM insp.refuse('LEASE_LOST');
     END IF;
     RETURN QUERY
     SELECT coalesce(f.generation, 0), coalesce(x.enrollment_mode, 'add'), t.engine, t.model_sha256, t.feature
@@ -82,7 +85,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_of(bigint, bigint) IS
-    'The face id that a leased job names: its generation (0: not enrolled), the enrolment''s mode, and its templates, a row each, all of one moment; fails with SQLSTATE IN100 if the lease does not hold';
+    'The face id that a leased job names: its generation (0: not enrolled), the enrolment''s mode, and its templates, a row each, all of one moment; LEASE_LOST if the lease does not hold';
 GRANT EXECUTE ON FUNCTION insp.face_of(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
@@ -114,7 +117,7 @@ BEGIN
         SELECT * INTO face FROM insp.face_job j WHERE j.job_id = p_job;
     END IF;
     IF face.job_id IS NULL THEN
-        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+        PERFORM insp.refuse('LEASE_LOST');
     END IF;
     PERFORM insp.check_feature(p_engine, p_model_sha256, p_feature);
     INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, feature)
@@ -129,7 +132,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) IS
-    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, SQLSTATE IN100 if the lease does not hold';
+    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, LEASE_LOST if the lease does not hold';
 GRANT EXECUTE ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_finished() RETURNS trigger

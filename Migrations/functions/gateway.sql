@@ -71,7 +71,8 @@ BEGIN
     -- Whose job it is follows from the credential, and which lane from what kind of call it is.
     SELECT k INTO given FROM unnest(ARRAY['partner', 'lane']) k WHERE p_payload ? k LIMIT 1;
     IF given IS NOT NULL THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
+            'The credential and the path say whose job it is and in which lane it waits.');
     END IF;
     SELECT insp.enqueue(p_payload || jsonb_build_object('partner', p.name)
             -- Somebody stands in front of a camera and waits.

@@ -82,8 +82,8 @@ BEGIN
     IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
     ELSIF p_name IS NULL OR p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$' THEN
-        PERFORM insp.refuse('PARTNER_INVALID',
-            'a name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit');
+        PERFORM insp.refuse('PARTNER_INVALID', 'the name',
+            'A name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit.');
     END IF;
     INSERT INTO insp.partner AS p (name) VALUES (p_name) ON CONFLICT DO NOTHING RETURNING p.id INTO partner_id;
     IF partner_id IS NULL THEN
@@ -116,15 +116,16 @@ BEGIN
     IF set_partner.region <> 'any' THEN
         SELECT g.id INTO place FROM insp.region g WHERE g.name = set_partner.region;
         IF NOT FOUND THEN
-            PERFORM insp.refuse('REGION_INVALID', format('%s; there are any, %s', left(quote_literal(set_partner.region), 40),
-                (SELECT string_agg(g.name, ', ' ORDER BY g.name) FROM insp.region g)));
+            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(set_partner.region), 40),
+                insp.region_hint() || ' any takes the partner''s away.');
         END IF;
     END IF;
     IF set_partner.review NOT IN ('never', 'rejected', 'warning', 'always') THEN
-        PERFORM insp.refuse('PARTNER_INVALID', 'review is never, rejected, warning or always, not '
-            || left(quote_literal(set_partner.review), 40));
+        PERFORM insp.refuse('PARTNER_INVALID', 'review is ' || left(quote_literal(set_partner.review), 40),
+            'A review is never, rejected, warning or always.');
     ELSIF set_partner.job_lifetime <= '0' OR set_partner.job_lifetime > '1 year' THEN
-        PERFORM insp.refuse('PARTNER_INVALID', format('job_lifetime is above 0 and at most a year, not %s', set_partner.job_lifetime));
+        PERFORM insp.refuse('PARTNER_INVALID', format('job_lifetime is %s', set_partner.job_lifetime),
+            'job_lifetime is above 0 and at most a year.');
     END IF;
     UPDATE insp.partner p SET enabled = coalesce(set_partner.enabled, p.enabled),
         region = CASE WHEN set_partner.region IS NULL THEN p.region ELSE place END,
@@ -148,7 +149,7 @@ DECLARE
     was constant insp.partner := insp.partner_lock(set_liveness_policy.partner);
 BEGIN
     IF set_liveness_policy.evidence_suffices IS NULL THEN
-        RAISE EXCEPTION 'evidence_suffices is true or false' USING ERRCODE = 'invalid_parameter_value';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'evidence_suffices is null', 'evidence_suffices is true or false.');
     END IF;
     UPDATE insp.partner p SET liveness_evidence_suffices = set_liveness_policy.evidence_suffices
     WHERE p.id = was.id;
@@ -169,7 +170,7 @@ DECLARE
     who constant oid := to_regrole(quote_ident(bind_producer.login));
 BEGIN
     IF who IS NULL THEN
-        RAISE EXCEPTION 'no login % exists', quote_nullable(bind_producer.login) USING ERRCODE = 'undefined_object';
+        PERFORM insp.refuse('PARAMETER_INVALID', format('no login %s exists', quote_nullable(bind_producer.login)));
     END IF;
     -- What it had under another name.
     DELETE FROM insp.producer_partner b WHERE b.role = who AND b.partner_id = number AND b.login <> bind_producer.login;

@@ -8,7 +8,7 @@ BEGIN
     IF p_bytes IS NULL OR length(p_bytes) = 0 THEN
         PERFORM insp.refuse('PART_EMPTY', p_kind);
     ELSIF length(p_bytes) > 20971520 THEN
-        PERFORM insp.refuse('PART_TOO_LARGE', p_kind || ': more than 20 MiB');
+        PERFORM insp.refuse('PART_TOO_LARGE', p_kind);
     ELSIF p_digest IS NOT NULL AND p_digest !~ '^[0-9A-Fa-f]{64}$' THEN
         PERFORM insp.refuse('DIGEST_INVALID', p_kind);
     END IF;
@@ -59,11 +59,11 @@ BEGIN
         ELSIF jsonb_typeof(part) <> 'array' THEN
             PERFORM insp.check_part_url(name, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
         ELSIF NOT has_many THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name));
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name), 'FRAMES alone may be an array.');
         ELSIF jsonb_array_length(part) = 0 THEN
             PERFORM insp.refuse('PART_EMPTY', name);
         ELSIF jsonb_array_length(part) > 256 THEN
-            PERFORM insp.refuse('PART_TOO_LARGE', 'more than 256 frames');
+            PERFORM insp.refuse('PART_TOO_LARGE', name);
         ELSE
             PERFORM insp.check_part_url(name, f, coalesce(e.allow_http, false), insp.may_lead(e, f ->> 'url'))
             FROM jsonb_array_elements(part) f;
@@ -77,7 +77,7 @@ COMMENT ON FUNCTION insp.check_part_urls(jsonb, insp.endpoint) IS
 -- The sum of the parts is known before a byte is read, and where parts by URL may lead to is what the job's endpoint allows.
 CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)
 RETURNS TABLE (
-    kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text
+    kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off AS $$
@@ -87,7 +87,7 @@ DECLARE
     content bigint;
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
-        RAISE EXCEPTION 'the lease was lost' USING ERRCODE = 'IN100';
+        PERFORM insp.refuse('LEASE_LOST');
     END IF;
     -- All that is here came with one job.
     SELECT sum(p.size), max(p.content_id) INTO total, content FROM insp.part p WHERE p.job_id = p_job AND p.content_id IS NOT NULL;
@@ -100,11 +100,11 @@ BEGIN
         (SELECT c.bytes FROM insp.content c
             WHERE c.id = content AND c.id = p.content_id AND c.kind = p.kind AND c.ordinal = p.ordinal),
         coalesce(e.allow_http, false), insp.may_lead(e, p.location),
-        array_to_string(e.allowed_networks, ' ')
+        e.allowed_networks::text[]
     FROM insp.part p JOIN insp.job j ON j.id = p.job_id LEFT JOIN insp.endpoint e ON e.id = j.endpoint_id
     WHERE p.job_id = p_job ORDER BY p.kind, p.ordinal;
 END
 $$;
 COMMENT ON FUNCTION insp.parts(bigint, bigint, bigint) IS
-    'The inputs of a leased job, with what its endpoint allows for those by URL; fails with SQLSTATE IN100 if the lease does not hold, and with PARTS_TOO_LARGE, before any bytes are read, if the parts that are here have more than p_limit bytes';
+    'The inputs of a leased job, with what its endpoint allows for those by URL; LEASE_LOST if the lease does not hold, and PARTS_TOO_LARGE, before any bytes are read, if the parts that are here have more than p_limit bytes';
 GRANT EXECUTE ON FUNCTION insp.parts(bigint, bigint, bigint) TO insp_worker;

@@ -109,8 +109,8 @@ DECLARE
     number constant integer := was.id;
 BEGIN
     IF set_quota.max_waiting < 1 OR set_quota.max_bytes < 1 THEN
-        RAISE EXCEPTION 'max_waiting and max_bytes must be at least 1' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'insp.pause(partner => …) stops a partner.';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'max_waiting or max_bytes is not at least 1',
+            'insp.pause(partner => …) stops a partner.');
     END IF;
     UPDATE insp.partner p SET max_waiting = set_quota.max_waiting, max_bytes = set_quota.max_bytes WHERE p.id = number;
     DELETE FROM insp.quota q WHERE q.partner_id = number;

@@ -126,8 +126,8 @@ DECLARE
 BEGIN
     SELECT * INTO c FROM insp.record_chain x WHERE x.chain = p_chain;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'the record has no chain %', left(quote_nullable(p_chain), 40)
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'SELECT chain FROM insp.record_chain';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'chain ' || left(quote_nullable(p_chain), 40),
+            (SELECT format('Chains are %s.', string_agg(x.chain, ', ' ORDER BY x.chain)) FROM insp.record_chain x));
     END IF;
     outcome := 'broken';
     last := c.anchor_seq;

@@ -20,11 +20,11 @@ DECLARE
 BEGIN
     -- RFC 3339 alone: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are no one's contract.
     IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it', 'A time is written as 2026-01-31T12:00:00Z.');
     END IF;
     RETURN value::timestamptz;
 EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_time_zone_displacement_value THEN
-    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it');
+    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it', 'A time is written as 2026-01-31T12:00:00Z.');
 END
 $$;
 COMMENT ON FUNCTION insp.request_time(jsonb, text) IS 'A time of a payload (RFC 3339 with its offset); refuses other types';
@@ -88,6 +88,20 @@ $$;
 COMMENT ON FUNCTION insp.request_lane(jsonb) IS
     'The lane that a payload names';
 
+CREATE OR REPLACE FUNCTION insp.region_hint() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT coalesce(format('Regions are %s.', string_agg(g.name, ', ' ORDER BY g.name)), 'There are no regions.')
+    FROM insp.region g
+$$;
+COMMENT ON FUNCTION insp.region_hint() IS 'Which regions there are, for who named another one';
+
+CREATE OR REPLACE FUNCTION insp.workflow_hint(p_capabilities text[], p_what text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT format('Workflows with %s are %s.', p_what, string_agg(w.name, ', ' ORDER BY w.name))
+    FROM insp.workflow w WHERE w.capabilities && p_capabilities
+$$;
+COMMENT ON FUNCTION insp.workflow_hint(text[], text) IS 'Which workflows take what another one does not';
+
 CREATE OR REPLACE FUNCTION insp.request_region(p jsonb) RETURNS smallint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -96,7 +110,7 @@ DECLARE
 BEGIN
     SELECT g.id INTO region FROM insp.region g WHERE g.name = needle;
     IF NOT FOUND THEN
-        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40));
+        PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p ->> 'region'), 40), insp.region_hint());
     END IF;
     RETURN region;
 END
@@ -168,7 +182,7 @@ BEGIN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'consent is not an object');
     ELSIF partner.consent_required AND NOT (
         coalesce(p #>> '{consent,obtained}', '') IN ('yes', 'true') AND p #> '{consent}' ? 'obtainedAt') THEN
-        PERFORM insp.refuse('CONSENT_MISSING', 'consent needs obtained and obtainedAt');
+        PERFORM insp.refuse('CONSENT_MISSING', NULL, 'consent needs obtained (yes) and obtainedAt.');
     END IF;
     IF p #> '{consent}' ? 'obtainedAt' THEN
         PERFORM insp.request_time(p -> 'consent', 'obtainedAt');
@@ -186,7 +200,8 @@ DECLARE
     needle constant text := insp.request_text(p, 'review');
 BEGIN
     IF needle <> ALL (reviews) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'review is none of never, rejected, warning, always');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'review is ' || left(quote_literal(needle), 40),
+            'A review is never, rejected, warning or always.');
     END IF;
     -- A request may ask for more people to look than its partner's policy does, never for fewer.
     RETURN reviews[greatest(array_position(reviews, needle), array_position(reviews, partner.review))];
@@ -269,7 +284,8 @@ BEGIN
     END IF;
     FOREACH kind IN ARRAY p_kinds LOOP
         IF kind <> ALL (p_flow.takes) THEN
-            PERFORM insp.refuse('PART_UNEXPECTED', format('%s takes no %s', p_flow.name, kind));
+            PERFORM insp.refuse('PART_UNEXPECTED', format('%s takes no %s', p_flow.name, kind),
+                format('%s takes %s.', p_flow.name, array_to_string(p_flow.takes, ', ')));
         END IF;
     END LOOP;
     FOREACH kind IN ARRAY p_flow.needs_all LOOP
@@ -290,6 +306,9 @@ COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
 CREATE OR REPLACE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.request
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
+    keys constant text[] := ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference',
+        'userReference', 'reportingCriteria', 'callbackUrl', 'idempotencyKey', 'digests', 'parts', 'lane', 'region',
+        'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'challenge', 'consent', 'review', 'faceId', 'threshold', 'enrollmentMode'];
     r insp.request;
     partner insp.partner;
     endpoint insp.endpoint;
@@ -305,12 +324,11 @@ BEGIN
     ELSIF pg_column_size(p) > 16384 THEN
         PERFORM insp.refuse('PAYLOAD_TOO_LARGE');
     END IF;
-    unknown := p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'customerInternalReference',
-        'userReference', 'reportingCriteria', 'callbackUrl', 'idempotencyKey', 'digests', 'parts', 'lane', 'region',
-        'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'challenge', 'consent', 'review', 'faceId', 'threshold', 'enrollmentMode'];
+    unknown := p - keys;
     IF unknown <> '{}' THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key '
-            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k ORDER BY k LIMIT 1));
+            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k ORDER BY k LIMIT 1),
+            format('Keys are %s.', array_to_string(keys, ', ')));
     END IF;
 
     partner := insp.request_partner(p);

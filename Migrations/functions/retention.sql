@@ -94,14 +94,15 @@ BEGIN
     ELSIF set_retention.what IS NOT NULL AND set_retention.keep IS NOT NULL AND set_retention.partner IS NULL THEN
         UPDATE insp.retention r SET keep = set_retention.keep WHERE r.what = set_retention.what;
         IF NOT FOUND THEN
-            RAISE EXCEPTION 'nothing called % is kept', quote_literal(set_retention.what)
-                USING ERRCODE = 'invalid_parameter_value', HINT = 'SELECT * FROM insp.retention';
+            PERFORM insp.refuse('PARAMETER_INVALID', 'what is ' || left(quote_literal(set_retention.what), 40),
+                (SELECT format('What is kept: %s.', string_agg(r.what, ', ' ORDER BY r.what)) FROM insp.retention r));
         END IF;
         PERFORM insp.record('set_retention', set_retention.what, jsonb_build_object('keep', set_retention.keep));
         RETURN format('%s: %s', set_retention.what, set_retention.keep);
     END IF;
-    RAISE EXCEPTION 'set_retention takes a partner with keep_parts, keep_results and keep_references, or what and keep'
-        USING ERRCODE = 'invalid_parameter_value';
+    PERFORM insp.refuse('PARAMETER_INVALID', 'neither a partner alone nor what and keep',
+        'set_retention takes a partner with keep_parts, keep_results and keep_references, or what and keep.');
+    RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) IS

@@ -61,10 +61,10 @@ DECLARE
     word constant text := coalesce(review.label, CASE review.decision WHEN 'PASSED' THEN 'OK' ELSE review.decision END);
 BEGIN
     IF review.decision IS NULL OR review.decision NOT IN ('PASSED', 'WARNING', 'REJECTED') THEN
-        PERFORM insp.refuse('REVIEW_INVALID', 'a decision is PASSED, WARNING or REJECTED');
+        PERFORM insp.refuse('REVIEW_INVALID', 'the decision ' || left(quote_nullable(review.decision), 40));
     ELSIF word !~ '^[A-Z][A-Z0-9_]{0,63}$' THEN
         -- Free text belongs into the note, which stays here; the label goes to the partner.
-        PERFORM insp.refuse('REVIEW_INVALID', 'a label is upper-case letters, digits and underscores');
+        PERFORM insp.refuse('REVIEW_INVALID', 'the label');
     END IF;
     -- The job first, as everything that finishes jobs has it: whoever comes second finds it at 128.
     SELECT * INTO held FROM insp.job j WHERE j.public_id = review.id FOR NO KEY UPDATE;

@@ -9,8 +9,8 @@ DECLARE
     detail constant jsonb := jsonb_build_object('reason', pause.reason);
 BEGIN
     IF pause.lane IS NOT NULL AND pause.partner IS NOT NULL THEN
-        RAISE EXCEPTION 'pause takes a lane or a partner, not both' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'A partner is paused in all its lanes, a lane for all its partners.';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'both a lane and a partner',
+            'A partner is paused in all its lanes, a lane for all its partners.');
     ELSIF pause.partner IS NOT NULL THEN
         was := insp.partner_lock(pause.partner);
         UPDATE insp.partner p SET paused = true, pause_reason = pause.reason WHERE p.id = was.id;
@@ -38,7 +38,7 @@ DECLARE
     was insp.partner;
 BEGIN
     IF resume.lane IS NOT NULL AND resume.partner IS NOT NULL THEN
-        RAISE EXCEPTION 'resume takes a lane or a partner, not both' USING ERRCODE = 'invalid_parameter_value';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'both a lane and a partner', 'resume takes a lane or a partner.');
     ELSIF resume.partner IS NOT NULL THEN
         was := insp.partner_lock(resume.partner);
         UPDATE insp.partner p SET paused = false, pause_reason = NULL WHERE p.id = was.id;
@@ -69,14 +69,12 @@ DECLARE
     burst integer;
 BEGIN
     IF limit_partner.max_running < 1 THEN
-        RAISE EXCEPTION 'max_running must be at least 1' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'insp.pause(partner => …) stops a partner.';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'max_running is not at least 1', 'insp.pause(partner => …) stops a partner.');
     ELSIF NOT (limit_partner.rate_per_second > 0 AND limit_partner.rate_per_second <= 1000000) THEN
-        RAISE EXCEPTION 'rate_per_second must be above 0 and at most 1000000'
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'insp.pause(partner => …) stops a partner.';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'rate_per_second is not above 0 and at most 1000000',
+            'insp.pause(partner => …) stops a partner.');
     ELSIF limit_partner.rate_burst < 1 OR limit_partner.rate_burst IS NOT NULL AND limit_partner.rate_per_second IS NULL THEN
-        RAISE EXCEPTION 'rate_burst must be at least 1 and belongs to a rate_per_second'
-            USING ERRCODE = 'invalid_parameter_value';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'rate_burst is not at least 1, or without a rate_per_second');
     END IF;
     IF limit_partner.rate_per_second IS NOT NULL THEN
         -- A rate without a burst allows at once what it allows in a second, and at least one.
@@ -101,7 +99,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 #variable_conflict use_column
 BEGIN
     IF set_lane_weight.weight IS NULL OR set_lane_weight.weight NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'weight must be from 1 to 1000' USING ERRCODE = 'invalid_parameter_value';
+        PERFORM insp.refuse('PARAMETER_INVALID', 'weight is not from 1 to 1000');
     END IF;
     UPDATE insp.control c SET weight = set_lane_weight.weight, changed_at = now(), changed_by = session_user
     WHERE c.lane = insp.lane_number(set_lane_weight.lane);

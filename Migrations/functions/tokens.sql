@@ -13,7 +13,9 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('ENDPOINT_UNKNOWN');
     END IF;
-    IF p_provider = 'client_credentials' THEN
+    IF p_method NOT IN ('basic', 'post', 'tls') THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'method ' || left(quote_literal(p_method), 40), 'A method is basic, post or tls.');
+    ELSIF p_provider = 'client_credentials' THEN
         IF p_token_url IS NULL THEN
             PERFORM insp.refuse('CALLBACK_URL_MISSING', 'the token URL');
         END IF;
@@ -22,9 +24,9 @@ BEGIN
             PERFORM insp.refuse('CLIENT_ID_INVALID');
         END IF;
         IF p_method IN ('basic', 'post') AND coalesce(p_client_secret, '') !~ '^[\x20-\x7e]+$' THEN
-            PERFORM insp.refuse('CLIENT_ID_INVALID', 'method ' || p_method || ' needs a client secret');
+            PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client secret', format('Method %s needs one.', p_method));
         ELSIF p_method = 'tls' AND e.client_certificate IS NULL THEN
-            PERFORM insp.refuse('CLIENT_ID_INVALID', 'method tls needs the endpoint''s client certificate');
+            PERFORM insp.refuse('CLIENT_ID_INVALID', 'no client certificate', 'Method tls needs the endpoint''s.');
         END IF;
     END IF;
     IF p_token_url IS NOT NULL THEN

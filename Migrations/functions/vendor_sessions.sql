@@ -13,7 +13,7 @@ BEGIN
     -- Against another call for the same lease, and so that no rescue ends it meanwhile.
     SELECT l.worker_id INTO holder FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR NO KEY UPDATE;
     IF NOT FOUND THEN
-        RETURN NULL;
+        PERFORM insp.refuse('LEASE_LOST');
     END IF;
     SELECT j.public_id::text INTO name FROM insp.job j WHERE j.id = p_job;
     -- A session can be used once. Where an earlier attempt may have used it, nothing is sent again.
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.session_begin(bigint, bigint) IS
-    'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it; null: the lease was lost';
+    'Records that a leased job''s session is about to be sent; false: an earlier attempt may have sent it. LEASE_LOST if the lease does not hold';
 GRANT EXECUTE ON FUNCTION insp.session_begin(bigint, bigint) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea)

@@ -17,7 +17,7 @@ BEGIN
     IF p_region IS NOT NULL THEN
         SELECT r.id INTO region_id FROM insp.region r WHERE r.name = p_region;
         IF NOT FOUND THEN
-            PERFORM insp.refuse('REGION_INVALID', 'no region of that name exists');
+            PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p_region), 40), insp.region_hint());
         END IF;
     END IF;
     current_epoch := insp.look_at_floors();

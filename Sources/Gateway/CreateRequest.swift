@@ -54,7 +54,7 @@ struct CreateRequest {
                 throw InspectError(.partUnexpected, "\(name): more than one")
             }
             guard (list ?? []).count <= Self.frames else {
-                throw InspectError(.partTooLarge, "more than \(Self.frames) frames")
+                throw InspectError(.partTooLarge, name)
             }
             var sums: [Any] = []
             var contents: [Data] = []

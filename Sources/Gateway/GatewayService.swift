@@ -250,10 +250,7 @@ public final class GatewayService: Sendable {
         _ access: inout GatewayAccess, _ response: HTTPResponse, _ start: ContinuousClock.Instant
     ) -> HTTPResponse {
         access.status = response.status
-        if response.status >= 400 {
-            struct Problem: Decodable { var code: String }
-            access.code = (try? JSONDecoder().decode(Problem.self, from: response.body))?.code
-        }
+        access.code = response.code?.rawValue
         access.duration = ContinuousClock.now - start
         self.observe(access)
         return response

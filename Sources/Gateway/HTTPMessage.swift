@@ -1,4 +1,5 @@
 public import Foundation
+internal import InspectCore
 
 /// The head of a request, as a client sent it.
 public struct HTTPRequest: Sendable {
@@ -33,6 +34,8 @@ public struct HTTPResponse: Sendable {
     public var status: Int
     public var headers: [(name: String, value: String)]
     public var body: Data
+    /// The error that the request was refused with, for logs.
+    var code: ErrorCode?
 
     public init(status: Int, headers: [(name: String, value: String)] = [], body: Data = Data()) {
         self.status = status

@@ -285,6 +285,7 @@ enum OpenAPIDocument {
                   "title": { "type": "string" },
                   "status": { "type": "integer" },
                   "detail": { "type": "string" },
+                  "hint": { "type": "string", "description": "What is allowed, or what to do" },
                   "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
                   "retryable": { "type": "boolean" }
                 }

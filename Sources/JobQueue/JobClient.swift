@@ -131,16 +131,9 @@ public actor JobClient {
         (error as? PostgresError).map { $0.sqlState ?? $0.code.rawValue }
     }
 
-    /// The error of ours that a refusal of the database stands for.
+    /// What an error of the database means to whoever asked.
     static func translate(_ error: PostgresError) -> any Error {
-        if let code = error.sqlState.flatMap(ErrorCode.init(sqlState:)) {
-            // "CODE: message (detail)"; the code and its message are in the table already.
-            let prefix = "\(code.rawValue): \(code.row.message) ("
-            let detail =
-                error.message.hasPrefix(prefix) && error.message.hasSuffix(")")
-                ? String(error.message.dropFirst(prefix.count).dropLast()) : ""
-            return InspectError(code, detail)
-        }
+        if let refusal = error.refusal { return refusal }
         switch error.sqlState {
         // The payload is no JSON, or holds \u0000 or half a surrogate pair.
         case "22P02", "22P05", "22021": return InspectError(.payloadInvalid, "not JSON that can be stored")

@@ -32,11 +32,6 @@ public protocol JobHandler: Sendable {
     func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult
 }
 
-/// The job is no longer this worker's: stop, and write nothing more.
-public struct LeaseLost: Error, Sendable {
-    public init() {}
-}
-
 /// What a handler may do for the job it was given.
 public final class JobContext: Sendable {
     let job: ClaimedJob
@@ -49,7 +44,7 @@ public final class JobContext: Sendable {
 
     /// Reads the job's inputs.
     ///
-    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/partNotFound`` if retention removed the bytes, or
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/partNotFound`` if retention removed the bytes, or
     ///   ``ErrorCode/databaseUnavailable``.
     public func parts() async throws -> [JobPart] {
         try await self.worker.parts(of: self.job)
@@ -57,7 +52,7 @@ public final class JobContext: Sendable {
 
     /// Reads the templates of the face id that the job names, all of one moment.
     ///
-    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/faceIDInvalid`` if it names none, or
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/faceIDInvalid`` if it names none, or
     ///   ``ErrorCode/databaseUnavailable``.
     public func enrolledFace() async throws -> EnrolledFace {
         try await self.worker.enrolledFace(of: self.job)
@@ -67,8 +62,8 @@ public final class JobContext: Sendable {
     /// finishes the job; whatever else becomes of the job, the feature goes with it.
     ///
     /// - Parameter generation: What the decision was made by.
-    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/faceBusy`` if the face id has changed since, or another job is
-    ///   enrolling it.
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since, or
+    ///   another job is enrolling it.
     public func hand(over feature: FaceFeature, generation: Int64) async throws {
         try await self.worker.hand(over: feature, generation: generation, of: self.job)
     }
@@ -81,7 +76,7 @@ public final class JobContext: Sendable {
     /// - Parameters:
     ///   - stage: The status that the job reaches by it.
     ///   - output: The result as JSON.
-    /// - Throws: ``LeaseLost`` if the job is known to be no longer this worker's.
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` if the job is known to be no longer this worker's.
     public func complete(_ stage: JobStatus, output: Data) async throws {
         precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
         try self.worker.store(stage, output, of: self.job)
@@ -89,8 +84,8 @@ public final class JobContext: Sendable {
 
     /// Notes that the job's session is about to be sent to a vendor's server.
     ///
-    /// - Throws: ``LeaseLost``; ``InspectError`` with ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may have sent
-    ///   it: a session can be used once.
+    /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
+    ///   have sent it: a session can be used once.
     public func beginSession() async throws {
         guard try await self.worker.beginSession(of: self.job) else {
             throw InspectError(.vendorOutcomeUnknown, "an earlier attempt ended while it was under way")

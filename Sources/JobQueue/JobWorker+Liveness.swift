@@ -20,7 +20,7 @@ extension JobWorker {
                 try await Task.sleep(for: .seconds(wait))
             } catch let error as PostgresError {
                 await connection.close()
-                throw error.sqlState.flatMap(ErrorCode.init(sqlState:)).map { InspectError($0) } ?? error
+                throw error.refusal ?? error
             }
         }
         await connection.close()

@@ -1,3 +1,5 @@
+internal import InspectCore
+
 extension JobWorker {
     /// Takes a job out of its slot, which the next job gets.
     func leaveSlot(_ job: ClaimedJob, holding bytes: Int) throws {
@@ -9,7 +11,7 @@ extension JobWorker {
             guard state.outside.leave(job.fence, of: partner, holding: bytes, at: now) else { return (false, []) }
             return (true, state.readmit(slots: self.configuration.slots))
         }
-        guard let isOutside else { throw LeaseLost() }
+        guard let isOutside else { throw InspectError(.leaseLost) }
         guard isOutside else { throw NoPermit() }
         readmitted.forEach { $0.resume(returning: true) }
         // The slot may be filled.
@@ -103,7 +105,7 @@ extension JobContext {
     /// A job may end outside; before it takes an analyzer or the processor for long, it calls ``returnToSlot()``.
     ///
     /// - Parameter bytes: How much the job holds in memory.
-    /// - Throws: ``NoPermit``, which the handler is to throw on; ``LeaseLost``.
+    /// - Throws: ``NoPermit``, which the handler is to throw on; ``InspectError`` with ``ErrorCode/leaseLost``.
     public func leaveSlot(holding bytes: Int) throws {
         try self.worker.leaveSlot(self.job, holding: bytes)
     }

@@ -377,10 +377,16 @@ extension JobWorker {
 }
 
 extension PostgresError {
+    /// The error of ours that the database raised (`insp.refuse`).
+    var refusal: InspectError? {
+        self.sqlState.flatMap(ErrorCode.init(sqlState:)).map { InspectError($0, self.detail ?? "", hint: self.hint) }
+    }
+
     /// For logs: classes 22 and 23 (data and constraint errors) may quote values.
     var reason: String {
         guard let state = self.sqlState else { return "\(self.code.rawValue): \(self.message)" }
-        return state.hasPrefix("22") || state.hasPrefix("23") ? "SQLSTATE \(state)" : "\(state) \(self.message)"
+        if state.hasPrefix("22") || state.hasPrefix("23") { return "SQLSTATE \(state)" }
+        return "\(state) \(self.refusal?.description ?? self.message)"
     }
 }
 

@@ -126,7 +126,7 @@ public final class JobWorker: Sendable {
             case (.failure, .handBack): return .handBack
             case (.failure, .overdue):
                 return self.kind(after: InspectError(.analyzerTimeout, "the job's own deadline"), of: job)
-            case (.failure(is LeaseLost), .working): return nil
+            case (.failure(let error as InspectError), .working) where error.code == .leaseLost: return nil
             case (.failure(is NoPermit), .working): return .handBack
             case (.failure(let error), .working):
                 return self.kind(
@@ -190,7 +190,7 @@ public final class JobWorker: Sendable {
             state.add(QueueWrite(kind: .step(stage, body), job: job, claimedAt: running.claimedAt), at: .now)
             return true
         }
-        guard isHeld else { throw LeaseLost() }
+        guard isHeld else { throw InspectError(.leaseLost) }
         self.wake(job.id)
     }
 
@@ -229,13 +229,11 @@ public final class JobWorker: Sendable {
         do {
             return try await self.asking(statement)
         } catch let error as PostgresError {
-            // Raised where the lease does not hold.
-            if error.sqlState == "IN100" {
-                self.drop { $0.id == job.id && $0.fence == job.fence }
-                throw LeaseLost()
+            guard let refusal = error.refusal else {
+                throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
             }
-            if let code = error.sqlState.flatMap(ErrorCode.init(sqlState:)) { throw InspectError(code) }
-            throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
+            if refusal.code == .leaseLost { self.drop { $0.id == job.id && $0.fence == job.fence } }
+            throw refusal
         }
     }
 
@@ -249,12 +247,7 @@ public final class JobWorker: Sendable {
 
     /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
     func beginSession(of job: ClaimedJob) async throws -> Bool {
-        let rows = try await self.asking(QueueStatements.beginSession(of: job))
-        guard let answer = try rows[0].optionalBool(0) else {
-            self.drop { $0.id == job.id && $0.fence == job.fence }
-            throw LeaseLost()
-        }
-        return answer
+        try await self.reading(QueueStatements.beginSession(of: job), for: job)[0].bool(0)
     }
 
     func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {

@@ -225,68 +225,6 @@ enum QueueStatements {
 
     // MARK: Rows
 
-    /// A claimed job with the queue it came from.
-    struct Claim {
-        var job: ClaimedJob
-        var queue: Int
-        var seq: Int64
-        /// False if the job was cancelled or expired while it waited: then only the lease is to be dropped.
-        var isOpen: Bool
-        var isExpired: Bool
-    }
-
-    /// What a claim answered.
-    struct Claims {
-        /// The epoch; another one voids all floors.
-        var epoch: Int64
-        /// How far the queues reached before the claim.
-        var high: Int64
-        /// Transactions that run; `nil` if the claim did not ask.
-        var horizon: FloorHorizon.Look?
-        /// The caps that held, in the order asked for; `nil`: those asked for.
-        var caps: [Int]?
-        /// Queues that were not known.
-        var queues: [QueueFloors.Queue]
-        var jobs: [Claim]
-    }
-
-    /// - Returns: `nil` if the worker is not known or is to drain.
-    static func claims(from rows: [PostgresRow]) throws -> Claims? {
-        guard let head = rows.first else { return nil }
-        let caps = try head.optionalString(9).map { $0.split(separator: ",").compactMap { Int($0) } }
-        let queues = try (head.optionalString(10) ?? "").split(separator: ";").compactMap { text in
-            let numbers = text.split(separator: ",").compactMap { Int($0) }
-            return numbers.count == 4
-                ? QueueFloors.Queue(id: numbers[0], region: numbers[1], lane: numbers[2], partner: numbers[3]) : nil
-        }
-        let jobs = try rows.dropFirst().map { row -> Claim in
-            let status = try row.optionalInt(7)
-            return Claim(
-                job: ClaimedJob(
-                    id: try row.int(0), publicID: try row.optionalString(6) ?? "", fence: try row.int(1),
-                    attempt: Int(try row.int(2)), crashes: Int(try row.int(3)),
-                    status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
-                    payload: try row.optionalData(9) ?? Data(),
-                    steps: try Self.steps(of: row), traceparent: try row.optionalString(10),
-                    queue: Int(try row.int(4))),
-                queue: Int(try row.int(4)), seq: try row.int(5), isOpen: status != nil,
-                isExpired: try status != nil && row.bool(8))
-        }
-        let high = try head.int(5)
-        let transactions = try (head.optionalString(11) ?? "").split(separator: ",").compactMap { Int64($0) }
-        let horizon =
-            transactions.count == 2
-            ? FloorHorizon.Look(high: high, running: transactions[0], next: transactions[1]) : nil
-        return Claims(
-            epoch: try head.int(1), high: high, horizon: horizon, caps: caps, queues: queues, jobs: jobs)
-    }
-
-    private static func steps(of row: PostgresRow) throws -> [JobStatus: Data] {
-        guard try !row.isNull(12) else { return [:] }
-        let stages = JobStatus.allCases.filter(\.isStage).sorted()
-        return Dictionary(uniqueKeysWithValues: zip(stages, try row.dataArray(12))).compactMapValues { $0 }
-    }
-
     /// - Returns: `nil` if the job names no face id.
     static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {
         guard let first = rows.first else { return nil }
@@ -311,7 +249,7 @@ enum QueueStatements {
                 source = .url(
                     JobPart.Remote(
                         url: url, allowHTTP: try row.bool("allow_http"), allowPrivate: try row.bool("allow_private"),
-                        networks: try row.optionalString("networks")?.split(separator: " ").map(String.init)))
+                        networks: try row.isNull("networks") ? nil : row.textArray("networks")))
             } else {
                 throw InspectError(.partNotFound, "\(name) was purged")
             }

@@ -224,12 +224,15 @@ struct QueryResult: ~Copyable {
     }
 
     var error: PostgresError {
-        func field(_ code: CInt) -> String? { PQresultErrorField(self.result, code).map { String(cString: $0) } }
-        // PG_DIAG_SQLSTATE is 'C' and PG_DIAG_MESSAGE_PRIMARY is 'M'.
-        let state = field(CInt(UInt8(ascii: "C")))
+        func field(_ code: Unicode.Scalar) -> String? {
+            PQresultErrorField(self.result, CInt(code.value)).map { String(cString: $0) }
+        }
+        // PG_DIAG_SQLSTATE, PG_DIAG_MESSAGE_PRIMARY, PG_DIAG_MESSAGE_DETAIL and PG_DIAG_MESSAGE_HINT, which are macros.
+        let state = field("C")
+        let isRefusal = state.map(PostgresError.isRefusal) ?? false
         return PostgresError(
-            state == nil ? .connectionLost : .server, sqlState: state,
-            field(CInt(UInt8(ascii: "M"))) ?? "no message")
+            state == nil ? .connectionLost : .server, sqlState: state, field("M") ?? "no message",
+            detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil)
     }
 
     /// Copies the rows out, so that nothing of libpq's memory is used after this result is freed.

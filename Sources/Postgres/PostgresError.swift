@@ -27,14 +27,24 @@ public struct PostgresError: Error, Sendable {
     public var code: Code
     /// SQLSTATE of a server's error (PostgreSQL, "Error Codes").
     public var sqlState: String?
-    /// The primary message. The detail is never kept: PostgreSQL puts the values of rows into it.
+    /// The primary message.
     public var message: String
+    /// What exactly is wrong, where `insp.refuse` says so. PostgreSQL's own details are not kept: it puts the values of rows into
+    /// them.
+    public var detail: String?
+    /// What is allowed, or what to do, where `insp.refuse` says so.
+    public var hint: String?
 
-    public init(_ code: Code, sqlState: String? = nil, _ message: String) {
+    public init(_ code: Code, sqlState: String? = nil, _ message: String, detail: String? = nil, hint: String? = nil) {
         self.code = code
         self.sqlState = sqlState
         self.message = message
+        self.detail = detail
+        self.hint = hint
     }
+
+    /// Whether a SQLSTATE is of the class in which the schema's own errors are.
+    static func isRefusal(_ state: String) -> Bool { state.hasPrefix("IN") }
 
     /// Whether a prepared statement is missing, or there already, in the session that a pooler happened to lend.
     var isLostPreparation: Bool { self.sqlState == "26000" || self.sqlState == "42P05" }
@@ -58,6 +68,7 @@ public struct PostgresError: Error, Sendable {
 
 extension PostgresError: CustomStringConvertible {
     public var description: String {
-        self.sqlState.map { "\(self.code.rawValue) \($0): \(self.message)" } ?? "\(self.code.rawValue): \(self.message)"
+        (self.sqlState.map { "\(self.code.rawValue) \($0): " } ?? "\(self.code.rawValue): ") + self.message
+            + (self.detail.map { " (\($0))" } ?? "") + (self.hint.map { ". \($0)" } ?? "")
     }
 }

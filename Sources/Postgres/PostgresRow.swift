@@ -27,7 +27,15 @@ public struct PostgresRow: Sendable {
         try self.bytes(column) == nil
     }
 
-    /// A `smallint`, `integer` or `bigint`.
+    /// Where a column stands, for whoever reads it of many rows.
+    public func position(of name: String) throws(PostgresError) -> Int {
+        guard let position = name.position(in: self.set.names) else {
+            throw PostgresError(.decoding, "the result has no column \(name)")
+        }
+        return position
+    }
+
+    /// A `smallint`, `integer`, `bigint` or `xid8`.
     public func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
         try self.required(self.optionalInt(column), column)
     }
@@ -67,7 +75,9 @@ public struct PostgresRow: Sendable {
 
     public func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
         guard let value = try self.bytes(column) else { return nil }
-        guard [20, 21, 23, 26].contains(self.type(column)) else { throw self.mismatch(column, "not a whole number") }
+        guard [20, 21, 23, 26, 5069].contains(self.type(column)) else {
+            throw self.mismatch(column, "not a whole number")
+        }
         return Self.integer(value)
     }
 
@@ -107,6 +117,35 @@ public struct PostgresRow: Sendable {
     /// An array of bytes.
     public func dataArray(_ column: some PostgresColumn) throws(PostgresError) -> [Data?] {
         try self.nullableArray(column, of: [17]).map { $0.map { Data($0) } }
+    }
+
+    /// The elements of an array of a composite type, each as a row with columns of these names; none for NULL.
+    public func records(_ column: some PostgresColumn, _ names: String...) throws(PostgresError) -> [PostgresRow] {
+        guard try !self.isNull(column) else { return [] }
+        let records = try self.array(column, of: nil)
+        var types: [UInt32] = []
+        var values: [Range<Int>?] = []
+        values.reserveCapacity(records.count * names.count)
+        for record in records {
+            // The number of fields; of each its type, its length (-1: NULL) and its bytes (`record_send` of the server).
+            var rest = BinaryReader(record)
+            guard rest.int32() == names.count else { throw self.mismatch(column, "another record") }
+            types.removeAll(keepingCapacity: true)
+            for _ in names {
+                guard let type = rest.int32(), let length = rest.int32() else {
+                    throw self.mismatch(column, "not a record")
+                }
+                types.append(UInt32(truncatingIfNeeded: type))
+                guard length >= 0 else {
+                    values.append(nil)
+                    continue
+                }
+                guard let value = rest.bytes(length) else { throw self.mismatch(column, "not a record") }
+                values.append(value.indices)
+            }
+        }
+        let set = ResultSet(names: names, types: types, bytes: self.set.bytes, values: values)
+        return records.indices.map { PostgresRow(set: set, index: $0) }
     }
 }
 
@@ -174,33 +213,35 @@ extension PostgresRow {
         return value
     }
 
-    /// The elements of a one-dimensional array in PostgreSQL's binary format.
+    /// The elements of a one-dimensional array in PostgreSQL's binary format (`array_send` of the server).
+    ///
+    /// - Parameter types: Those that the elements may have; `nil`: any.
     private func nullableArray(
-        _ column: some PostgresColumn, of types: Set<Int64>
+        _ column: some PostgresColumn, of types: Set<Int>?
     ) throws(PostgresError) -> [ArraySlice<UInt8>?] {
-        guard var rest = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
-        func next(_ count: Int) throws(PostgresError) -> ArraySlice<UInt8> {
-            guard rest.count >= count else { throw self.mismatch(column, "not an array") }
-            defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count)
+        guard let bytes = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
+        var rest = BinaryReader(bytes)
+        guard let dimensions = rest.int32(), rest.int32() != nil, let element = rest.int32() else {
+            throw self.mismatch(column, "not an array")
         }
-        let dimensions = Self.integer(try next(4))
-        _ = try next(4)
-        let element = Self.integer(try next(4))
-        guard types.contains(element), dimensions <= 1 else { throw self.mismatch(column, "another array") }
+        guard types?.contains(element) != false, dimensions <= 1 else { throw self.mismatch(column, "another array") }
         guard dimensions == 1 else { return [] }
-        let count = Self.integer(try next(4))
-        _ = try next(4)
+        guard let count = rest.int32(), rest.int32() != nil else { throw self.mismatch(column, "not an array") }
         var elements: [ArraySlice<UInt8>?] = []
-        for _ in 0..<count {
-            let length = Self.integer(try next(4))
-            elements.append(length >= 0 ? try next(Int(length)) : nil)
+        for _ in 0..<max(0, count) {
+            guard let length = rest.int32() else { throw self.mismatch(column, "not an array") }
+            guard length >= 0 else {
+                elements.append(nil)
+                continue
+            }
+            guard let element = rest.bytes(length) else { throw self.mismatch(column, "not an array") }
+            elements.append(element)
         }
         return elements
     }
 
     private func array(
-        _ column: some PostgresColumn, of types: Set<Int64>
+        _ column: some PostgresColumn, of types: Set<Int>?
     ) throws(PostgresError) -> [ArraySlice<UInt8>] {
         var elements: [ArraySlice<UInt8>] = []
         for element in try self.nullableArray(column, of: types) {

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import Postgres
 import TestSupport
 import Testing
@@ -112,7 +113,7 @@ struct CallbackDispatcherTests {
         for id in local + name {
             let row = try await self.outbox.row(id)
             #expect(row.state == "pending" && row.attempts == 1 && row.lastStatus == nil)
-            #expect(row.lastError == "address refused by the egress policy")
+            #expect(row.lastError == ErrorCode.egressRefused.row.message)
         }
         #expect(try self.receiver.received().isEmpty)
     }
@@ -210,7 +211,7 @@ struct CallbackDispatcherTests {
         #expect(ContinuousClock.now - start < .seconds(90))
         let row = try await self.outbox.row(ids[0])
         #expect(row.state == "pending" && row.attempts == 0 && !row.isClaimed && row.dueIn <= 0)
-        #expect(row.lastError == "cancelled")
+        #expect(row.lastError == ErrorCode.attemptInterrupted.row.message)
     }
 
     @Test func sendsSoonAfterTheCommit() async throws {
@@ -288,7 +289,10 @@ struct CallbackDispatcherTests {
         for path in ["/flood", "/huge", "/drip"] {
             #expect(hostile[path]?.allSatisfy { outcomes[$0]?.outcome == .delivered } == true)
         }
-        #expect(unanswered.allSatisfy { outcomes[$0]?.outcome == .failed && outcomes[$0]?.error == "timed out" })
+        #expect(
+            unanswered.allSatisfy {
+                outcomes[$0]?.outcome == .failed && outcomes[$0]?.error == ErrorCode.timedOut.row.message
+            })
         #expect(events.allSatisfy { $0.milliseconds < 60_000 })
         // Nobody waited for those who never answer: all others were through before the first of them was given up.
         let order = events.map(\.webhookID)

@@ -114,10 +114,26 @@ import Testing
         #expect(seen.count == 5 && (seen.firstIndex(of: "b") ?? 9) <= 1, "\(seen)")
     }
 
-    @Test func `What the database refuses for now is refused for now`() {
-        // Whatever quota comes: retryable, and none of the gateway's own.
+    @Test func `What the database refuses for now is refused for now, and a fault of ours is no client's`() {
         #expect(ErrorCode.faceBusy.httpStatus == 429 && ErrorCode.payloadInvalid.httpStatus == 400)
         #expect(HTTPResponse.problem(InspectError(.faceBusy)).headers.contains { $0.name == "Retry-After" })
+        for code in [ErrorCode.internalError, .leaseLost, .workerLost] {
+            #expect(HTTPResponse.problem(code).status == 500)
+        }
+    }
+
+    @Test func `A problem says what is wrong and what is allowed, each in its own member`() throws {
+        func document(_ error: InspectError) throws -> [String: Any] {
+            let response = HTTPResponse.problem(error)
+            #expect(response.code == error.code)
+            return try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
+        }
+        let problem = try document(InspectError(.documentFormatUnknown, "'td3'"))
+        #expect(problem["detail"] as? String == "no document format of that name exists ('td3')")
+        #expect(problem["hint"] as? String == "A document format is TD1, TD2 or TD3.")
+        let given = try document(InspectError(.payloadInvalid, "unknown key 'x'", hint: "Keys are a, b."))
+        #expect(given["hint"] as? String == "Keys are a, b.")
+        #expect(try document(InspectError(.jobUnknown))["hint"] == nil)
     }
 
     @Test func `A session is a blob, and raw biometrics are refused`() throws {

@@ -268,13 +268,19 @@ import Testing
 
     @Test func `The database and the program have the same table of errors`() async throws {
         let fixture = try await QueueFixture()
-        let rows = try await fixture.admin.query("SELECT code, sqlstate, message, retryable FROM insp.error_code")
+        let rows = try await fixture.admin.query(
+            "SELECT e.*, insp.failure_output(e.code, 'FRONT') #>> '{error,message}' AS text FROM insp.error_code e")
         #expect(rows.count == ErrorCode.allCases.count)
         for row in rows {
             let code = try #require(ErrorCode(rawValue: try row.string("code")))
             #expect(try row.string("sqlstate") == code.sqlState)
             #expect(try row.string("message") == code.row.message)
             #expect(try row.bool("retryable") == code.isRetryable)
+            #expect(try row.optionalInt("http_status").map(Int.init) == code.row.httpStatus)
+            #expect(try row.optionalString("hint") == code.row.hint)
+            // Whichever side puts a result together.
+            #expect(try row.string("text") == InspectError(code, "FRONT").text)
+            #expect(try row.string("text") == ErrorRecord(InspectError(code, "FRONT")).message)
         }
     }
 

@@ -196,7 +196,7 @@ import Testing
         var lost = reader
         lost.epoch += 1
         let error = await #expect(throws: PostgresError.self) { _ = try await lost.read(fixture.admin) }
-        #expect(error?.sqlState == "22023")
+        #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
     }
 
     @Test func `Under a held snapshot numbering reads what is new and no more`() async throws {

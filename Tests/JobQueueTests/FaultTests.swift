@@ -69,7 +69,7 @@ import Testing
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.parts($1, $2, 1000000)", [.int(job), .int(stale)])
         }
-        #expect(error?.sqlState == "IN100")
+        #expect(error?.sqlState == ErrorCode.leaseLost.sqlState)
         // The same calls under the right fence do work, so it is the fence that was refused.
         _ = try await fixture.admin.query(
             "SELECT * FROM insp.settle($1, $2, '{\"{}\"}', '{\"{}\"}', '{}', '{}', '{}', '{}')",

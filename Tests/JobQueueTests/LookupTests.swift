@@ -241,7 +241,7 @@ import Testing
             let error = await #expect(throws: PostgresError.self) {
                 try await fixture.admin.query("SELECT insp.create_credential('acme', \(wrong))")
             }
-            #expect(error?.sqlState == "22023", "\(wrong)")
+            #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState, "\(wrong)")
         }
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.create_credential('acme', '{}')")

@@ -221,7 +221,7 @@ import Testing
         #expect(try await fixture.count("insp.quota_use") == 0)
         for call in ["insp.set_quota('acme', 0)", "insp.set_quota('acme', NULL, -1)"] {
             let error = await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT \(call)") }
-            #expect(error?.sqlState == "22023")
+            #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
         }
         let unknown = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.set_quota('nobody', 1)")

@@ -278,7 +278,7 @@ import Testing
         )
         #expect(try await self.verify("operator", fixture).outcome == "inconclusive")
         let error = await #expect(throws: PostgresError.self) { try await self.verify("nothing", fixture) }
-        #expect(error?.sqlState == "22023")
+        #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
     }
 
     @Test func `The hash is what its comment says`() async throws {

@@ -275,8 +275,8 @@ import Testing
         let fixture = try await QueueFixture()
         for (call, state) in [
             ("'acme', '59 minutes'", "23514"), ("'nobody', '1 day'", "IN003"),
-            ("what => 'socks', keep => '1 day'", "22023"),
-            ("'acme', what => 'events'", "22023"), ("", "22023"), ("what => 'events', keep => '1 minute'", "23514"),
+            ("what => 'socks', keep => '1 day'", "IN113"),
+            ("'acme', what => 'events'", "IN113"), ("", "IN113"), ("what => 'events', keep => '1 minute'", "23514"),
         ] {
             let error = await #expect(throws: PostgresError.self, "\(call)") {
                 try await fixture.admin.query("SELECT insp.set_retention(\(call))")

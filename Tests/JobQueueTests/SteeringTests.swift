@@ -83,14 +83,14 @@ import Testing
     @Test func `Steering calls refuse what they cannot mean`() async throws {
         let fixture = try await QueueFixture()
         let refused: [(String, String)] = [
-            ("insp.pause('bulk', 'acme')", "22023"), ("insp.resume('bulk', 'acme')", "22023"),
+            ("insp.pause('bulk', 'acme')", "IN113"), ("insp.resume('bulk', 'acme')", "IN113"),
             ("insp.pause('slow')", "IN020"), ("insp.resume('slow')", "IN020"),
             ("insp.pause(partner => 'nobody')", "IN003"), ("insp.resume(partner => 'nobody')", "IN003"),
             ("insp.limit_partner('nobody', 1)", "IN003"),
-            ("insp.limit_partner('acme', 0)", "22023"), ("insp.limit_partner('acme', NULL, 0)", "22023"),
-            ("insp.limit_partner('acme', NULL, 'NaN')", "22023"), ("insp.limit_partner('acme', NULL, 1, 0)", "22023"),
-            ("insp.limit_partner('acme', NULL, NULL, 5)", "22023"), ("insp.set_lane_weight('bulk', 0)", "22023"),
-            ("insp.set_lane_weight('bulk', NULL)", "22023"), ("insp.set_lane_weight('x', 1)", "IN020"),
+            ("insp.limit_partner('acme', 0)", "IN113"), ("insp.limit_partner('acme', NULL, 0)", "IN113"),
+            ("insp.limit_partner('acme', NULL, 'NaN')", "IN113"), ("insp.limit_partner('acme', NULL, 1, 0)", "IN113"),
+            ("insp.limit_partner('acme', NULL, NULL, 5)", "IN113"), ("insp.set_lane_weight('bulk', 0)", "IN113"),
+            ("insp.set_lane_weight('bulk', NULL)", "IN113"), ("insp.set_lane_weight('x', 1)", "IN020"),
             ("insp.cancel_partner('nobody')", "IN003"), ("insp.rerun(gen_random_uuid())", "IN024"),
             ("insp.resolve_dead(gen_random_uuid())", "IN024"),
         ]

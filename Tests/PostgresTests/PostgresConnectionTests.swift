@@ -68,6 +68,43 @@ import Testing
         #expect(try await connection.query("SELECT 1")[0].int(0) == 1)
     }
 
+    @Test func `Details and hints are kept of the schema's own errors alone`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        func error(_ sql: String) async throws -> PostgresError {
+            try #require(await #expect(throws: PostgresError.self) { try await connection.query(sql) })
+        }
+        try await connection.execute(
+            """
+            CREATE FUNCTION pg_temp.fail(state text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+                RAISE EXCEPTION 'said' USING ERRCODE = state, DETAIL = 'the detail', HINT = 'The hint.'; END $$
+            """)
+        let ours = try await error("SELECT pg_temp.fail('IN001')")
+        #expect(ours.message == "said" && ours.detail == "the detail" && ours.hint == "The hint.")
+        #expect("\(ours)" == "server IN001: said (the detail). The hint.")
+        let theirs = try await error("SELECT pg_temp.fail('23505')")
+        #expect(theirs.detail == nil && theirs.hint == nil)
+    }
+
+    @Test func `An array of records is read as rows`() async throws {
+        let connection = try await ScratchDatabase.empty().connect()
+        try await connection.execute("CREATE TYPE pair AS (n bigint, words text[], ok boolean)")
+        let rows = try await connection.query(
+            """
+            SELECT ARRAY[(1, ARRAY['a', 'b'], true)::pair, (-2, NULL, NULL)::pair] AS pairs, ARRAY[]::pair[] AS none,
+                NULL::pair[] AS nothing, ARRAY[1] AS numbers, '7'::xid8 AS transaction
+            """)
+        let pairs = try rows[0].records("pairs", "n", "words", "ok")
+        #expect(pairs.count == 2)
+        #expect(try pairs[0].int("n") == 1 && pairs[0].textArray("words") == ["a", "b"] && pairs[0].bool("ok"))
+        #expect(try pairs[1].int("n") == -2 && pairs[1].isNull("words") && pairs[1].optionalBool("ok") == nil)
+        #expect(try rows[0].records("none", "n").isEmpty && rows[0].records("nothing", "n").isEmpty)
+        #expect(throws: PostgresError.self) { try rows[0].records("numbers", "n") }
+        #expect(throws: PostgresError.self) { try rows[0].records("pairs", "n") }
+        #expect(try rows[0].int("transaction") == 7)
+        #expect(try rows[0].position(of: "numbers") == 3)
+        #expect(throws: PostgresError.self) { try rows[0].position(of: "absent") }
+    }
+
     @Test func `A pipeline happens whole or not at all, and the connection stays usable`() async throws {
         let connection = try await ScratchDatabase.empty().connect()
         try await connection.execute("CREATE TEMP TABLE t (n int PRIMARY KEY)")

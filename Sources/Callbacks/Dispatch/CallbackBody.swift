@@ -18,13 +18,13 @@ struct CallbackBody {
 
     /// - Parameter row: One of `insp.callback_claim`, of a job's event.
     /// - Returns: `nil` if the row has a form that this program does not know.
-    init?(_ row: PostgresRow) throws(PostgresError) {
-        guard try row.int(27) == Self.form else { return nil }
-        let event = try row.string(19)
-        let job = try row.string(9)
-        let time = Self.time(try row.date(20))
-        let key = try row.optionalString(21) ?? ""
-        let reference = try row.optionalString(22).map { #""userReference":\#($0),"# } ?? ""
+    init?(_ row: PostgresRow, _ column: ClaimedCallback.Columns) throws(PostgresError) {
+        guard try row.int(column.form) == Self.form else { return nil }
+        let event = try row.string(column.event)
+        let job = try row.string(column.job)
+        let time = Self.time(try row.date(column.time))
+        let key = try row.optionalString(column.definitionKey) ?? ""
+        let reference = try row.optionalString(column.userReference).map { #""userReference":\#($0),"# } ?? ""
         // Written out, not encoded: these bytes are signed, and their keys stay in this order.
         func compose(_ type: Substring, _ execution: String, _ data: String) -> [UInt8] {
             Array(
@@ -34,10 +34,10 @@ struct CallbackBody {
         }
         switch event {
         case "job.finished":
-            let decision = try row.optionalString(23) ?? "null"
-            let result = try row.optionalString(25).map { #","result":\#($0)"# } ?? ""
+            let decision = try row.optionalString(column.decision) ?? "null"
+            let result = try row.optionalString(column.result).map { #","result":\#($0)"# } ?? ""
             self.bytes = compose(
-                event[...], try row.bool(24) ? "SESSION_EXPIRED" : "PROCESSED",
+                event[...], try row.bool(column.isExpired) ? "SESSION_EXPIRED" : "PROCESSED",
                 #""status":128,"decision":\#(decision)\#(result)"#)
         case "job.review_needed":
             self.bytes = compose(event[...], "ACQUIRED", #""status":64"#)

@@ -197,7 +197,7 @@ struct CallbackSender: Sendable {
         case .success(let response):
             (200..<300).contains(response.status) ? nil : "HTTP status \(response.status)"
         case .failure(let error):
-            isOurFault && error.code != .localFault ? "\(error) (\(HTTPError.Code.localFault.rawValue))" : "\(error)"
+            isOurFault && error.code != .localFault ? "\(error); \(ErrorCode.localFault.row.message)" : "\(error)"
         }
     }
 }

@@ -27,23 +27,54 @@ final class ClaimedCallback: Sendable {
     /// endpoint trusts its own server with goes there, and none of our own networks can be reached by it.
     let isElsewhere: Bool
 
-    /// - Parameter row: One of `insp.callback_claim`.
-    init(_ row: PostgresRow, _ endpoint: CallbackEndpoint) throws(PostgresError) {
-        self.id = try row.int(0)
-        self.claim = try row.int(1)
+    /// Where the columns of a callback stand: looked up once for a whole claim.
+    struct Columns {
+        let id, claim, webhookID, endpoint, url, body, attempts, released, waited, job, trace, elsewhere, isReduced: Int
+        /// What a body is composed of.
+        let form, event, time, definitionKey, userReference, decision, isExpired, result: Int
+
+        init(_ row: PostgresRow) throws(PostgresError) {
+            self.id = try row.position(of: "id")
+            self.claim = try row.position(of: "claim_id")
+            self.webhookID = try row.position(of: "webhook_id")
+            self.endpoint = try row.position(of: "endpoint_id")
+            self.url = try row.position(of: "url")
+            self.body = try row.position(of: "body")
+            self.attempts = try row.position(of: "attempts")
+            self.released = try row.position(of: "released")
+            self.waited = try row.position(of: "waited_ms")
+            self.job = try row.position(of: "job")
+            self.trace = try row.position(of: "traceparent")
+            self.elsewhere = try row.position(of: "elsewhere")
+            self.isReduced = try row.position(of: "is_reduced")
+            self.form = try row.position(of: "form")
+            self.event = try row.position(of: "event")
+            self.time = try row.position(of: "created_at")
+            self.definitionKey = try row.position(of: "definition_key")
+            self.userReference = try row.position(of: "user_reference")
+            self.decision = try row.position(of: "decision")
+            self.isExpired = try row.position(of: "is_expired")
+            self.result = try row.position(of: "result")
+        }
+    }
+
+    /// - Parameter row: One of `insp.callback_claim`, but the first.
+    init(_ row: PostgresRow, _ column: Columns, _ endpoint: CallbackEndpoint) throws(PostgresError) {
+        self.id = try row.int(column.id)
+        self.claim = try row.int(column.claim)
         self.endpoint = endpoint
-        self.url = try row.string(4)
-        self.attempts = Int(try row.int(6))
-        self.released = Int(try row.int(7))
-        self.waitedMilliseconds = try row.double(8)
-        self.job = try row.optionalString(9)
-        self.trace = try row.optionalString(10).flatMap { TraceContext(traceparent: $0) }
-        self.isElsewhere = try row.bool(18)
-        let stored = try row.optionalData(5)
-        let body = if let stored { [UInt8](stored) } else { try CallbackBody(row)?.bytes }
+        self.url = try row.string(column.url)
+        self.attempts = Int(try row.int(column.attempts))
+        self.released = Int(try row.int(column.released))
+        self.waitedMilliseconds = try row.double(column.waited)
+        self.job = try row.optionalString(column.job)
+        self.trace = try row.optionalString(column.trace).flatMap { TraceContext(traceparent: $0) }
+        self.isElsewhere = try row.bool(column.elsewhere)
+        let stored = try row.optionalData(column.body)
+        let body = if let stored { [UInt8](stored) } else { try CallbackBody(row, column)?.bytes }
         self.body = body
-        let name = try row.string(2)
-        self.webhookID = try row.bool(26) ? CallbackBody.name(name, ofReduced: body ?? []) : name
+        let name = try row.string(column.webhookID)
+        self.webhookID = try row.bool(column.isReduced) ? CallbackBody.name(name, ofReduced: body ?? []) : name
     }
 
     /// The claim of the callback: after a lapse, the same callback may be under way twice.
@@ -148,29 +179,32 @@ struct CallbackStore: Sendable {
         return try self.read(try await self.connection.pipeline([statement])[0], floors)
     }
 
-    /// The claimed callbacks come first, and then a row for each endpoint with something due.
+    /// The first row is of the claim itself, with each endpoint that has something due; every other is a callback.
     private func read(_ rows: [PostgresRow], _ before: CallbackFloors) throws -> CallbackClaim {
-        var claim = CallbackClaim(floors: CallbackFloors(base: before.base, claims: before.claims))
+        guard let head = rows.first else { throw PostgresError(.decoding, "a claim without a row") }
+        var claim = CallbackClaim(
+            floors: CallbackFloors(base: try head.int("floor"), claims: before.claims))
         var endpoints: [Int64: CallbackEndpoint] = [:]
-        let count = try rows.firstIndex { try $0.isNull(0) } ?? rows.count
-        for row in rows[count...] {
-            guard let id = try row.optionalInt(3) else {
-                claim.floors.base = try row.int(15)
-                continue
-            }
-            claim.floors.endpoints[id] = try row.int(15)
-            if let lowest = try row.optionalInt(16) { claim.floors.claims[id] = lowest }
-            if let places = try row.optionalInt(17) { claim.places[id] = Int(places) }
-            guard try !row.isNull(12) else { continue }
+        let due = try head.records(
+            "endpoints", "endpoint_id", "floor", "claim_floor", "at_once", "secrets", "allow_http", "allow_private",
+            "options")
+        for endpoint in due {
+            let id = try endpoint.int("endpoint_id")
+            claim.floors.endpoints[id] = try endpoint.int("floor")
+            if let lowest = try endpoint.optionalInt("claim_floor") { claim.floors.claims[id] = lowest }
+            if let places = try endpoint.optionalInt("at_once") { claim.places[id] = Int(places) }
+            guard let allowsHTTP = try endpoint.optionalBool("allow_http") else { continue }
             endpoints[id] = self.endpoints.endpoint(
-                id, keys: try row.textArray(11), allowsHTTP: try row.bool(12), allowsPrivate: try row.bool(13),
-                options: try row.optionalString(14))
+                id, keys: try endpoint.textArray("secrets"), allowsHTTP: allowsHTTP,
+                allowsPrivate: try endpoint.bool("allow_private"), options: try endpoint.optionalString("options"))
         }
-        claim.callbacks.reserveCapacity(count)
-        for row in rows[..<count] {
+        guard rows.count > 1 else { return claim }
+        let column = try ClaimedCallback.Columns(head)
+        claim.callbacks.reserveCapacity(rows.count - 1)
+        for row in rows.dropFirst() {
             // An endpoint that was removed between the two looks: its claim lapses.
-            guard let endpoint = endpoints[try row.int(3)] else { continue }
-            claim.callbacks.append(try ClaimedCallback(row, endpoint))
+            guard let endpoint = endpoints[try row.int(column.endpoint)] else { continue }
+            claim.callbacks.append(try ClaimedCallback(row, column, endpoint))
         }
         return claim
     }
@@ -179,13 +213,11 @@ struct CallbackStore: Sendable {
     ///
     /// - Throws: ``PostgresError`` that ``PostgresError/isHeldRow`` where somebody's open transaction holds one of the rows.
     func record(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
+        let row = try await self.connection.pipeline([self.settle(settlements)])[0][0]
         var record = CallbackRecord()
-        for row in try await self.connection.pipeline([self.settle(settlements)])[0] {
-            if let id = try row.optionalInt(0) {
-                record.lost.insert(id)
-            } else {
-                record.changes.append((try row.int(1), try row.string(2)))
-            }
+        if try !row.isNull("lost") { record.lost = Set(try row.intArray("lost")) }
+        if try !row.isNull("endpoints") {
+            record.changes = Array(zip(try row.intArray("endpoints"), try row.textArray("changes")))
         }
         return record
     }

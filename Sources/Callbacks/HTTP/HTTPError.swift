@@ -2,31 +2,31 @@ internal import InspectCore
 
 /// Why a request got no answer.
 struct HTTPError: Error, Sendable, Equatable {
-    enum Code: String, Sendable {
+    enum Code: Sendable {
         /// The URL or a header is not acceptable; nothing was sent.
-        case requestInvalid = "request invalid"
+        case requestInvalid
         /// The server's address is one that the egress policy refuses; nothing was sent.
-        case egressRefused = "address refused by the egress policy"
-        case nameNotResolved = "name not resolved"
+        case egressRefused
+        case nameNotResolved
         /// Whether the name exists is not known; nothing was sent.
-        case resolverSilent = "the resolver does not answer"
-        case connectionFailed = "connection failed"
-        case tlsFailed = "TLS failed"
+        case resolverSilent
+        case connectionFailed
+        case tlsFailed
         /// Not of a known authority, not of this host, or not valid now.
-        case certificateInvalid = "certificate refused"
-        case pinMismatch = "public key is not pinned"
-        case timedOut = "timed out"
+        case certificateInvalid
+        case pinMismatch
+        case timedOut
         /// The body or the headers exceed the request's limits.
-        case responseTooLarge = "response too large"
+        case responseTooLarge
         /// Not HTTP, or torn.
-        case responseBroken = "response broken"
+        case responseBroken
         /// Ours, not the server's: no memory, no file descriptor, no route, unreadable certificate store.
-        case localFault = "fault on our side"
-        case cancelled = "cancelled"
+        case localFault
+        case cancelled
         /// The authorization provider gave no access token.
-        case authorizationFailed = "no access token"
+        case authorizationFailed
         /// The authorization provider does not know the client.
-        case clientInvalid = "client not accepted by the authorization provider"
+        case clientInvalid
     }
 
     var code: Code
@@ -40,8 +40,10 @@ struct HTTPError: Error, Sendable, Equatable {
 }
 
 extension HTTPError: CustomStringConvertible {
+    /// As the error table has it.
     var description: String {
-        self.detail.isEmpty ? self.code.rawValue : "\(self.code.rawValue): \(self.detail)"
+        let details = [self.code == .resolverSilent ? "the resolver does not answer" : "", self.detail]
+        return InspectError(self.code.errorCode, details.filter { !$0.isEmpty }.joined(separator: ": ")).text
     }
 }
 

@@ -1,7 +1,7 @@
 /// The one table of errors: every code that a job, an `enqueue` call or a command can end with.
 ///
-/// The raw value is the stable code that partners and operators see. SQL raises the same codes with the SQLSTATE of
-/// ``sqlState`` and a message that starts with the code.
+/// The raw value is the stable code that partners and operators see. The database's table `insp.error_code` says the same of
+/// each, and SQL raises them with the SQLSTATE of ``sqlState``.
 public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     // What `insp.enqueue` refuses.
     case payloadInvalid = "PAYLOAD_INVALID"
@@ -85,6 +85,8 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case vendorResponseInvalid = "VENDOR_RESPONSE_INVALID"
     case vendorOutcomeUnknown = "VENDOR_OUTCOME_UNKNOWN"
     case workerLost = "WORKER_LOST"
+    /// The job is no longer this worker's: it stops, and writes nothing more.
+    case leaseLost = "LEASE_LOST"
     case attemptsExhausted = "ATTEMPTS_EXHAUSTED"
     case cancelled = "CANCELLED"
     case expired = "EXPIRED"
@@ -122,6 +124,10 @@ extension ErrorCode {
         public let message: String
         /// Whether the same work may succeed later without any change by the caller.
         public let retryable: Bool
+        /// Status of an HTTP request that is refused with it; `nil`: no request is, it ends jobs or attempts.
+        public let httpStatus: Int?
+        /// What is allowed, or what to do, where that does not depend on the request.
+        public let hint: String?
         /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
         public let jumio: String
         /// The error of the face SDK's contract.
@@ -134,6 +140,8 @@ extension ErrorCode {
     public var sqlState: String { self.row.sqlState }
     /// Whether the same work may succeed later without any change by the caller.
     public var isRetryable: Bool { self.row.retryable }
+    /// Status of an HTTP request that ends with the code. What no request is refused with is the server's own fault.
+    public var httpStatus: Int { self.row.httpStatus ?? 500 }
 
     /// The code that SQL raised, or `nil` if the state is none of ours.
     public init?(sqlState: String) {
@@ -144,33 +152,47 @@ extension ErrorCode {
     /// The row of the table. Letters: N = required input missing or unusable, A = network, F = service not available,
     /// C = not authorised, J = session over, G = cancelled.
     public var row: Row {
-        func refusal(_ state: String, _ message: String, jumio: String = "N00000", iZettle: Int? = nil) -> Row {
-            Row(
-                sqlState: state, message: message, retryable: false, jumio: jumio, faceSDK: "INVALID_ARGS",
-                iZettle: iZettle)
-        }
-        func failure(
-            _ state: String, _ message: String, retryable: Bool, jumio: String, faceSDK: String = "UNKNOWN_ERROR",
+        func refusal(
+            _ state: String, _ message: String, status: Int? = 400, hint: String? = nil, jumio: String = "N00000",
             iZettle: Int? = nil
         ) -> Row {
             Row(
-                sqlState: state, message: message, retryable: retryable, jumio: jumio, faceSDK: faceSDK,
-                iZettle: iZettle)
+                sqlState: state, message: message, retryable: false, httpStatus: status, hint: hint, jumio: jumio,
+                faceSDK: "INVALID_ARGS", iZettle: iZettle)
+        }
+        func failure(
+            _ state: String, _ message: String, status: Int? = nil, retryable: Bool, jumio: String,
+            faceSDK: String = "UNKNOWN_ERROR", iZettle: Int? = nil
+        ) -> Row {
+            Row(
+                sqlState: state, message: message, retryable: retryable, httpStatus: status, hint: nil, jumio: jumio,
+                faceSDK: faceSDK, iZettle: iZettle)
         }
         func network(_ state: String, _ message: String, iZettle: Int? = nil) -> Row {
             failure(state, message, retryable: true, jumio: "A10000", iZettle: iZettle)
         }
         return switch self {
         case .payloadInvalid: refusal("IN001", "the payload is not a JSON object of known keys and types")
-        case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB")
+        case .payloadTooLarge: refusal("IN002", "the payload is larger than 16 KiB", status: 413)
         case .partnerUnknown: refusal("IN003", "no partner of that name exists", jumio: "C00401", iZettle: -300)
-        case .partnerDisabled: refusal("IN004", "the partner is disabled", jumio: "C00401")
-        case .workflowUnknown: refusal("IN005", "no workflow of that name exists")
+        case .partnerDisabled: refusal("IN004", "the partner is disabled", status: 403, jumio: "C00401")
+        case .workflowUnknown:
+            refusal(
+                "IN005", "no workflow of that name exists",
+                hint:
+                    "A workflow is id (2), id_identity (3), similarity (5), liveness (6), authentication (9) or enrollment."
+            )
         case .partMissing: refusal("IN006", "a part that the workflow needs is missing")
         case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not have")
-        case .partUnknown: refusal("IN008", "no part of that name exists")
+        case .partUnknown:
+            refusal(
+                "IN008", "no part of that name exists",
+                hint: "A part is FRONT, BACK, FACE, FRAMES, DG1, DG2, SOD or SESSION_BLOB.")
         case .partEmpty: refusal("IN009", "a part has no bytes")
-        case .partTooLarge: refusal("IN010", "a part is larger than the limit")
+        case .partTooLarge:
+            refusal(
+                "IN010", "a part is larger than the limit", status: 413,
+                hint: "A part has at most 20 MiB, and there are at most 256 frames.")
         case .partURLInvalid: refusal("IN011", "a part's URL is not a plain https URL")
         case .digestInvalid: refusal("IN012", "a digest is not 64 hexadecimal digits (SHA-256)")
         case .digestMismatch: refusal("IN013", "a part's bytes do not match its SHA-256 digest")
@@ -179,14 +201,22 @@ extension ErrorCode {
             refusal("IN015", "the callback URL is not acceptable for this partner", iZettle: -202)
         case .callbackURLMissing:
             refusal("IN016", "no callback URL was given and the partner has no default", iZettle: -203)
-        case .countryInvalid: refusal("IN017", "a country is not an ISO 3166-1 alpha-3 code")
-        case .documentTypeUnknown: refusal("IN018", "no document type of that name exists")
-        case .documentFormatUnknown: refusal("IN019", "no document format of that name exists")
-        case .laneUnknown: refusal("IN020", "no lane of that name exists")
-        case .regionInvalid: refusal("IN021", "a region is not a short upper-case name")
+        case .countryInvalid:
+            refusal(
+                "IN017", "a country is not an ISO 3166-1 alpha-3 code",
+                hint: "A country is three upper-case letters, as DEU.")
+        case .documentTypeUnknown:
+            refusal(
+                "IN018", "no document type of that name exists",
+                hint: "A document type is PASSPORT, VISA, DRIVING_LICENSE or ID_CARD.")
+        case .documentFormatUnknown:
+            refusal("IN019", "no document format of that name exists", hint: "A document format is TD1, TD2 or TD3.")
+        case .laneUnknown: refusal("IN020", "no lane of that name exists", hint: "A lane is urgent, normal or bulk.")
+        case .regionInvalid: refusal("IN021", "no region of that name exists")
         case .consentMissing: refusal("IN022", "the partner's policy demands a recorded consent")
-        case .idempotencyConflict: refusal("IN023", "the idempotency key was used before with another request")
-        case .jobUnknown: refusal("IN024", "no job of that id exists", jumio: "J00000")
+        case .idempotencyConflict:
+            refusal("IN023", "the idempotency key was used before with another request", status: 409)
+        case .jobUnknown: refusal("IN024", "no job of that id exists", status: 404, jumio: "J00000")
         case .challengeInvalid:
             refusal("IN025", "the liveness challenge is none that was issued to this partner")
         case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
@@ -196,37 +226,45 @@ extension ErrorCode {
                 "IN028", "a session blob is the opaque string of FaceTec 10.x, not a raw scan or audit image of 9.x")
         case .waitingQuotaReached:
             failure(
-                "IN125", "the partner has as many waiting jobs as it may have", retryable: true, jumio: "A10000")
+                "IN125", "the partner has as many waiting jobs as it may have", status: 429, retryable: true,
+                jumio: "A10000")
         case .storageQuotaReached:
             failure(
-                "IN126", "the partner's parts take as many bytes as they may", retryable: true, jumio: "A10000")
+                "IN126", "the partner's parts take as many bytes as they may", status: 429, retryable: true,
+                jumio: "A10000")
 
-        case .jobAmbiguous: refusal("IN029", "several jobs have an id that ends so", jumio: "J00000")
+        case .jobAmbiguous: refusal("IN029", "several jobs have an id that ends so", status: 409, jumio: "J00000")
         case .partnerInvalid: refusal("IN089", "a setting of the partner is not acceptable")
-        case .partnerExists: refusal("IN090", "a partner of that name exists")
-        case .jobNotFinished: refusal("IN030", "the job is not finished", jumio: "J00000")
-        case .partsPurged: refusal("IN031", "the job's parts were removed", jumio: "J00000")
-        case .requestPurged: refusal("IN135", "the job's request was removed", jumio: "J00000")
-        case .reviewNotDue: refusal("IN032", "the job does not wait for a review", jumio: "J00000")
+        case .partnerExists: refusal("IN090", "a partner of that name exists", status: 409)
+        case .jobNotFinished: refusal("IN030", "the job is not finished", status: 409, jumio: "J00000")
+        case .partsPurged: refusal("IN031", "the job's parts were removed", status: 409, jumio: "J00000")
+        case .requestPurged: refusal("IN135", "the job's request was removed", status: 409, jumio: "J00000")
+        case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .reviewInvalid:
-            refusal("IN033", "the review's decision or label is none that a review can have")
+            refusal(
+                "IN033", "the review's decision or label is none that a review can have",
+                hint:
+                    "A decision is PASSED, WARNING or REJECTED; a label has 1 to 64 upper-case letters, digits and underscores."
+            )
 
-        case .unauthenticated: refusal("IN110", "no valid credential was given", jumio: "C00401", iZettle: -300)
-        case .scopeMissing: refusal("IN111", "the credential does not allow this call", jumio: "C00403")
-        case .rateLimited: failure("IN112", "too many requests", retryable: true, jumio: "A10000")
-        case .parameterInvalid: refusal("IN113", "the request has a parameter or header that is not valid")
-        case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit")
-        case .pathUnknown: refusal("IN115", "nothing is at this path")
-        case .methodNotAllowed: refusal("IN116", "the path does not take this method")
-        case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json")
+        case .unauthenticated:
+            refusal("IN110", "no valid credential was given", status: 401, jumio: "C00401", iZettle: -300)
+        case .scopeMissing: refusal("IN111", "the credential does not allow this call", status: 403, jumio: "C00403")
+        case .rateLimited: failure("IN112", "too many requests", status: 429, retryable: true, jumio: "A10000")
+        case .parameterInvalid: refusal("IN113", "a parameter or header is not valid")
+        case .requestTooLarge: refusal("IN114", "the request's body is larger than the limit", status: 413)
+        case .pathUnknown: refusal("IN115", "nothing is at this path", status: 404)
+        case .methodNotAllowed: refusal("IN116", "the path does not take this method", status: 405)
+        case .mediaTypeUnsupported: refusal("IN117", "the body is not application/json", status: 415)
         case .gatewayOverloaded:
-            failure("IN118", "the gateway has no room for the request", retryable: true, jumio: "A10000")
+            failure("IN118", "the gateway has no room for the request", status: 503, retryable: true, jumio: "A10000")
 
         case .faceIDInvalid:
             refusal("IN261", "a face id is missing where the workflow needs one, or is not 1 to 100 characters")
         case .faceRateLimited:
             failure(
-                "IN262", "too many attempts on the face id; later ones are accepted again", retryable: true,
+                "IN262", "too many attempts on the face id; later ones are accepted again", status: 429,
+                retryable: true,
                 jumio: "N00000")
         case .faceFeatureInvalid:
             refusal("IN263", "a face feature is not 1024 hexadecimal digits with its engine and model")
@@ -236,7 +274,7 @@ extension ErrorCode {
                 jumio: "N00000", faceSDK: "INVALID_ARGS")
         case .faceBusy:
             failure(
-                "IN266", "another enrolment of the face id is under way", retryable: true, jumio: "F00000")
+                "IN266", "another enrolment of the face id is under way", status: 429, retryable: true, jumio: "F00000")
         case .faceDeleted:
             failure(
                 "IN265", "the face id was deleted while the job was waiting or running", retryable: false,
@@ -250,7 +288,8 @@ extension ErrorCode {
                 faceSDK: "INVALID_ARGS")
         case .partsTooLarge:
             failure(
-                "IN145", "all parts of the job together are larger than the limit", retryable: false, jumio: "N00000",
+                "IN145", "all parts of the job together are larger than the limit", status: 413, retryable: false,
+                jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .unsupportedFormat:
             failure(
@@ -298,6 +337,7 @@ extension ErrorCode {
                 "IN064", "the liveness vendor's server may have used the session, but its answer was lost",
                 retryable: false, jumio: "F00000", faceSDK: "LIVENESS_FAILED")
         case .workerLost: failure("IN055", "the worker that held the job died", retryable: true, jumio: "F00000")
+        case .leaseLost: failure("IN100", "the job's lease is lost", retryable: false, jumio: "F00000")
         case .attemptsExhausted:
             failure("IN056", "the job failed at every attempt", retryable: false, jumio: "F00000")
         case .cancelled:
@@ -308,8 +348,8 @@ extension ErrorCode {
                 "IN058", "the job was not finished before its deadline", retryable: false, jumio: "J00000",
                 faceSDK: "LIVENESS_FAILED")
         case .databaseUnavailable:
-            failure("IN059", "the database could not be reached", retryable: true, jumio: "A10000")
-        case .internalError: failure("IN099", "an unexpected error", retryable: true, jumio: "F00000")
+            failure("IN059", "the database could not be reached", status: 503, retryable: true, jumio: "A10000")
+        case .internalError: failure("IN099", "an unexpected error", status: 500, retryable: true, jumio: "F00000")
 
         case .egressRefused: network("IN070", "the server's address is one that the egress policy refuses")
         case .nameNotResolved: network("IN071", "the server's name could not be resolved")
@@ -324,7 +364,8 @@ extension ErrorCode {
         case .statusNotSuccess: network("IN080", "the server answered with a status that is not 2xx")
         case .endpointGone: failure("IN081", "the endpoint answered 410 Gone", retryable: false, jumio: "A10000")
         case .requestInvalid:
-            refusal("IN082", "the URL, a header or a key of the endpoint is not acceptable; nothing was sent")
+            refusal(
+                "IN082", "the URL, a header or a key of the endpoint is not acceptable; nothing was sent", status: nil)
         case .localFault: network("IN083", "a fault on our side; the attempt is not counted")
         case .authorizationFailed:
             network("IN084", "the authorization provider gave no access token", iZettle: -501)
@@ -333,7 +374,7 @@ extension ErrorCode {
                 "IN085", "the authorization provider does not accept the client id or its credentials",
                 jumio: "C00401", iZettle: -300)
         case .attemptInterrupted: network("IN086", "the attempt was broken off and will be made again")
-        case .endpointUnknown: refusal("IN087", "no endpoint of that number exists")
+        case .endpointUnknown: refusal("IN087", "no endpoint of that number exists", status: 404)
         case .endpointInvalid: refusal("IN088", "a setting of the endpoint is not acceptable")
         }
     }

@@ -3,17 +3,24 @@ public struct InspectError: Error, Sendable, Equatable, Codable {
     public var code: ErrorCode
     /// What exactly was wrong, without personal data: a part's name, a limit, a library's own words. May be empty.
     public var detail: String
+    /// What is allowed, or what to do.
+    public var hint: String?
 
-    public init(_ code: ErrorCode, _ detail: String = "") {
+    /// - Parameter hint: `nil`: what the code's row says.
+    public init(_ code: ErrorCode, _ detail: String = "", hint: String? = nil) {
         self.code = code
         self.detail = detail
+        self.hint = hint ?? code.row.hint
+    }
+
+    /// The error in words, as `insp.failure_output` has them.
+    public var text: String {
+        self.detail.isEmpty ? self.code.row.message : "\(self.code.row.message) (\(self.detail))"
     }
 }
 
 extension InspectError: CustomStringConvertible {
     public var description: String {
-        self.detail.isEmpty
-            ? "\(self.code.rawValue): \(self.code.row.message)"
-            : "\(self.code.rawValue): \(self.code.row.message) (\(self.detail))"
+        "\(self.code.rawValue): \(self.text)" + (self.hint.map { ". \($0)" } ?? "")
     }
 }

@@ -241,7 +241,7 @@ public struct ErrorRecord: Codable, Sendable, Equatable {
 
     public init(_ error: InspectError) {
         self.code = error.code.rawValue
-        self.message = error.detail.isEmpty ? error.code.row.message : "\(error.code.row.message): \(error.detail)"
+        self.message = error.text
         self.retryable = error.code.isRetryable
     }
 }

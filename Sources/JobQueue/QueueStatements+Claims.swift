@@ -1,0 +1,99 @@
+internal import Foundation
+internal import InspectCore
+internal import Postgres
+
+/// What `insp.claim` answers: a row of the claim itself, and one for each job.
+extension QueueStatements {
+    /// A claimed job with the queue it came from.
+    struct Claim {
+        var job: ClaimedJob
+        var queue: Int
+        var seq: Int64
+        /// False if the job was cancelled or expired while it waited: then only the lease is to be dropped.
+        var isOpen: Bool
+        var isExpired: Bool
+    }
+
+    /// What a claim answered.
+    struct Claims {
+        /// The epoch; another one voids all floors.
+        var epoch: Int64
+        /// How far the queues reached before the claim.
+        var high: Int64
+        /// Transactions that run; `nil` if the claim did not ask.
+        var horizon: FloorHorizon.Look?
+        /// The caps that held, in the order asked for; `nil`: those asked for.
+        var caps: [Int]?
+        /// Queues that were not known.
+        var queues: [QueueFloors.Queue]
+        var jobs: [Claim]
+    }
+
+    /// Where the columns of a job stand: looked up once for all of them.
+    private struct JobColumns {
+        let id, fence, attempt, crashes, queue, seq, publicID, status, expired, payload, traceparent, steps: Int
+
+        init(_ row: PostgresRow) throws {
+            self.id = try row.position(of: "job_id")
+            self.fence = try row.position(of: "fence")
+            self.attempt = try row.position(of: "attempt")
+            self.crashes = try row.position(of: "crashes")
+            self.queue = try row.position(of: "queue")
+            self.seq = try row.position(of: "seq")
+            self.publicID = try row.position(of: "public_id")
+            self.status = try row.position(of: "status")
+            self.expired = try row.position(of: "expired")
+            self.payload = try row.position(of: "payload")
+            self.traceparent = try row.position(of: "traceparent")
+            self.steps = try row.position(of: "steps")
+        }
+    }
+
+    /// - Returns: `nil` if the worker is not known or is to drain.
+    static func claims(from rows: [PostgresRow]) throws -> Claims? {
+        guard let head = rows.first else { return nil }
+        let high = try head.int("last_seq")
+        let horizon: FloorHorizon.Look? =
+            if let running = try head.optionalInt("snapshot_xmin") {
+                FloorHorizon.Look(high: high, running: running, next: try head.int("snapshot_xmax"))
+            } else {
+                nil
+            }
+        return Claims(
+            epoch: try head.int("epoch"), high: high, horizon: horizon,
+            caps: try head.isNull("caps") ? nil : head.intArray("caps").map { Int($0) },
+            queues: try head.records("queues", "id", "region", "lane", "partner_id").map { queue in
+                QueueFloors.Queue(
+                    id: Int(try queue.int("id")), region: Int(try queue.int("region")),
+                    lane: Int(try queue.int("lane")),
+                    partner: Int(try queue.int("partner_id")))
+            },
+            jobs: try Self.jobs(from: rows.dropFirst()))
+    }
+
+    private static func jobs(from rows: ArraySlice<PostgresRow>) throws -> [Claim] {
+        guard let first = rows.first else { return [] }
+        let column = try JobColumns(first)
+        return try rows.map { row in
+            let status = try row.optionalInt(column.status)
+            let queue = Int(try row.int(column.queue))
+            return Claim(
+                job: ClaimedJob(
+                    id: try row.int(column.id), publicID: try row.optionalString(column.publicID) ?? "",
+                    fence: try row.int(column.fence), attempt: Int(try row.int(column.attempt)),
+                    crashes: Int(try row.int(column.crashes)),
+                    status: status.flatMap { JobStatus(rawValue: Int16($0)) } ?? .started,
+                    payload: try row.optionalData(column.payload) ?? Data(),
+                    steps: try Self.steps(of: row, column.steps),
+                    traceparent: try row.optionalString(column.traceparent), queue: queue),
+                queue: queue, seq: try row.int(column.seq), isOpen: status != nil,
+                isExpired: try status != nil && row.bool(column.expired))
+        }
+    }
+
+    private static func steps(of row: PostgresRow, _ column: Int) throws -> [JobStatus: Data] {
+        guard try !row.isNull(column) else { return [:] }
+        let stages = JobStatus.allCases.filter(\.isStage).sorted()
+        return Dictionary(uniqueKeysWithValues: zip(stages, try row.dataArray(column))).compactMapValues { $0 }
+    }
+}

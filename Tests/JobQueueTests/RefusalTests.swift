@@ -1,0 +1,125 @@
+import Foundation
+import InspectCore
+import JobQueue
+import Postgres
+import TestSupport
+import Testing
+
+/// A refused call says in fields of their own which error it is, what is wrong and what is allowed.
+@Suite struct RefusalTests {
+    /// A call whose value is none of a closed set, and the set.
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        var call: String
+        var code: ErrorCode
+        var detail: String
+        var allowed: [String]
+
+        var testDescription: String { self.call }
+
+        init(_ call: String, _ code: ErrorCode, _ detail: String, _ allowed: [String]) {
+            self.call = call
+            self.code = code
+            self.detail = detail
+            self.allowed = allowed
+        }
+
+        /// A job that is fine but for these members.
+        static func job(
+            _ members: String, workflow: String = "id", _ code: ErrorCode, _ detail: String, _ allowed: [String]
+        ) -> Refusal {
+            let payload = #"{"partner":"acme","workflow":"\#(workflow)","# + members + "}"
+            return Refusal("insp.enqueue('\(payload)', 'front')", code, detail, allowed)
+        }
+    }
+
+    static let refusals: [Refusal] = [
+        .job(#""lane":"fast""#, .laneUnknown, "'fast'", ["urgent", "normal", "bulk"]),
+        .job(#""region":"MOON""#, .regionInvalid, "'MOON'", ["US", "EU", "SG"]),
+        .job(#""documentFormat":"td3""#, .documentFormatUnknown, "'td3'", ["TD1", "TD2", "TD3"]),
+        .job(
+            #""documentTypes":["LIBRARY_CARD"]"#, .documentTypeUnknown, "'LIBRARY_CARD'",
+            ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"]),
+        .job(#""countries":["de"]"#, .countryInvalid, "'de'", ["DEU"]),
+        .job(
+            #""review":"often""#, .payloadInvalid, "review is 'often'", ["never", "rejected", "warning", "always"]),
+        .job(
+            #""colour":"red""#, .payloadInvalid, "unknown key 'colour'", ["partner", "workflow", "enrollmentMode"]),
+        .job(
+            #""parts":{"NOSE":{}}"#, .partUnknown, "'NOSE'", PartKind.allCases.map(\.rawValue)),
+        .job(
+            #""digests":{"NOSE":"x"}"#, .partUnknown, "'NOSE'", PartKind.allCases.map(\.rawValue)),
+        .job(
+            #""faceId":"x","enrollmentMode":"both""#, workflow: "enrollment", .payloadInvalid,
+            "enrollmentMode is not known, or belongs to another workflow", ["add", "replace", "enrollment"]),
+        .job(#""faceId":"x""#, .payloadInvalid, "id takes no faceId", ["authentication", "enrollment"]),
+        Refusal(
+            #"insp.enqueue('{"partner":"acme","workflow":"walk"}')"#, .workflowUnknown, "'walk'",
+            Workflow.allCases.map(\.rawValue)),
+        Refusal("insp.pause('slow')", .laneUnknown, "'slow'", ["urgent", "normal", "bulk"]),
+        Refusal(
+            "insp.review(gen_random_uuid(), 'MAYBE')", .reviewInvalid, "the decision 'MAYBE'",
+            ["PASSED", "WARNING", "REJECTED"]),
+        Refusal(
+            "insp.challenge_issue('acme', 'dance')", .parameterInvalid, "method 'dance'",
+            ["colour_flash", "motion", "colour_flash+motion"]),
+        Refusal(
+            "insp.challenge_issue('acme', motions => ARRAY['NOD', 'JUMP'])", .parameterInvalid, "motions",
+            ["MOUTH_OPEN", "SMILE", "BLINK", "SHAKE", "NOD"]),
+        Refusal(
+            "insp.set_retention(what => 'socks', keep => '1 day')", .parameterInvalid, "what is 'socks'",
+            ["events", "callbacks", "idempotency_keys"]),
+        Refusal(
+            #"insp.set_endpoint(1, '{"colour": 1}')"#, .endpointInvalid, "unknown setting 'colour'",
+            ["url", "maxInflight", "origins"]),
+        Refusal(
+            "insp.callback_authorize(1, 'https://hooks.example.com/t', 'c', 's', p_method => 'dance')",
+            .parameterInvalid,
+            "method 'dance'", ["basic", "post", "tls"]),
+        Refusal(
+            "insp.worker_register(gen_random_uuid(), 'h', 1, '0', 'MOON', '{1}', 1)", .regionInvalid, "'MOON'",
+            ["US", "EU", "SG"]),
+    ]
+
+    @Test(arguments: Self.refusals)
+    func `What is wrong is the detail, and what is allowed the hint`(refusal: Refusal) async throws {
+        let fixture = try await QueueFixture()
+        let error = try #require(
+            await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT \(refusal.call)") })
+        #expect(error.sqlState == refusal.code.sqlState)
+        #expect(error.message == "\(refusal.code.rawValue): \(refusal.code.row.message)")
+        #expect(error.detail == refusal.detail)
+        for value in refusal.allowed { #expect(error.hint?.contains(value) == true, "\(value) in \(error.hint ?? "")") }
+    }
+
+    @Test func `A client has the code, the detail and the hint that the database gave`() async throws {
+        let fixture = try await QueueFixture()
+        let payload = Data(#"{"partner":"acme","workflow":"id","region":"MOON"}"#.utf8)
+        await #expect(throws: InspectError(.regionInvalid, "'MOON'", hint: "Regions are EU, SG, US.")) {
+            try await fixture.client.enqueue(payload: payload, parts: [.front: [Data("front".utf8)]])
+        }
+    }
+
+    @Test func `Every error is raised with all that its row says, and its code in a field`() async throws {
+        let fixture = try await QueueFixture()
+        try await fixture.admin.execute(
+            """
+            CREATE FUNCTION pg_temp.raised(code text) RETURNS text[] LANGUAGE plpgsql AS $$
+            DECLARE state text; said text; name text; detail text; hint text;
+            BEGIN
+                PERFORM insp.refuse(code);
+                RETURN NULL;
+            EXCEPTION WHEN OTHERS THEN
+                GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, said = MESSAGE_TEXT, name = CONSTRAINT_NAME,
+                    detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+                RETURN ARRAY[state, said, name, detail, hint];
+            END $$
+            """)
+        let wrong = try await fixture.admin.query(
+            """
+            SELECT e.code FROM insp.error_code e
+            WHERE pg_temp.raised(e.code)
+                IS DISTINCT FROM ARRAY[e.sqlstate, e.code || ': ' || e.message, e.code, '', coalesce(e.hint, '')]
+            """)
+        #expect(try wrong.map { try $0.string(0) } == [])
+    }
+}

@@ -2,6 +2,7 @@ import Foundation
 import InspectCore
 import JobQueue
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -97,6 +98,49 @@ import Testing
         await #expect(throws: InspectError(.regionInvalid, "'MOON'", hint: "Regions are EU, SG, US.")) {
             try await fixture.client.enqueue(payload: payload, parts: [.front: [Data("front".utf8)]])
         }
+    }
+
+    @Test(arguments: [
+        "insp.parts(1, 7, 1)", "insp.face_of(1, 7)", "insp.session_begin(1, 7)",
+        "insp.face_stage(1, 7, 0, 'e', repeat('0', 64), repeat('0', 1024))",
+    ])
+    func `That the lease is lost is said in one way`(call: String) async throws {
+        let fixture = try await QueueFixture()
+        let error = try #require(
+            await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT \(call)") })
+        #expect(error.sqlState == ErrorCode.leaseLost.sqlState)
+        #expect(error.message == "LEASE_LOST: the job's lease is lost")
+    }
+
+    @Test func `A handler is told that its lease is lost, and nothing of it is written`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let told = Told()
+        let handler = ClosureHandler { _, context in
+            try await fixture.admin.execute("DELETE FROM insp.lease")
+            for attempt in 0..<2 {
+                do {
+                    if attempt == 0 { _ = try await context.parts() } else { try await context.beginSession() }
+                } catch let error as InspectError {
+                    told.codes.withLock { $0.append(error.code) }
+                }
+            }
+            throw InspectError(.leaseLost)
+        }
+        try await withWorker(fixture.configuration(), handler) { _ in
+            let deadline = ContinuousClock.now + .seconds(20)
+            while told.codes.withLock({ $0.count }) < 2, .now < deadline {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+        #expect(told.codes.withLock { Set($0) } == [.leaseLost])
+        #expect(try await fixture.count("insp.step") == 0)
+        #expect(try await fixture.count("insp.event WHERE kind IN ('retry', 'finished')") == 0)
+    }
+
+    /// What a handler was told.
+    private final class Told: Sendable {
+        let codes = Mutex<[ErrorCode]>([])
     }
 
     @Test func `Every error is raised with all that its row says, and its code in a field`() async throws {

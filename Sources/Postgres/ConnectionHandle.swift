@@ -227,12 +227,12 @@ struct QueryResult: ~Copyable {
         func field(_ code: Unicode.Scalar) -> String? {
             PQresultErrorField(self.result, CInt(code.value)).map { String(cString: $0) }
         }
-        // PG_DIAG_SQLSTATE, PG_DIAG_MESSAGE_PRIMARY, PG_DIAG_MESSAGE_DETAIL and PG_DIAG_MESSAGE_HINT, which are macros.
+        // PG_DIAG_SQLSTATE, _MESSAGE_PRIMARY, _CONSTRAINT_NAME, _MESSAGE_DETAIL and _MESSAGE_HINT, which are macros.
         let state = field("C")
         let isRefusal = state.map(PostgresError.isRefusal) ?? false
         return PostgresError(
             state == nil ? .connectionLost : .server, sqlState: state, field("M") ?? "no message",
-            detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil)
+            constraint: field("n"), detail: isRefusal ? field("D") : nil, hint: isRefusal ? field("H") : nil)
     }
 
     /// Copies the rows out, so that nothing of libpq's memory is used after this result is freed.

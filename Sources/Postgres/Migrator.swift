@@ -119,7 +119,7 @@ public struct Migrator: Sendable {
         if !(try Self.isMigrated(on: connection)) {
             try connection.execute(
                 """
-                CREATE TABLE public.insp_migration (
+                CREATE TABLE IF NOT EXISTS public.insp_migration (
                     name text PRIMARY KEY,
                     sha256 text NOT NULL,
                     applied_at timestamptz NOT NULL DEFAULT now()
@@ -243,10 +243,10 @@ public struct Migrator: Sendable {
 extension PostgresError {
     /// Somebody else is at work: a lock was not to be had, two waited for each other, or another migrator made its table first.
     fileprivate var isContention: Bool {
-        guard let state = self.sqlState else { return false }
-        return ["55P03", "40P01", "42P07", "23505"].contains(state)
-            && (self.isTransient || self.message.contains("insp_migration")
-                || self.message.contains("pg_type_typname_nsp_index")
-                || self.message.contains("pg_class_relname_nsp_index"))
+        switch self.sqlState {
+        case "55P03", "40P01": true
+        case "23505": ["pg_type_typname_nsp_index", "pg_class_relname_nsp_index"].contains(self.constraint)
+        default: false
+        }
     }
 }

@@ -29,16 +29,22 @@ public struct PostgresError: Error, Sendable {
     public var sqlState: String?
     /// The primary message.
     public var message: String
+    /// The constraint that was violated.
+    public var constraint: String?
     /// What exactly is wrong, where `insp.refuse` says so. PostgreSQL's own details are not kept: it puts the values of rows into
     /// them.
     public var detail: String?
     /// What is allowed, or what to do, where `insp.refuse` says so.
     public var hint: String?
 
-    public init(_ code: Code, sqlState: String? = nil, _ message: String, detail: String? = nil, hint: String? = nil) {
+    public init(
+        _ code: Code, sqlState: String? = nil, _ message: String, constraint: String? = nil, detail: String? = nil,
+        hint: String? = nil
+    ) {
         self.code = code
         self.sqlState = sqlState
         self.message = message
+        self.constraint = constraint
         self.detail = detail
         self.hint = hint
     }

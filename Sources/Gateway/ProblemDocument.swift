@@ -1,5 +1,5 @@
 internal import Foundation
-public import InspectCore
+internal import InspectCore
 
 extension HTTPResponse {
     /// An error as RFC 9457 has it, with the stable code of ``ErrorCode`` and whether trying again can help.

@@ -204,7 +204,7 @@ public final class JobWorker: Sendable {
             state.add(QueueWrite(kind: .giveUp(Self.notStorable), job: job, claimedAt: claimedAt), at: .now)
         }
         self.wake(job.id)
-        throw LeaseLost()
+        throw InspectError(.leaseLost)
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {

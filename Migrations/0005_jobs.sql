@@ -171,10 +171,11 @@ CREATE TABLE insp.event_batch (
     jobs bigint[] NOT NULL,
     fences bigint[] NOT NULL,
     epoch bigint,
-    position bigint,
-    UNIQUE (epoch, position)
+    position bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
+-- Each for one kind of row alone, so that no search for the one can be planned over the other.
 CREATE INDEX event_batch_waiting ON insp.event_batch (xid, id) WHERE position IS NULL;
+CREATE UNIQUE INDEX event_batch_place ON insp.event_batch (epoch, position) WHERE position IS NOT NULL;
 COMMENT ON TABLE insp.event_batch IS 'The order of events: one row for those of one kind that one statement wrote (insp.events_after)';
 COMMENT ON COLUMN insp.event_batch.id IS 'Order of writing: a job''s later event has the higher one';
 COMMENT ON COLUMN insp.event_batch.xid IS 'The transaction that wrote it';

@@ -16,12 +16,12 @@ CREATE TABLE insp.record (
     prev bytea,
     hash bytea,
     PRIMARY KEY (chain, id),
-    UNIQUE (chain, seq),
     CONSTRAINT record_session CHECK (action <> 'session_end' OR coalesce(detail ->> 'outcome', '')
         IN ('answered', 'refused', 'not_sent', 'invalid', 'lost')),
     CONSTRAINT record_words CHECK ((words IS NULL) = (words_salt IS NULL)),
-    CONSTRAINT record_place CHECK ((seq IS NULL) = (prev IS NULL) AND (seq IS NULL) = (hash IS NULL))
+    CONSTRAINT record_has_place CHECK ((seq IS NULL) = (prev IS NULL) AND (seq IS NULL) = (hash IS NULL))
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 20000);
+CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
 CREATE INDEX record_job ON insp.record ((subject::uuid)) WHERE chain = 'access';
 CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;

@@ -3,13 +3,17 @@ CREATE SCHEMA insp;
 CREATE TYPE insp.request AS (
 	partner_id integer,
 	endpoint_id bigint,
-	payload jsonb,
+	workflow text,
+	document_format text,
+	review text,
+	enrollment_mode text,
+	request jsonb,
+	personal jsonb,
 	lane smallint,
 	region smallint,
 	run_at timestamp with time zone,
 	expires_at timestamp with time zone,
 	expires_named boolean,
-	callback_url text,
 	idempotency_key text,
 	traceparent text,
 	digests jsonb,
@@ -49,11 +53,6 @@ CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps int
 
 CREATE FUNCTION insp.are_plain_sources(p_lines text, p_digests text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
-    AS ...
-
-CREATE FUNCTION insp.bare_request(p jsonb, p_word text) RETURNS jsonb
-    LANGUAGE sql STABLE
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.batch_events() RETURNS trigger
@@ -286,26 +285,38 @@ CREATE FUNCTION insp.challenge_issue(partner text, method text DEFAULT 'colour_f
     SET enable_seqscan TO 'off'
     AS ...
 
-CREATE TABLE insp.workflow (
-    name text NOT NULL,
-    definition_key text NOT NULL,
-    capabilities text[] NOT NULL,
-    stages smallint[] NOT NULL,
-    takes text[] NOT NULL,
-    needs_all text[] DEFAULT '{}'::text[] NOT NULL,
-    needs_one text[] DEFAULT '{}'::text[] NOT NULL,
-    face_event text,
-    meaning text NOT NULL,
-    CONSTRAINT workflow_check CHECK ((needs_all <@ takes)),
-    CONSTRAINT workflow_check1 CHECK ((needs_one <@ takes)),
-    CONSTRAINT workflow_face_event_check CHECK ((face_event = ANY (ARRAY['enrollment'::text, 'verification'::text, 'liveness'::text]))),
-    CONSTRAINT workflow_name_check CHECK ((name ~ '^[a-z_]+$'::text)),
-    CONSTRAINT workflow_stages_check CHECK ((stages <@ ARRAY[(4)::smallint, (8)::smallint, (16)::smallint, (32)::smallint]))
+CREATE TABLE insp.endpoint (
+    id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    url text,
+    allow_http boolean DEFAULT false NOT NULL,
+    allow_private boolean DEFAULT false NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    max_inflight integer DEFAULT 8 NOT NULL,
+    is_default boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    gone_at timestamp with time zone,
+    paused boolean DEFAULT false NOT NULL,
+    disabled_reason text,
+    events text[] DEFAULT '{job.finished}'::text[] NOT NULL,
+    inline_result boolean DEFAULT false NOT NULL,
+    ordering text,
+    alert_endpoint_id bigint,
+    http2 boolean DEFAULT false NOT NULL,
+    pins text[],
+    allowed_networks cidr[],
+    client_certificate text,
+    api_key_header text,
+    origins text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT endpoint_allowed_networks_check CHECK (((cardinality(allowed_networks) >= 1) AND (cardinality(allowed_networks) <= 32))),
+    CONSTRAINT endpoint_api_key_header_check CHECK (((api_key_header ~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]{1,64}$'::text) AND (lower(api_key_header) !~ '^(webhook-.*|host|connection|content-.*|transfer-encoding|te|upgrade|expect|traceparent|keep-alive|proxy-.*|trailer|authorization|user-agent|cookie)$'::text))),
+    CONSTRAINT endpoint_check CHECK ((alert_endpoint_id <> id)),
+    CONSTRAINT endpoint_events_check CHECK ((events <@ ARRAY['job.status'::text, 'job.review_needed'::text, 'job.finished'::text])),
+    CONSTRAINT endpoint_max_inflight_check CHECK (((max_inflight >= 1) AND (max_inflight <= 1000))),
+    CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['job'::text, 'user'::text]))),
+    CONSTRAINT endpoint_origins_check CHECK ((cardinality(origins) <= 32)),
+    CONSTRAINT endpoint_pins_check CHECK ((array_to_string(pins, ' '::text, '-'::text) ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'::text))
 );
-
-CREATE FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) RETURNS void
-    LANGUAGE plpgsql STABLE
-    AS ...
 
 CREATE TABLE insp.partner (
     id integer NOT NULL,
@@ -351,6 +362,31 @@ CREATE TABLE insp.partner (
     CONSTRAINT partner_review_check CHECK ((review = ANY (ARRAY['never'::text, 'rejected'::text, 'warning'::text, 'always'::text])))
 );
 
+CREATE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE TABLE insp.workflow (
+    name text NOT NULL,
+    definition_key text NOT NULL,
+    capabilities text[] NOT NULL,
+    stages smallint[] NOT NULL,
+    takes text[] NOT NULL,
+    needs_all text[] DEFAULT '{}'::text[] NOT NULL,
+    needs_one text[] DEFAULT '{}'::text[] NOT NULL,
+    face_event text,
+    meaning text NOT NULL,
+    CONSTRAINT workflow_check CHECK ((needs_all <@ takes)),
+    CONSTRAINT workflow_check1 CHECK ((needs_one <@ takes)),
+    CONSTRAINT workflow_face_event_check CHECK ((face_event = ANY (ARRAY['enrollment'::text, 'verification'::text, 'liveness'::text]))),
+    CONSTRAINT workflow_name_check CHECK ((name ~ '^[a-z_]+$'::text)),
+    CONSTRAINT workflow_stages_check CHECK ((stages <@ ARRAY[(4)::smallint, (8)::smallint, (16)::smallint, (32)::smallint]))
+);
+
+CREATE FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS ...
+
 CREATE FUNCTION insp.check_consent(p jsonb, partner insp.partner) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
@@ -385,39 +421,6 @@ CREATE FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http bool
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE TABLE insp.endpoint (
-    id bigint NOT NULL,
-    partner_id integer NOT NULL,
-    url text,
-    allow_http boolean DEFAULT false NOT NULL,
-    allow_private boolean DEFAULT false NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    max_inflight integer DEFAULT 8 NOT NULL,
-    is_default boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    gone_at timestamp with time zone,
-    paused boolean DEFAULT false NOT NULL,
-    disabled_reason text,
-    events text[] DEFAULT '{job.finished}'::text[] NOT NULL,
-    inline_result boolean DEFAULT false NOT NULL,
-    ordering text,
-    alert_endpoint_id bigint,
-    http2 boolean DEFAULT false NOT NULL,
-    pins text[],
-    allowed_networks cidr[],
-    client_certificate text,
-    api_key_header text,
-    origins text[] DEFAULT '{}'::text[] NOT NULL,
-    CONSTRAINT endpoint_allowed_networks_check CHECK (((cardinality(allowed_networks) >= 1) AND (cardinality(allowed_networks) <= 32))),
-    CONSTRAINT endpoint_api_key_header_check CHECK (((api_key_header ~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]{1,64}$'::text) AND (lower(api_key_header) !~ '^(webhook-.*|host|connection|content-.*|transfer-encoding|te|upgrade|expect|traceparent|keep-alive|proxy-.*|trailer|authorization|user-agent|cookie)$'::text))),
-    CONSTRAINT endpoint_check CHECK ((alert_endpoint_id <> id)),
-    CONSTRAINT endpoint_events_check CHECK ((events <@ ARRAY['job.status'::text, 'job.review_needed'::text, 'job.finished'::text])),
-    CONSTRAINT endpoint_max_inflight_check CHECK (((max_inflight >= 1) AND (max_inflight <= 1000))),
-    CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['job'::text, 'user'::text]))),
-    CONSTRAINT endpoint_origins_check CHECK ((cardinality(origins) <= 32)),
-    CONSTRAINT endpoint_pins_check CHECK ((array_to_string(pins, ' '::text, '-'::text) ~ '^sha256//[A-Za-z0-9+/]{43}=( sha256//[A-Za-z0-9+/]{43}=)?$'::text))
-);
-
 CREATE FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) RETURNS void
     LANGUAGE plpgsql STABLE
     AS ...
@@ -426,7 +429,7 @@ CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.reques
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload text, traceparent text, steps text)
+CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload text, traceparent text, horizon text, steps bytea[])
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -592,6 +595,15 @@ CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
     SET enable_mergejoin TO 'off'
     AS ...
 
+CREATE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.error_words(p_code text) RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -690,7 +702,7 @@ CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engin
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid) RETURNS bigint
+CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid, p_person bigint DEFAULT NULL::bigint) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -727,7 +739,7 @@ CREATE FUNCTION insp.face_templates(partner text, face_id text) RETURNS TABLE(te
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.failure_output(p_code text, p_detail text) RETURNS jsonb
+CREATE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -746,7 +758,7 @@ CREATE FUNCTION insp.find_producers() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_seal smallint DEFAULT (0)::smallint) RETURNS SETOF bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -771,6 +783,15 @@ CREATE FUNCTION insp.finished_by_queue(p_within interval DEFAULT '00:01:00'::int
     AS ...
 
 CREATE FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -856,7 +877,7 @@ CREATE FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) RETURNS bytea
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -899,6 +920,15 @@ CREATE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.jobs_by_reference(partner text, customer_reference text DEFAULT NULL::text, user_reference text DEFAULT NULL::text, status smallint DEFAULT NULL::smallint) RETURNS TABLE(id uuid, status smallint, created_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.keep_of(p insp.partner, p_what text) RETURNS interval
@@ -994,6 +1024,15 @@ CREATE FUNCTION insp.new_secret() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1048,6 +1087,24 @@ CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, 
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS ...
+
+CREATE FUNCTION insp.personal_bytes(p_personal jsonb) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS ...
+
+CREATE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.plain_requests(p_payloads jsonb[]) RETURNS TABLE(n bigint, payload jsonb, is_plain boolean, has_others boolean, urls text, digests text)
@@ -1206,7 +1263,7 @@ CREATE TABLE insp.record (
     hash bytea,
     CONSTRAINT record_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
     CONSTRAINT record_chain_check CHECK ((chain = ANY (ARRAY['operator'::text, 'access'::text, 'session'::text, 'endpoint'::text]))),
-    CONSTRAINT record_place CHECK ((((seq IS NULL) = (prev IS NULL)) AND ((seq IS NULL) = (hash IS NULL)))),
+    CONSTRAINT record_has_place CHECK ((((seq IS NULL) = (prev IS NULL)) AND ((seq IS NULL) = (hash IS NULL)))),
     CONSTRAINT record_session CHECK (((action <> 'session_end'::text) OR (COALESCE((detail ->> 'outcome'::text), ''::text) = ANY (ARRAY['answered'::text, 'refused'::text, 'not_sent'::text, 'invalid'::text, 'lost'::text])))),
     CONSTRAINT record_words CHECK (((words IS NULL) = (words_salt IS NULL)))
 )
@@ -1223,6 +1280,10 @@ CREATE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail 
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS ...
+
 CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1237,7 +1298,7 @@ CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) RETURNS integer
+CREATE FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1255,16 +1316,16 @@ CREATE FUNCTION insp.remove_results(p_jobs bigint[], p_word text) RETURNS intege
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.request_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS text
-    LANGUAGE plpgsql STABLE
-    AS ...
-
 CREATE FUNCTION insp.request_lane(p jsonb) RETURNS smallint
     LANGUAGE plpgsql STABLE
     AS ...
 
 CREATE FUNCTION insp.request_partner(p jsonb) RETURNS insp.partner
     LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE FUNCTION insp.request_personal(p jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.request_region(p jsonb) RETURNS smallint
@@ -1401,7 +1462,7 @@ CREATE FUNCTION insp.session_begin(p_job bigint, p_fence bigint) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) RETURNS void
+CREATE FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '50ms'
@@ -1463,7 +1524,7 @@ CREATE FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_ov
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) RETURNS SETOF bigint
+CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1489,7 +1550,24 @@ CREATE FUNCTION insp.stage_name(p_status smallint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
 
-CREATE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) RETURNS SETOF bigint
+CREATE TABLE insp.step (
+    job_id bigint NOT NULL,
+    status smallint NOT NULL,
+    fence bigint NOT NULL,
+    stored_at timestamp with time zone DEFAULT now() NOT NULL,
+    summary jsonb,
+    seal smallint DEFAULT 0 NOT NULL,
+    body bytea
+)
+PARTITION BY RANGE (job_id);
+ALTER TABLE ONLY insp.step ALTER COLUMN summary SET STATISTICS 0;
+ALTER TABLE ONLY insp.step ALTER COLUMN body SET STATISTICS 0;
+
+CREATE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS ...
+
+CREATE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1573,6 +1651,53 @@ CREATE FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    AS ...
+
+CREATE SEQUENCE insp.job_id
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.job (
+    id bigint DEFAULT nextval('insp.job_id'::regclass) NOT NULL,
+    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    partner_id integer NOT NULL,
+    endpoint_id bigint,
+    person_id bigint,
+    lane smallint NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
+    status smallint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    workflow text NOT NULL,
+    document_format text,
+    review text,
+    enrollment_mode text,
+    rerun_of uuid,
+    own_callback boolean DEFAULT false NOT NULL,
+    traceparent text,
+    request jsonb,
+    seal smallint DEFAULT 0 NOT NULL,
+    personal bytea,
+    consent_proof jsonb,
+    forgotten_at timestamp with time zone,
+    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY[1, 2, 4, 8, 16, 32, 64, 128])))
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN request SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN personal SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN consent_proof SET STATISTICS 0;
+
+CREATE FUNCTION insp.visible_job(p_id uuid) RETURNS insp.job
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000) RETURNS TABLE(queue integer, waiting bigint, is_estimate boolean, head_seq bigint, head_job bigint)
@@ -1931,6 +2056,7 @@ WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
 CREATE TABLE insp.face (
     partner_id integer NOT NULL,
     face_id text NOT NULL,
+    person_id bigint,
     generation bigint DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     changed_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -2017,35 +2143,6 @@ CREATE SEQUENCE insp.fence
     NO MAXVALUE
     CACHE 1;
 
-CREATE SEQUENCE insp.job_id
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE insp.job (
-    id bigint DEFAULT nextval('insp.job_id'::regclass) NOT NULL,
-    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
-    partner_id integer NOT NULL,
-    endpoint_id bigint,
-    lane smallint NOT NULL,
-    region smallint DEFAULT 0 NOT NULL,
-    status smallint DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    started_at timestamp with time zone,
-    completed_at timestamp with time zone,
-    expires_at timestamp with time zone NOT NULL,
-    callback_url text,
-    traceparent text,
-    payload jsonb NOT NULL,
-    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY[1, 2, 4, 8, 16, 32, 64, 128])))
-)
-PARTITION BY RANGE (id);
-ALTER TABLE ONLY insp.job ALTER COLUMN callback_url SET STATISTICS 0;
-ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
-ALTER TABLE ONLY insp.job ALTER COLUMN payload SET STATISTICS 0;
-
 CREATE TABLE insp.job_key (
     partner_id integer NOT NULL,
     key text NOT NULL,
@@ -2056,6 +2153,15 @@ CREATE TABLE insp.job_key (
 );
 ALTER TABLE ONLY insp.job_key ALTER COLUMN key SET STATISTICS 0;
 ALTER TABLE ONLY insp.job_key ALTER COLUMN request_sha256 SET STATISTICS 0;
+
+CREATE TABLE insp.job_reference (
+    partner_id integer NOT NULL,
+    kind text NOT NULL,
+    index bytea NOT NULL,
+    job_id bigint NOT NULL,
+    CONSTRAINT job_reference_kind_check CHECK ((kind = ANY (ARRAY['customer'::text, 'user'::text])))
+);
+ALTER TABLE ONLY insp.job_reference ALTER COLUMN index SET STATISTICS 0;
 
 CREATE TABLE insp.label (
     label text NOT NULL,
@@ -2137,6 +2243,22 @@ CREATE TABLE insp.partner_tokens (
     at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500');
+
+CREATE TABLE insp.person (
+    id bigint NOT NULL,
+    partner_id integer NOT NULL,
+    reference_index bytea,
+    erased_at timestamp with time zone
+);
+ALTER TABLE ONLY insp.person ALTER COLUMN reference_index SET STATISTICS 0;
+ALTER TABLE insp.person ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME insp.person_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE insp.producer_partner (
     login name NOT NULL,
@@ -2323,16 +2445,6 @@ CREATE SEQUENCE insp.steady
     NO MAXVALUE
     CACHE 1;
 
-CREATE TABLE insp.step (
-    job_id bigint NOT NULL,
-    status smallint NOT NULL,
-    fence bigint NOT NULL,
-    stored_at timestamp with time zone DEFAULT now() NOT NULL,
-    output jsonb NOT NULL
-)
-PARTITION BY RANGE (job_id);
-ALTER TABLE ONLY insp.step ALTER COLUMN output SET STATISTICS 0;
-
 CREATE VIEW insp.v_access AS
  SELECT r.at,
     p.name AS partner,
@@ -2479,7 +2591,7 @@ CREATE VIEW insp.v_credential AS
 CREATE VIEW insp.v_dead AS
  SELECT j.public_id AS id,
     p.name AS partner,
-    (j.payload ->> 'workflow'::text) AS workflow,
+    j.workflow,
     d.code,
     d.detail,
     d.attempts,
@@ -2767,18 +2879,12 @@ UNION ALL
 CREATE VIEW insp.v_review AS
  SELECT j.public_id AS id,
     p.name AS partner,
-    (j.payload ->> 'workflow'::text) AS workflow,
-    (s.output #>> '{decision,type}'::text[]) AS decision,
+    j.workflow,
+    (s.summary #>> '{decision,type}'::text[]) AS decision,
     (now() - w.since) AS since,
     (j.expires_at - now()) AS expires,
-    ( SELECT string_agg(DISTINCT ((k.key || ' '::text) || (c.value #>> '{decision,details,label}'::text[])), ', '::text) AS string_agg
-           FROM jsonb_each((s.output -> 'capabilities'::text)) k(key, value),
-            LATERAL jsonb_array_elements(
-                CASE
-                    WHEN (jsonb_typeof(k.value) = 'array'::text) THEN k.value
-                    ELSE '[]'::jsonb
-                END) c(value)
-          WHERE ((c.value #>> '{decision,type}'::text[]) = ANY (ARRAY['WARNING'::text, 'REJECTED'::text]))) AS because,
+    ( SELECT string_agg(DISTINCT (((l.value ->> 'capability'::text) || ' '::text) || (l.value ->> 'label'::text)), ', '::text) AS string_agg
+           FROM jsonb_array_elements((s.summary -> 'labels'::text)) l(value)) AS because,
     w.job_id
    FROM (((insp.review_wait w
      JOIN insp.job j ON (((j.id = w.job_id) AND (j.status = 64))))
@@ -2789,7 +2895,7 @@ CREATE VIEW insp.v_review AS
 CREATE VIEW insp.v_running AS
  SELECT j.public_id AS id,
     p.name AS partner,
-    (j.payload ->> 'workflow'::text) AS workflow,
+    j.workflow,
     GREATEST(j.status, (2)::smallint) AS status,
     l.attempt,
     l.crashes,
@@ -3041,8 +3147,6 @@ ALTER TABLE ONLY insp.error_code
     ADD CONSTRAINT error_code_sqlstate_key UNIQUE (sqlstate);
 ALTER TABLE ONLY insp.error_contract
     ADD CONSTRAINT error_contract_pkey PRIMARY KEY (code);
-ALTER TABLE ONLY insp.event_batch
-    ADD CONSTRAINT event_batch_epoch_position_key UNIQUE (epoch, "position");
 ALTER TABLE ONLY insp.event_cursor
     ADD CONSTRAINT event_cursor_pkey PRIMARY KEY (single);
 ALTER TABLE ONLY insp.event
@@ -3069,6 +3173,8 @@ ALTER TABLE ONLY insp.job_key
     ADD CONSTRAINT job_key_pkey PRIMARY KEY (partner_id, key);
 ALTER TABLE ONLY insp.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY insp.job_reference
+    ADD CONSTRAINT job_reference_pkey PRIMARY KEY (partner_id, kind, index, job_id);
 ALTER TABLE ONLY insp.label
     ADD CONSTRAINT label_pkey PRIMARY KEY (label);
 ALTER TABLE ONLY insp.lease
@@ -3089,6 +3195,10 @@ ALTER TABLE ONLY insp.partner_policy
     ADD CONSTRAINT partner_policy_pkey PRIMARY KEY (partner_id, version);
 ALTER TABLE ONLY insp.partner_tokens
     ADD CONSTRAINT partner_tokens_pkey PRIMARY KEY (partner_id);
+ALTER TABLE ONLY insp.person
+    ADD CONSTRAINT person_partner_id_reference_index_key UNIQUE (partner_id, reference_index);
+ALTER TABLE ONLY insp.person
+    ADD CONSTRAINT person_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
 ALTER TABLE ONLY insp.purge_later
@@ -3111,8 +3221,6 @@ ALTER TABLE ONLY insp.reason
     ADD CONSTRAINT reason_pkey PRIMARY KEY (code);
 ALTER TABLE ONLY insp.record_chain
     ADD CONSTRAINT record_chain_pkey PRIMARY KEY (chain);
-ALTER TABLE ONLY insp.record
-    ADD CONSTRAINT record_chain_seq_key UNIQUE (chain, seq);
 ALTER TABLE ONLY insp.record
     ADD CONSTRAINT record_pkey PRIMARY KEY (chain, id);
 ALTER TABLE ONLY insp.region
@@ -3160,20 +3268,25 @@ CREATE UNIQUE INDEX endpoint_default ON insp.endpoint USING btree (partner_id) W
 CREATE INDEX endpoint_disabled ON insp.endpoint USING btree (id) WHERE (NOT enabled);
 CREATE INDEX endpoint_progress ON insp.endpoint USING btree (id) WHERE (events && ARRAY['job.status'::text, 'job.review_needed'::text]);
 CREATE INDEX endpoint_special ON insp.endpoint USING btree (id) WHERE ((ordering IS NOT NULL) OR (NOT (events @> ARRAY['job.finished'::text])));
+CREATE UNIQUE INDEX event_batch_place ON insp.event_batch USING btree (epoch, "position") WHERE ("position" IS NOT NULL);
 CREATE INDEX event_batch_waiting ON insp.event_batch USING btree (xid, id) WHERE ("position" IS NULL);
 CREATE INDEX face_job_face ON insp.face_job USING btree (partner_id, face_id);
 CREATE INDEX face_named_face ON insp.face_named USING btree (partner_id, face_id);
+CREATE INDEX face_person ON insp.face USING btree (person_id) WHERE (person_id IS NOT NULL);
 CREATE INDEX face_rate_since ON insp.face_rate USING btree (since);
 CREATE INDEX face_template_age ON insp.face_template USING btree (partner_id, created_at);
 CREATE INDEX face_template_face ON insp.face_template USING btree (partner_id, face_id);
 CREATE INDEX face_template_job ON insp.face_template USING btree (job) WHERE (job IS NOT NULL);
 CREATE INDEX job_key_job ON insp.job_key USING btree (job_id);
 CREATE INDEX job_public_id ON ONLY insp.job USING btree (public_id);
+CREATE INDEX job_reference_job ON insp.job_reference USING btree (job_id);
 CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
+CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
 CREATE INDEX record_job ON insp.record USING btree (((subject)::uuid)) WHERE (chain = 'access'::text);
+CREATE UNIQUE INDEX record_place ON insp.record USING btree (chain, seq) WHERE (seq IS NOT NULL);
 CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
@@ -3190,13 +3303,13 @@ CREATE TRIGGER callback_prepare AFTER INSERT ON insp.callback REFERENCING NEW TA
 
 CREATE TRIGGER callback_progress AFTER INSERT ON insp.step REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION insp.callback_progress();
 
-CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((new.payload ? 'challenge'::text) AND (NOT (new.payload ? 'rerunOf'::text)))) EXECUTE FUNCTION insp.consume_challenge();
+CREATE TRIGGER consume_challenge BEFORE INSERT ON insp.job FOR EACH ROW WHEN (((new.request ? 'challenge'::text) AND (new.rerun_of IS NULL))) EXECUTE FUNCTION insp.consume_challenge();
 
 CREATE TRIGGER content_freed AFTER DELETE ON insp.content REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION insp.content_freed();
 
-CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job FOR EACH ROW WHEN (((new.status = 128) AND (old.status < 128) AND (new.payload ? 'faceId'::text))) EXECUTE FUNCTION insp.face_finished();
+CREATE TRIGGER face_finished AFTER UPDATE OF status ON insp.job FOR EACH ROW WHEN (((new.status = 128) AND (old.status < 128) AND (new.workflow = ANY (ARRAY['authentication'::text, 'enrollment'::text])))) EXECUTE FUNCTION insp.face_finished();
 
-CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN ((new.payload ? 'faceId'::text)) EXECUTE FUNCTION insp.face_submitted();
+CREATE TRIGGER face_submitted AFTER INSERT ON insp.job FOR EACH ROW WHEN ((new.workflow = ANY (ARRAY['authentication'::text, 'enrollment'::text]))) EXECUTE FUNCTION insp.face_submitted();
 
 CREATE TRIGGER find_producers AFTER UPDATE OF system ON insp.epoch FOR EACH ROW WHEN ((old.system <> new.system)) EXECUTE FUNCTION insp.find_producers();
 
@@ -3254,7 +3367,6 @@ REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_conten
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.bare_request(p jsonb, p_word text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.begin_epoch(p_fence bigint, p_seq bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.bind_producer(login text, partner text) FROM PUBLIC;
@@ -3315,13 +3427,16 @@ GRANT ALL ON FUNCTION insp.cancel_partner(partner text, reason text, batch integ
 REVOKE ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_producer;
 GRANT ALL ON FUNCTION insp.challenge_issue(partner text, method text, colours integer, colour_ms integer, steps integer, motions text[], step_timeout_ms integer, lifetime interval) TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
+GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
+GRANT SELECT ON TABLE insp.partner TO insp_operator;
+GRANT SELECT ON TABLE insp.partner TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) FROM PUBLIC;
 GRANT SELECT ON TABLE insp.workflow TO insp_producer;
 GRANT SELECT ON TABLE insp.workflow TO insp_gateway;
 GRANT SELECT ON TABLE insp.workflow TO insp_operator;
 GRANT SELECT ON TABLE insp.workflow TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
-GRANT SELECT ON TABLE insp.partner TO insp_operator;
-GRANT SELECT ON TABLE insp.partner TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_document(p jsonb) FROM PUBLIC;
@@ -3330,8 +3445,6 @@ REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
-GRANT SELECT ON TABLE insp.endpoint TO insp_operator;
-GRANT SELECT ON TABLE insp.endpoint TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
@@ -3384,6 +3497,8 @@ REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.erase(id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.erase_person(partner text, reference text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.erase_person(partner text, reference text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.error_words(p_code text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.events_after(p_epoch bigint, p_position bigint, p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.events_after(p_epoch bigint, p_position bigint, p_limit integer) TO insp_operator;
@@ -3410,7 +3525,7 @@ REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean) TO insp_producer;
-REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid, p_person bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.face_purge(p_limit integer) FROM PUBLIC;
@@ -3421,15 +3536,16 @@ REVOKE ALL ON FUNCTION insp.face_submitted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_templates(partner text, face_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.face_templates(partner text, face_id text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.failure_output(p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.failure_summary(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_outputs jsonb[], p_started timestamp with time zone[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) TO insp_gateway;
@@ -3447,8 +3563,8 @@ GRANT ALL ON FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) TO insp
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.hold_for_review(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.id_prefix() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.in_words(p_time interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FROM PUBLIC;
@@ -3459,6 +3575,9 @@ REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLI
 REVOKE ALL ON FUNCTION insp.job_result(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) TO insp_producer;
+GRANT ALL ON FUNCTION insp.jobs_by_reference(partner text, customer_reference text, user_reference text, status smallint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.keep_of(p insp.partner, p_what text) TO insp_auditor;
@@ -3485,6 +3604,7 @@ REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.number_events(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.number_events(p_limit integer) TO insp_worker;
@@ -3499,6 +3619,9 @@ GRANT ALL ON FUNCTION insp.pause(lane text, partner text, reason text) TO insp_o
 REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.personal(p_personal bytea, p_seal smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.personal_bytes(p_personal jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.plain_requests(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.policy_of(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.policy_of(job uuid) TO insp_operator;
@@ -3537,13 +3660,14 @@ GRANT SELECT ON TABLE insp.record TO insp_operator;
 GRANT SELECT ON TABLE insp.record TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_word text, p_remove boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.request_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_lane(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_partner(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.request_personal(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_region(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_review(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_run_at(p jsonb) FROM PUBLIC;
@@ -3576,8 +3700,8 @@ REVOKE ALL ON FUNCTION insp.secret_owner_gone() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.secrets(p_owner text, p_purposes text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_begin(p_job bigint, p_fence bigint) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_output jsonb) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.session_end(p_job bigint, p_fence bigint, p_outcome text, p_status integer, p_body bytea) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.session_lease(p_fence bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.session_result(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.session_result(id uuid) TO insp_producer;
@@ -3598,16 +3722,19 @@ GRANT ALL ON FUNCTION insp.set_quota(partner text, max_waiting bigint, max_bytes
 REVOKE ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep_results interval, what text, keep interval, keep_references interval) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_outputs text[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_outputs text[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.snapshot(p_rate interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_worker;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.spend(p_queues integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.stage_name(p_status smallint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_outputs text[]) TO insp_worker;
+GRANT SELECT ON TABLE insp.step TO insp_operator;
+REVOKE ALL ON FUNCTION insp.step_document(s insp.step) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.step_document(s insp.step) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.sweep(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.sweep(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.take_bytes(p_partner integer, p_max bigint, p_bytes bigint) FROM PUBLIC;
@@ -3627,6 +3754,8 @@ REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http 
 REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_auditor;
+GRANT SELECT ON TABLE insp.job TO insp_operator;
+REVOKE ALL ON FUNCTION insp.visible_job(p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_operator;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
@@ -3705,7 +3834,7 @@ GRANT SELECT ON TABLE insp.expiry TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_producer;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_operator;
 GRANT SELECT ON TABLE insp.face_outcome TO insp_auditor;
-GRANT SELECT ON TABLE insp.job TO insp_operator;
+GRANT SELECT ON TABLE insp.job_reference TO insp_operator;
 GRANT SELECT ON TABLE insp.label TO insp_producer;
 GRANT SELECT ON TABLE insp.label TO insp_gateway;
 GRANT SELECT ON TABLE insp.label TO insp_operator;
@@ -3717,6 +3846,7 @@ GRANT SELECT ON TABLE insp.part_kind TO insp_operator;
 GRANT SELECT ON TABLE insp.part_kind TO insp_auditor;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_operator;
 GRANT SELECT ON TABLE insp.partner_policy TO insp_auditor;
+GRANT SELECT ON TABLE insp.person TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
 GRANT SELECT ON TABLE insp.queue TO insp_operator;
@@ -3758,7 +3888,6 @@ GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_from) ON TABLE insp.secret TO insp_auditor;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_operator;
 GRANT SELECT(valid_until) ON TABLE insp.secret TO insp_auditor;
-GRANT SELECT ON TABLE insp.step TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_operator;
 GRANT SELECT ON TABLE insp.v_access TO insp_auditor;
 GRANT SELECT ON TABLE insp.v_callback TO insp_operator;

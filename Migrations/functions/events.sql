@@ -87,7 +87,7 @@ BEGIN
     FROM (
         SELECT b.epoch, b.position - cardinality(b.jobs) + u.n AS place, b.at, b.kind, u.job, u.fence
         FROM (
-            SELECT * FROM insp.event_batch x WHERE (x.epoch, x.position) > (p_epoch, p_position)
+            SELECT * FROM insp.event_batch x WHERE x.position IS NOT NULL AND (x.epoch, x.position) > (p_epoch, p_position)
             ORDER BY x.epoch, x.position LIMIT p_limit) b,
             LATERAL unnest(b.jobs, b.fences) WITH ORDINALITY AS u (job, fence, n)
         WHERE (b.epoch, b.position - cardinality(b.jobs) + u.n) > (p_epoch, p_position)

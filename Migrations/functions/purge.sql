@@ -297,7 +297,7 @@ BEGIN
         others := others + CASE WHEN due.chain IN ('access', 'session') THEN n ELSE 0 END;
     END LOOP;
     DELETE FROM insp.event_batch b WHERE b.ctid = ANY (ARRAY(
-        SELECT y.row FROM (SELECT z.ctid AS row, z.at FROM insp.event_batch z WHERE z.epoch IS NOT NULL
+        SELECT y.row FROM (SELECT z.ctid AS row, z.at FROM insp.event_batch z WHERE z.position IS NOT NULL
             ORDER BY z.epoch, z.position LIMIT 10 * p_limit) y
         WHERE y.at <= now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'events')));
     GET DIAGNOSTICS n = ROW_COUNT;

@@ -56,9 +56,9 @@ import Testing
     @Test func `Operators, partners, sessions and endpoints are recorded with who and what`() async throws {
         let fixture = try await QueueFixture()
         let me = try await fixture.admin.query("SELECT session_user::text")[0].string(0)
-        _ = try await fixture.admin.query("SELECT insp.limit_partner('acme', 3)")
-        #expect(
-            try await self.rows("operator", fixture).last == #"\#(me) limit_partner partner acme {"maxRunning": 3}"#)
+        _ = try await fixture.admin.query("SELECT insp.pause('bulk', reason => 'why')")
+        #expect(try await self.rows("operator", fixture).last == "\(me) pause lane bulk {}")
+        #expect(try await fixture.count("insp.v_operator_events WHERE detail = '{\"reason\": \"why\"}'") == 1)
 
         _ = try await fixture.admin.query(
             "SELECT insp.callback_disable(id), insp.callback_enable(id) FROM insp.endpoint")

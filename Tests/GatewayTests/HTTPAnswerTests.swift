@@ -16,6 +16,9 @@ import Testing
         var limits = HTTPLimits()
         limits.bodyBytes = 15_000_000
         limits.heldBytes = 60_000_000
+        // Memory decides here, and no time, however late the machine is.
+        limits.idleSeconds = 300
+        limits.answerSeconds = 300
         // Behind a proxy, so that it is the share that counts.
         let proxies = try #require(TrustedProxies(["127.0.0.1"]))
         return try HTTPServer(try #require(ListenAddress("0")), limits: limits, proxies: proxies) { request in

@@ -61,7 +61,7 @@ BEGIN
     INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
         coalesce(CASE WHEN j.own_callback THEN insp.personal(j.personal, j.seal) ->> 'callbackUrl' END, e.url),
-        insp.definition_key(j.workflow), j.person_id IS NOT NULL
+        insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(insp.personal(j.personal, j.seal) ? 'userReference', false)
     FROM inserted i
         -- Only what the job's row says, too: stages that are stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status

@@ -4,41 +4,53 @@ CREATE OR REPLACE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
 LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(p_reference, 'UTF8')) $$;
 COMMENT ON FUNCTION insp.reference_index(text) IS 'What a reference is looked up by: equal for equal references';
 
+CREATE OR REPLACE FUNCTION insp.new_persons(p_payloads jsonb[]) RETURNS TABLE (partner_id integer, index bytea)
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT DISTINCT p.id, p.index
+    FROM unnest(p_payloads) AS u (payload), LATERAL (
+        SELECT x.id, insp.reference_index(u.payload ->> 'userReference') AS index
+        FROM insp.partner x WHERE x.name = u.payload ->> 'partner' OFFSET 0) p
+    WHERE p.index IS NOT NULL AND NOT EXISTS (
+        SELECT FROM insp.person k WHERE k.partner_id = p.id AND k.reference_index = p.index)
+    ORDER BY 1, 2
+$$;
+COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Whom payloads name by userReference and nobody named before, sorted';
+
+CREATE OR REPLACE FUNCTION insp.add_persons(p_payloads jsonb[]) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
+    INSERT INTO insp.person (partner_id, reference_index)
+    SELECT n.partner_id, n.index FROM insp.new_persons(p_payloads) n
+    ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION insp.add_persons(jsonb[]) IS
+    'Adds the persons whom payloads name for the first time; fails where another transaction is adding one of them and stays open';
+
 CREATE OR REPLACE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    named bigint[];
-    held integer;
 BEGIN
-    LOOP
-        -- Sorted, so that two calls cannot wait for each other.
-        INSERT INTO insp.person (partner_id, reference_index)
-        SELECT DISTINCT x.partner_id, x.index
-        FROM unnest(p_payloads) AS u (payload), LATERAL (
-            SELECT p.id AS partner_id, insp.reference_index(u.payload ->> 'userReference') AS index
-            FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) x
-        WHERE x.index IS NOT NULL AND NOT EXISTS (
-            SELECT FROM insp.person k WHERE k.partner_id = x.partner_id AND k.reference_index = x.index)
-        ORDER BY 1, 2
-        ON CONFLICT DO NOTHING;
-        named := ARRAY(
-            SELECT k.id FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n)
-                LEFT JOIN LATERAL (SELECT p.id FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) p ON true
-                LEFT JOIN LATERAL (SELECT k.id FROM insp.person k WHERE k.partner_id = p.id
-                    AND k.reference_index = insp.reference_index(u.payload ->> 'userReference') OFFSET 0) k ON true
-            ORDER BY u.n);
-        -- Held, so that nobody finds a person of whom nothing is left before the new jobs can be seen.
-        PERFORM FROM insp.person k WHERE k.id = ANY (named) AND k.reference_index IS NOT NULL ORDER BY k.id FOR KEY SHARE;
-        GET DIAGNOSTICS held = ROW_COUNT;
-        EXIT WHEN held = (SELECT count(DISTINCT n) FROM unnest(named) AS n);
-    END LOOP;
-    RETURN named;
+    IF EXISTS (SELECT FROM insp.new_persons(p_payloads)) THEN
+        BEGIN
+            PERFORM insp.add_persons(p_payloads);
+        EXCEPTION WHEN lock_not_available THEN
+            -- Somebody's open transaction holds up no other: these jobs are found by their references alone.
+            NULL;
+        END;
+    END IF;
+    -- Held, so that nobody finds a person of whom nothing is left before the new jobs can be seen.
+    RETURN ARRAY(
+        SELECT k.id FROM unnest(p_payloads) WITH ORDINALITY AS u (payload, n)
+            LEFT JOIN LATERAL (SELECT p.id FROM insp.partner p WHERE p.name = u.payload ->> 'partner' OFFSET 0) p ON true
+            LEFT JOIN LATERAL (SELECT k.id FROM insp.person k WHERE k.partner_id = p.id
+                AND k.reference_index = insp.reference_index(u.payload ->> 'userReference')
+                FOR KEY SHARE SKIP LOCKED) k ON true
+        ORDER BY u.n);
 END
 $$;
 COMMENT ON FUNCTION insp.persons(jsonb[]) IS
-    'The persons whom payloads name by userReference, in the payloads'' order, null where none; new ones are added';
+    'The persons whom payloads name by userReference, in the payloads'' order; null: none, or one whom another open transaction adds or forgets';
 
 CREATE OR REPLACE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
@@ -110,7 +122,7 @@ BEGIN
     PERFORM insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));
     PERFORM insp.forget_persons(ARRAY[person]);
-    IF person IS NOT NULL THEN
+    IF person IS NOT NULL OR erased > 0 THEN
         -- The reference is the person's: the record says that it was done, not to whom.
         PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased));
     END IF;

@@ -30,7 +30,7 @@ BEGIN
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
             coalesce(CASE WHEN d.own_callback THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
-            d.person_id IS NOT NULL
+            d.person_id IS NOT NULL OR coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false)
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE d.own_callback OR e.url IS NOT NULL
     )

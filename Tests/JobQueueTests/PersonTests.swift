@@ -131,6 +131,29 @@ import Testing
         await watch.close()
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `A transaction that is left open with a new person holds up nobody`() async throws {
+        let fixture = try await QueueFixture()
+        let producer = try await fixture.database.connect()
+        try await producer.execute("BEGIN")
+        _ = try await producer.query(
+            "SELECT insp.enqueue_many($1)", [.jsonbs([String(decoding: Self.request("ann"), as: UTF8.self)])])
+        let id = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        #expect(try await self.find(fixture, "'acme', user_reference => 'ann'") == [id])
+        try await self.drain(fixture)
+        #expect(try await fixture.count("insp.callback WHERE has_reference") == 1)
+        #expect(try await self.erase(fixture, "acme", "ann") == 1)
+        #expect(try await fixture.result(of: id)["erasedAt"] != nil)
+        // Nor does one that is left open with an erasure.
+        try await producer.execute(
+            "COMMIT; UPDATE insp.job SET status = 128, completed_at = now() WHERE status < 128; BEGIN")
+        _ = try await producer.query("SELECT insp.erase_person('acme', 'ann')")
+        let later = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        try await producer.execute("COMMIT")
+        #expect(try await self.find(fixture, "'acme', user_reference => 'ann'") == [later])
+        await producer.close()
+    }
+
     @Test func `A repeated request brings no person back`() async throws {
         let fixture = try await QueueFixture()
         let request = Self.request("ann", #","idempotencyKey":"k""#)

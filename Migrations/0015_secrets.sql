@@ -12,7 +12,8 @@ CREATE TABLE insp.secret (
     valid_until timestamptz
 );
 CREATE INDEX secret_owner ON insp.secret (owner, purpose, valid_until);
-CREATE UNIQUE INDEX secret_current ON insp.secret (owner, purpose) WHERE valid_until IS NULL;
+-- Two erasures at once may each make a key of consents: neither waits for the other, and a proof names its key.
+CREATE UNIQUE INDEX secret_current ON insp.secret (owner, purpose) WHERE valid_until IS NULL AND owner <> 'inspectd';
 CREATE INDEX secret_expired ON insp.secret (valid_until) WHERE valid_until IS NOT NULL;
 COMMENT ON TABLE insp.secret IS 'Secrets, tokens and private keys, and what a gateway shows in their place; no role may read the values';
 COMMENT ON COLUMN insp.secret.id IS 'Number of the secret';

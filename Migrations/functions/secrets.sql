@@ -52,8 +52,7 @@ CREATE OR REPLACE FUNCTION insp.need_consent_key() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM insp.secrets('inspectd', ARRAY['consent_key'])) THEN
-        INSERT INTO insp.secret (owner, purpose, value) VALUES ('inspectd', 'consent_key', insp.random_key())
-        ON CONFLICT (owner, purpose) WHERE valid_until IS NULL DO NOTHING;
+        INSERT INTO insp.secret (owner, purpose, value) VALUES ('inspectd', 'consent_key', insp.random_key());
     END IF;
 END
 $$;

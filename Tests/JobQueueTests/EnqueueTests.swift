@@ -207,7 +207,7 @@ import Testing
         #expect(try await fixture.count("insp.job WHERE workflow = 'id_identity'") == 1)
         #expect(
             try await fixture.count(
-                "insp.part p JOIN insp.content c ON c.id = p.job_id WHERE p.sha256 = sha256(c.bytes) AND c.bytes = 'front'"
+                "insp.part p JOIN insp.content c ON (c.id, c.kind, c.ordinal) = (p.content_id, p.kind, p.ordinal) WHERE p.sha256 = sha256(c.bytes) AND c.bytes = 'front'"
             ) == 8)
     }
 

@@ -44,8 +44,9 @@ struct TopPage {
             let count = snapshot.workers.count { $0.state == state }
             return count > 0 ? "\(count) \(state)" : nil
         }
-        let title = "inspectd · \(snapshot.database) · \(time)"
-        return self.wrapped(self.remark.isEmpty ? [title] : [title, self.remark], .title, separator: " · ")
+        // The database's name may be long, and is what a narrow window can do without.
+        let title = ["inspectd", time, self.remark, snapshot.database].filter { !$0.isEmpty }.joined(separator: " · ")
+        return [Line(text: title, style: .title)]
             + self.wrapped([
                 "accepted \(self.acceptedPerSecond.map(Self.rate) ?? "–")", "finished \(Self.rate(finished.perSecond))",
                 "callbacks \(Self.rate(callbacks.deliveredPerSecond)), failed \(Self.rate(callbacks.failedPerSecond))",
@@ -66,11 +67,11 @@ struct TopPage {
     }
 
     /// Pieces one after the other, on as many lines as the window's width asks for.
-    private func wrapped(_ pieces: [String], _ style: Line.Style = .plain, separator: String = "  ") -> [Line] {
+    private func wrapped(_ pieces: [String], _ style: Line.Style = .plain) -> [Line] {
         var lines: [String] = []
         for piece in pieces {
-            if let last = lines.last, last.count + separator.count + piece.count < self.columns ?? .max {
-                lines[lines.count - 1] = last + separator + piece
+            if let last = lines.last, last.count + 2 + piece.count < self.columns ?? .max {
+                lines[lines.count - 1] = last + "  " + piece
             } else {
                 lines.append((lines.isEmpty ? "" : "  ") + piece)
             }

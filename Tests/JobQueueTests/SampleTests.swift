@@ -62,7 +62,7 @@ import Testing
             try await fixture.count(
                 "insp.v_maintenance WHERE duty = 'samples' AND state = 'well' AND outcome IS NOT NULL")
                 == 1)
-        #expect(try await fixture.count("insp.v_queue_sample WHERE at < now() - interval '2 days'") == 6)
+        #expect(try await fixture.count("insp.v_queue_sample WHERE at < now() - interval '2 days'") == 5)
         _ = try await fixture.admin.query("SELECT insp.set_retention(what => 'samples', keep => '1 day')")
         try await fixture.admin.execute("SELECT insp.sample_queue()")
         #expect(try await fixture.count("insp.queue_sample WHERE at < now() - interval '2 days'") == 0)

@@ -263,8 +263,8 @@ SELECT unnest(c.codes), c.mobile_code, c.face_outcome, c.payment_code FROM (VALU
     ('F00000', 'unknown', -501, ARRAY['WORKFLOW_NOT_IMPLEMENTED']),
     ('G00000', 'cancelled', NULL, ARRAY['CANCELLED', 'FACE_DELETED']),
     ('J00000', 'timeout', NULL, ARRAY['EXPIRED']),
-    ('J00000', 'unusable', NULL, ARRAY['CHALLENGE_EXPIRED', 'JOB_NOT_FINISHED', 'JOB_UNKNOWN', 'PARTS_PURGED',
-        'REQUEST_PURGED', 'REVIEW_NOT_DUE']),
+    ('J00000', 'unusable', NULL, ARRAY['CHALLENGE_EXPIRED', 'JOB_AMBIGUOUS', 'JOB_NOT_FINISHED', 'JOB_UNKNOWN',
+        'PARTS_PURGED', 'REQUEST_PURGED', 'REVIEW_NOT_DUE']),
     ('N00000', 'unknown', NULL, ARRAY['DECRYPTION_FAILED', 'FACE_RATE_LIMITED']),
     ('N00000', 'unusable', -202, ARRAY['CALLBACK_URL_INVALID']),
     ('N00000', 'unusable', -203, ARRAY['CALLBACK_URL_MISSING'])

@@ -1,5 +1,16 @@
 CREATE SCHEMA insp;
 
+CREATE TYPE insp.callback_endpoint AS (
+	endpoint_id bigint,
+	floor bigint,
+	claim_floor bigint,
+	at_once integer,
+	secrets text[],
+	allow_http boolean,
+	allow_private boolean,
+	options text
+);
+
 CREATE TYPE insp.request AS (
 	partner_id integer,
 	endpoint_id bigint,
@@ -38,6 +49,12 @@ CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.add_persons(p_payloads jsonb[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '50ms'
     AS ...
 
 CREATE FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) RETURNS integer[]
@@ -101,7 +118,7 @@ CREATE FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_momen
     LANGUAGE plpgsql
     AS ...
 
-CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, secrets text[], allow_http boolean, allow_private boolean, options text, floor bigint, claim_floor bigint, at_once integer, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint)
+CREATE FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint DEFAULT NULL::bigint, p_endpoints bigint[] DEFAULT '{}'::bigint[], p_floors bigint[] DEFAULT '{}'::bigint[], p_claims bigint[] DEFAULT '{}'::bigint[], p_holder bigint DEFAULT NULL::bigint) RETURNS TABLE(floor bigint, endpoints insp.callback_endpoint[], id bigint, claim_id bigint, webhook_id text, endpoint_id bigint, url text, body bytea, attempts integer, released integer, waited_ms double precision, job uuid, traceparent text, elsewhere boolean, event text, created_at timestamp with time zone, definition_key text, user_reference text, decision text, is_expired boolean, result text, is_reduced boolean, form smallint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -244,7 +261,7 @@ CREATE FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interva
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text) RETURNS TABLE(id bigint, endpoint_id bigint, event text)
+CREATE FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -429,7 +446,15 @@ CREATE FUNCTION insp.check_request(p jsonb, p_inline text[]) RETURNS insp.reques
     LANGUAGE plpgsql STABLE
     AS ...
 
-CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload text, traceparent text, horizon text, steps bytea[])
+CREATE TABLE insp.queue (
+    id integer NOT NULL,
+    region smallint NOT NULL,
+    lane smallint NOT NULL,
+    partner_id integer NOT NULL,
+    CONSTRAINT queue_lane_check CHECK (((lane >= 0) AND (lane <= 2)))
+);
+
+CREATE FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) RETURNS TABLE(epoch bigint, last_seq bigint, snapshot_xmin xid8, snapshot_xmax xid8, caps integer[], queues insp.queue[], job_id bigint, fence bigint, attempt smallint, crashes smallint, queue integer, seq bigint, public_id uuid, status smallint, expired boolean, payload jsonb, traceparent text, steps bytea[])
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1019,6 +1044,15 @@ CREATE FUNCTION insp.need_consent_key() RETURNS void
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.new_persons(p_payloads jsonb[]) RETURNS TABLE(partner_id integer, index bytea)
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.new_secret() RETURNS text
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1069,7 +1103,7 @@ CREATE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text)
+CREATE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) RETURNS TABLE(kind text, ordinal smallint, sha256 bytea, url text, bytes bytea, allow_http boolean, allow_private boolean, networks text[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -1284,8 +1318,13 @@ CREATE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
     LANGUAGE sql STABLE
     AS ...
 
-CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text) RETURNS void
+CREATE FUNCTION insp.refuse(p_code text, p_detail text DEFAULT NULL::text, p_hint text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.region_hint() RETURNS text
+    LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1748,6 +1787,11 @@ CREATE FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) RETURNS vo
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.workflow_hint(p_capabilities text[], p_what text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE TABLE insp.access_token (
     endpoint_id bigint NOT NULL,
     generation bigint DEFAULT 0 NOT NULL,
@@ -1994,7 +2038,10 @@ CREATE TABLE insp.error_code (
     sqlstate text NOT NULL,
     message text NOT NULL,
     retryable boolean NOT NULL,
+    http_status smallint,
+    hint text,
     CONSTRAINT error_code_code_check CHECK ((code ~ '^[A-Z][A-Z_]+$'::text)),
+    CONSTRAINT error_code_http_status_check CHECK (((http_status >= 400) AND (http_status <= 599))),
     CONSTRAINT error_code_sqlstate_check CHECK ((sqlstate ~ '^IN[0-9]{3}$'::text))
 );
 
@@ -2272,14 +2319,6 @@ CREATE TABLE insp.purge_later (
     job_id bigint NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
-
-CREATE TABLE insp.queue (
-    id integer NOT NULL,
-    region smallint NOT NULL,
-    lane smallint NOT NULL,
-    partner_id integer NOT NULL,
-    CONSTRAINT queue_lane_check CHECK (((lane >= 0) AND (lane <= 2)))
-);
 ALTER TABLE insp.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME insp.queue_id_seq
     START WITH 1
@@ -2622,6 +2661,8 @@ CREATE VIEW insp.v_error AS
     e.sqlstate,
     e.message,
     e.retryable,
+    e.http_status,
+    e.hint,
     c.mobile_code,
     o.error AS face_code,
     c.payment_code
@@ -3291,7 +3332,7 @@ CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <>
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
 CREATE INDEX rerun_first ON insp.rerun USING btree (first_id);
-CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE (valid_until IS NULL);
+CREATE UNIQUE INDEX secret_current ON insp.secret USING btree (owner, purpose) WHERE ((valid_until IS NULL) AND (owner <> 'inspectd'::text));
 CREATE INDEX secret_expired ON insp.secret USING btree (valid_until) WHERE (valid_until IS NOT NULL);
 CREATE INDEX secret_owner ON insp.secret USING btree (owner, purpose, valid_until);
 
@@ -3365,6 +3406,7 @@ GRANT USAGE ON SCHEMA insp TO insp_operator;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.add_persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
@@ -3414,8 +3456,8 @@ REVOKE ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_resume(p_endpoint bigint) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_rotate_secret(p_endpoint bigint, p_overlap interval, p_secret text) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_settle(p_endpoints bigint[], p_ids bigint[], p_claims bigint[], p_outcomes text[], p_delays bigint[], p_started bigint[], p_durations bigint[], p_statuses bigint[], p_codes text[], p_errors text[], p_worker text, OUT lost bigint[], OUT endpoints bigint[], OUT changes text[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.callback_since(p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_unauthorize(p_endpoint bigint) TO insp_operator;
@@ -3447,6 +3489,8 @@ REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_urls(p_parts jsonb, e insp.endpoint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_request(p jsonb, p_inline text[]) FROM PUBLIC;
+GRANT SELECT ON TABLE insp.queue TO insp_operator;
+GRANT SELECT ON TABLE insp.queue TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.claim(p_worker bigint, p_incarnation uuid, p_deadline interval, p_limit integer, p_queues integer[], p_floors bigint[], p_caps integer[], p_known integer, p_fence bigint, p_seq bigint, p_horizon boolean) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.consent_holds(id uuid, consent jsonb) FROM PUBLIC;
@@ -3603,6 +3647,7 @@ REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.new_persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.notify(p_channel text, p_payload text) FROM PUBLIC;
@@ -3661,7 +3706,8 @@ GRANT SELECT ON TABLE insp.record TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
@@ -3768,6 +3814,7 @@ REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_p
 GRANT ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.worker_stop(p_worker bigint, p_incarnation uuid) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.workflow_hint(p_capabilities text[], p_what text) FROM PUBLIC;
 GRANT SELECT(endpoint_id) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(endpoint_id) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT(generation) ON TABLE insp.access_token TO insp_operator;
@@ -3849,8 +3896,6 @@ GRANT SELECT ON TABLE insp.partner_policy TO insp_auditor;
 GRANT SELECT ON TABLE insp.person TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_operator;
 GRANT SELECT ON TABLE insp.producer_partner TO insp_auditor;
-GRANT SELECT ON TABLE insp.queue TO insp_operator;
-GRANT SELECT ON TABLE insp.queue TO insp_auditor;
 GRANT SELECT ON TABLE insp.queue_sample TO insp_operator;
 GRANT SELECT ON TABLE insp.queue_sample TO insp_auditor;
 GRANT SELECT ON TABLE insp.quota TO insp_operator;

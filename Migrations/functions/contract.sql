@@ -13,13 +13,15 @@ COMMENT ON FUNCTION insp.reasons(text) IS
 GRANT EXECUTE ON FUNCTION insp.reasons(text) TO insp_producer, insp_gateway, insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_error AS
-SELECT e.code, e.sqlstate, e.message, e.retryable, c.mobile_code, o.error AS face_code, c.payment_code
+SELECT e.code, e.sqlstate, e.message, e.retryable, e.http_status, e.hint, c.mobile_code, o.error AS face_code, c.payment_code
 FROM insp.error_code e JOIN insp.error_contract c ON c.code = e.code JOIN insp.face_outcome o ON o.outcome = c.face_outcome;
 COMMENT ON VIEW insp.v_error IS 'Errors, and what the contracts of partners'' apps call them';
 COMMENT ON COLUMN insp.v_error.code IS 'Stable name';
 COMMENT ON COLUMN insp.v_error.sqlstate IS 'SQLSTATE of a refused call';
 COMMENT ON COLUMN insp.v_error.message IS 'One sentence';
 COMMENT ON COLUMN insp.v_error.retryable IS 'Whether the same work may succeed later without any change by the caller';
+COMMENT ON COLUMN insp.v_error.http_status IS 'Status of an HTTP request that is refused with it; null: no request is';
+COMMENT ON COLUMN insp.v_error.hint IS 'What is allowed, or what to do';
 COMMENT ON COLUMN insp.v_error.mobile_code IS 'Its code in Jumio''s mobile SDK';
 COMMENT ON COLUMN insp.v_error.face_code IS 'The error of the face SDK';
 COMMENT ON COLUMN insp.v_error.payment_code IS 'Its number in iZettle''s SDK; null: that has none for it';

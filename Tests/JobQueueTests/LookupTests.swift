@@ -210,6 +210,19 @@ import Testing
         }
     }
 
+    @Test func `A hint that lists workflows or kinds of part lists all of them`() async throws {
+        let fixture = try await QueueFixture()
+        let missing = try await fixture.admin.query(
+            """
+            SELECT e.code || ' without ' || w.word FROM insp.error_code e JOIN (
+                SELECT 'WORKFLOW_UNKNOWN' AS code, f.name AS word FROM insp.workflow f
+                UNION ALL SELECT 'WORKFLOW_UNKNOWN', f.definition_key FROM insp.workflow f
+                UNION ALL SELECT 'PART_UNKNOWN', k.kind FROM insp.part_kind k) w USING (code)
+            WHERE e.hint !~ ('\\m' || w.word || '\\M')
+            """)
+        #expect(try missing.map { try $0.string(0) } == [])
+    }
+
     @Test func `A face's job that ends with an error ends as the table says`() async throws {
         let fixture = try await QueueFixture()
         let codes: [ErrorCode] = [.corruptImage, .partNotFound, .vendorRefused, .decryptionFailed]

@@ -150,7 +150,8 @@ struct EndpointHealthTests {
         await self.outbox.dispatch()
         #expect(try self.receiver.received().count == 3)
         let acts = try await self.outbox.connection.query(
-            "SELECT string_agg(action, ' ' ORDER BY id) FROM insp.record WHERE action IN ('callback_pause', 'callback_resume')")
+            "SELECT string_agg(action, ' ' ORDER BY id) FROM insp.record WHERE action IN ('callback_pause', 'callback_resume')"
+        )
         #expect(try acts[0].string(0) == "callback_pause callback_resume")
     }
 

@@ -41,8 +41,8 @@ import Testing
         let row = try #require(
             try await self.query(
                 """
-                SELECT secrets, coalesce(options, '{}') FROM insp.callback_claim(10, '1 minute', 10)
-                WHERE id IS NULL AND endpoint_id = $1
+                SELECT e.secrets, coalesce(e.options, '{}') FROM insp.callback_claim(10, '1 minute', 10) c, unnest(c.endpoints) e
+                WHERE e.endpoint_id = $1
                 """, [.int(self.endpoint)]
             ).first)
         let options = try JSONSerialization.jsonObject(with: row.data(1)) as? [String: Any]

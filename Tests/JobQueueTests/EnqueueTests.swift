@@ -269,7 +269,7 @@ import Testing
     @Test func `The database and the program have the same table of errors`() async throws {
         let fixture = try await QueueFixture()
         let rows = try await fixture.admin.query(
-            "SELECT e.*, insp.failure_output(e.code, 'FRONT') #>> '{error,message}' AS text FROM insp.error_code e")
+            "SELECT e.*, insp.failure_summary(e.code, 'FRONT') #>> '{error,message}' AS text FROM insp.error_code e")
         #expect(rows.count == ErrorCode.allCases.count)
         for row in rows {
             let code = try #require(ErrorCode(rawValue: try row.string("code")))

@@ -13,7 +13,7 @@ public struct InspectError: Error, Sendable, Equatable, Codable {
         self.hint = hint ?? code.row.hint
     }
 
-    /// The error in words, as `insp.failure_output` has them.
+    /// The error in words, as `insp.failure_summary` has them.
     public var text: String {
         self.detail.isEmpty ? self.code.row.message : "\(self.code.row.message) (\(self.detail))"
     }

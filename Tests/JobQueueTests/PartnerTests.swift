@@ -118,7 +118,7 @@ import Testing
         }
         // What is allowed is in the refusal.
         #expect(
-            await self.refusal(fixture, "set_partner('acme', region => 'XX')")?.message.contains("EU, SG, US") == true)
+            await self.refusal(fixture, "set_partner('acme', region => 'XX')")?.hint?.contains("EU, SG, US") == true)
         #expect(try await fixture.count("insp.v_operator_events") == 1, "the partner's own creation")
         #expect(try await fixture.count("insp.v_partner WHERE lane = 'normal' AND review = 'never'") == 1)
     }

@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(text) IS
-    'Sends one callback again at once, whatever its state, with the same webhook-id and body and all attempts anew; false: no such callback';
+    'Sends one callback again at once, whatever its state, with the same webhook-id, all attempts anew, and the same body unless the endpoint''s settings have changed; false: no such callback';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(
@@ -103,7 +103,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) IS
-    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), spread by p_per_second, each with the same webhook-id and body; returns how many';
+    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), spread by p_per_second, each with the same webhook-id, and the same body unless the endpoint''s settings have changed; returns how many';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_since(p_time timestamptz) RETURNS bigint

@@ -111,8 +111,12 @@ CREATE OR REPLACE FUNCTION insp.remove_references(p_jobs bigint[], p_remove bool
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    persons constant bigint[] := ARRAY(SELECT DISTINCT j.person_id FROM insp.job j
-        WHERE j.id = ANY (p_jobs) AND j.person_id IS NOT NULL);
+    -- By the references as well: a job whose person somebody held when it was accepted does not name them.
+    persons constant bigint[] := ARRAY(
+        SELECT j.person_id FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.person_id IS NOT NULL
+        UNION SELECT p.id FROM insp.job_reference r JOIN insp.person p ON p.partner_id = r.partner_id
+            AND p.reference_index = r.index
+        WHERE r.job_id = ANY (p_jobs) AND r.kind = 'user');
     removed integer;
     words integer;
 BEGIN
@@ -127,8 +131,9 @@ BEGIN
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
     DELETE FROM insp.job_reference r WHERE r.job_id = ANY (p_jobs);
     PERFORM insp.forget_persons(persons);
-    words := insp.forget_words(p_jobs) + insp.forget_callbacks(
-        ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
+    -- Words last: whoever holds a callback may be about to write some.
+    words := insp.forget_callbacks(ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
+    words := words + insp.forget_words(p_jobs);
     -- To erasure all of it counts, to retention the jobs.
     RETURN CASE WHEN p_remove THEN removed + words ELSE removed END;
 END

@@ -125,7 +125,7 @@ BEGIN
         WHEN d.attempt = 0 THEN 'Scheduled for a later time.'
         ELSE 'Waits for its next attempt.' END);
     IF d.attempt > 0 THEN
-        RETURN QUERY VALUES ('attempts', format('%s made%s. The last failed with %s.', d.attempt, CASE WHEN d.crashes > 0 THEN format(
+        RETURN QUERY VALUES ('attempts', format('Attempts made: %s%s. The last failed with %s.', d.attempt, CASE WHEN d.crashes > 0 THEN format(
             ', of which %s ended in the death of a process or worker', d.crashes) END, insp.error_words(d.last_error)));
     END IF;
     RETURN QUERY VALUES
@@ -177,7 +177,7 @@ BEGIN
         ('next step', upper(left(waits.remedy, 1)) || substr(waits.remedy, 2)
             || CASE WHEN waits.remedy LIKE 'SELECT %' THEN ';' ELSE '.' END);
     IF place.attempt > 0 THEN
-        RETURN QUERY VALUES ('attempts', format('%s made%s.', place.attempt, CASE WHEN place.crashes > 0 THEN format(
+        RETURN QUERY VALUES ('attempts', format('Attempts made: %s%s.', place.attempt, CASE WHEN place.crashes > 0 THEN format(
             ', of which %s ended in the death of a process or worker', place.crashes) END));
     END IF;
 END
@@ -200,7 +200,7 @@ BEGIN
     IF r.status = 64 THEN
         RETURN QUERY VALUES
             ('state', format('Decided as %s, and waiting for a person for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
-            ('reason', 'The partner''s review, or the request''s, says that a person confirms such a decision. Nobody is told before.'),
+            ('reason', 'The partner''s review, or the request''s, says that a person confirms such a decision. No final callback is sent before that.'),
             ('next step', format(
                 'SELECT insp.review(%L, ''PASSED''), or with WARNING or REJECTED. SELECT * FROM insp.v_review says what was found.',
                 r.public_id));
@@ -229,7 +229,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
             WHEN c.state = 'delivered' THEN format('delivered %s ago with attempt %s',
                 insp.in_words(clock_timestamp() - c.delivered_at), greatest(c.attempts, 1))
             WHEN c.state = 'held' THEN 'held until the endpoint is enabled'
-            WHEN c.state = 'dead' THEN format('given up after %s attempts', c.attempts)
+            WHEN c.state = 'dead' THEN format('given up, attempts made: %s', c.attempts)
             WHEN c.is_claimed THEN format('being sent, or the next of a dispatcher (attempt %s)', c.attempts + 1)
             WHEN c.due_at > clock_timestamp() THEN format('attempt %s is due in %s', c.attempts + 1,
                 insp.in_words(c.due_at - clock_timestamp()))
@@ -279,7 +279,7 @@ BEGIN
         RETURN QUERY VALUES ('deadline', format('Ends as EXPIRED in %s if it is not finished by then.',
             insp.in_words(j.expires_at - clock_timestamp())));
     END IF;
-    RETURN QUERY SELECT 'quota', format('%s of %s jobs that may wait do: further ones of the partner are refused. insp.set_quota changes that.',
+    RETURN QUERY SELECT 'quota', format('The partner''s quota is full: %s of %s waiting jobs. New jobs are refused. insp.set_quota changes that.',
         q.waiting, q.max_waiting)
     FROM insp.v_quota q WHERE q.partner = j.partner AND q.waiting >= q.max_waiting AND j.status < 128;
     RETURN QUERY SELECT 'history', format('%s ago: %s', insp.in_words(clock_timestamp() - e.at), CASE e.kind

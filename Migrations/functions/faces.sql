@@ -64,7 +64,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.face_submitted() IS 'Notes a new job that names a face id, and refuses it where the face id had too many lately';
+COMMENT ON FUNCTION insp.face_submitted() IS 'Notes a new job that names a face id, and refuses it where the face id had too many recently';
 CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
     FOR EACH ROW WHEN (NEW.workflow IN ('authentication', 'enrollment')) EXECUTE FUNCTION insp.face_submitted();
 
@@ -141,6 +141,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     pending insp.face_pending;
     decision text;
+    person bigint := NEW.person_id;
+    reference constant bytea := insp.reference_index(insp.personal(NEW.personal, NEW.seal) ->> 'userReference');
     id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
 BEGIN
     IF id IS NULL THEN
@@ -152,8 +154,14 @@ BEGIN
     IF pending.job_id IS NOT NULL THEN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
+            IF person IS NULL AND reference IS NOT NULL THEN
+                -- Held by somebody when the job was accepted. A template is found by its person alone, so it waits for one here.
+                INSERT INTO insp.person (partner_id, reference_index) VALUES (NEW.partner_id, reference) ON CONFLICT DO NOTHING;
+                SELECT p.id INTO person FROM insp.person p
+                WHERE p.partner_id = NEW.partner_id AND p.reference_index = reference FOR KEY SHARE;
+            END IF;
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
-                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, NEW.person_id);
+                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, person);
         END IF;
     END IF;
     PERFORM insp.remove_parts(ARRAY[NEW.id]);
@@ -174,11 +182,16 @@ CREATE OR REPLACE FUNCTION insp.face_keep(
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     template bigint;
+    former bigint;
 BEGIN
     -- The face's row first, as everything that changes its templates has it.
+    SELECT f.person_id INTO former FROM insp.face f WHERE f.partner_id = p_partner AND f.face_id = p_face FOR UPDATE;
     INSERT INTO insp.face AS f (partner_id, face_id, person_id) VALUES (p_partner, p_face, p_person)
     ON CONFLICT (partner_id, face_id) DO UPDATE SET generation = f.generation + 1, changed_at = now(),
         person_id = coalesce(p_person, f.person_id);
+    IF former <> p_person THEN
+        PERFORM insp.forget_persons(ARRAY[former]);
+    END IF;
     IF p_replace THEN
         DELETE FROM insp.face_template t WHERE t.partner_id = p_partner AND t.face_id = p_face;
     END IF;

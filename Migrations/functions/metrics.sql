@@ -8,7 +8,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
-    -- Pages that are read at most. A table of that size is counted whole; of a larger one, so many are drawn by lot.
+    -- Pages that are read at most. A table of that size is counted whole; of a larger one, so many are drawn at random.
     most constant double precision := 512;
     share constant double precision := least(1, most / greatest(1,
         pg_relation_size('insp.ready') / current_setting('block_size')::integer));

@@ -117,7 +117,7 @@ BEGIN
         SELECT g.id INTO place FROM insp.region g WHERE g.name = set_partner.region;
         IF NOT FOUND THEN
             PERFORM insp.refuse('REGION_INVALID', left(quote_literal(set_partner.region), 40),
-                insp.region_hint() || ' any takes the partner''s away.');
+                insp.region_hint() || ' ''any'' removes the partner''s region.');
         END IF;
     END IF;
     IF set_partner.review NOT IN ('never', 'rejected', 'warning', 'always') THEN

@@ -107,17 +107,25 @@ DECLARE
     owner constant integer := insp.partner_number(erase_person.partner);
     found_by constant bytea := insp.reference_index(erase_person.reference);
     person constant bigint := (SELECT p.id FROM insp.person p WHERE p.partner_id = owner AND p.reference_index = found_by);
+    jobs uuid[];
     job uuid;
+    rest boolean;
     erased integer := 0;
 BEGIN
-    FOR job IN
+    -- All jobs before the person, as everything else that erases locks them.
+    SELECT array_agg(l.public_id) INTO jobs FROM (
         SELECT j.public_id FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
-        WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by ORDER BY j.id
-    LOOP
+        WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by ORDER BY j.id FOR NO KEY UPDATE OF j) l;
+    FOREACH job IN ARRAY coalesce(jobs, '{}') LOOP
         -- One of the same chain of reruns may have erased it already.
-        IF insp.erase(job) THEN
+        rest := insp.erase(job);
+        IF rest THEN
             erased := erased + 1;
         END IF;
+        -- What came in beside it: afterwards nobody finds the job by its person any more.
+        WHILE rest LOOP
+            rest := insp.erase(job);
+        END LOOP;
     END LOOP;
     PERFORM insp.face_forget(ARRAY(SELECT t.id FROM insp.face f JOIN insp.face_template t
         ON t.partner_id = f.partner_id AND t.face_id = f.face_id WHERE f.person_id = person));

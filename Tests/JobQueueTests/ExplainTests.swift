@@ -107,7 +107,7 @@ import Testing
             _ = try await fixture.admin.query("SELECT insp.limit_partner('acme', 1), insp.set_quota('acme', 1)")
             said = try await self.explain(fixture, second)
             #expect(said["reason"] == "The partner's limit: 1 running.")
-            #expect(said["quota"]?.hasPrefix("1 of 1 jobs that may wait do") == true)
+            #expect(said["quota"]?.hasPrefix("The partner's quota is full: 1 of 1 waiting jobs") == true)
             gate.withLock { $0 = true }
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 2")
         }
@@ -130,7 +130,7 @@ import Testing
             #expect(said["state"] == "Waits for its next attempt.")
             #expect(
                 said["attempts"]
-                    == "1 made. The last failed with PART_UNREACHABLE (a part's URL could not be fetched).")
+                    == "Attempts made: 1. The last failed with PART_UNREACHABLE (a part's URL could not be fetched).")
             #expect(said["reason"]?.hasPrefix("Its time comes in ") == true && said["next step"] == "Wait.")
             #expect(said["history"]?.contains(" ago: attempt 1 failed with PART_UNREACHABLE ") == true)
 
@@ -216,7 +216,7 @@ import Testing
             (
                 "callback_bury('msg_\(id.replacing("-", with: ""))', 'CANARY')",
                 [
-                    "given up after 0 attempts",
+                    "given up, attempts made: 0",
                     "SELECT insp.callback_replay('msg_\(id.replacing("-", with: ""))') sends it again.",
                 ]
             ),

@@ -77,8 +77,14 @@ import Testing
         #expect(try await fixture.count("insp.person") == 3)
     }
 
-    @Test func `A face goes with its person, also when its job is forgotten already`() async throws {
-        let fixture = try await QueueFixture()
+    private func enrol(_ fixture: QueueFixture, _ user: String) async throws -> String {
+        try await fixture.client.enqueue(
+            payload: Data(#"{"partner":"acme","workflow":"enrollment","faceId":"f","userReference":"\#(user)"}"#.utf8),
+            parts: [.face: [Data("x".utf8)]])
+    }
+
+    /// Runs enrolments until none waits.
+    private func enrolAll(_ fixture: QueueFixture) async throws {
         let handler = ClosureHandler { _, context in
             let known = try await context.enrolledFace()
             try await context.hand(
@@ -87,12 +93,15 @@ import Testing
                     hex: String(repeating: "0", count: 1024)), generation: known.generation)
             return ClosureHandler.passed
         }
-        let id = try await fixture.client.enqueue(
-            payload: Data(#"{"partner":"acme","workflow":"enrollment","faceId":"f","userReference":"ann"}"#.utf8),
-            parts: [.face: [Data("x".utf8)]])
         var configuration = fixture.configuration()
         configuration.drains = true
         try await JobWorker(configuration, handler: handler).run()
+    }
+
+    @Test func `A face goes with its person, also when its job is forgotten already`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await self.enrol(fixture, "ann")
+        try await self.enrolAll(fixture)
         #expect(try await fixture.count("insp.face f JOIN insp.job j ON j.person_id = f.person_id") == 1)
         try await fixture.admin.execute(
             """
@@ -162,5 +171,56 @@ import Testing
         try await fixture.admin.execute("SELECT insp.remove_references(ARRAY[j.id], false) FROM insp.job j")
         #expect(try await fixture.client.enqueue(many: [request]) == [id])
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+    }
+
+    @Test func `A face has its person, though somebody held the person when its job was accepted`() async throws {
+        let fixture = try await QueueFixture()
+        let producer = try await fixture.database.connect()
+        try await producer.execute("BEGIN")
+        _ = try await producer.query(
+            "SELECT insp.enqueue_many($1)", [.jsonbs([String(decoding: Self.request("ann"), as: UTF8.self)])])
+        _ = try await self.enrol(fixture, "ann")
+        #expect(try await fixture.count("insp.job WHERE person_id IS NOT NULL") == 0)
+        try await producer.execute("ROLLBACK")
+        await producer.close()
+        try await self.enrolAll(fixture)
+        try await fixture.admin.execute("SELECT insp.remove_references(ARRAY[j.id], false) FROM insp.job j")
+        _ = try await self.erase(fixture, "acme", "ann")
+        #expect(try await fixture.count("insp.face") == 0)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+    }
+
+    @Test func `A face that becomes another person's leaves nothing of the former`() async throws {
+        let fixture = try await QueueFixture()
+        for user in ["ann", "bob"] {
+            _ = try await self.enrol(fixture, user)
+            try await self.enrolAll(fixture)
+            try await fixture.admin.execute("SELECT insp.remove_references(ARRAY[j.id], false) FROM insp.job j")
+        }
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 1)
+    }
+
+    @Test func `A job that does not name its person leaves nothing of the person either`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
+        #expect(try await fixture.client.cancel(id))
+        // As where somebody held the person when the job was accepted.
+        try await fixture.admin.execute("UPDATE insp.job SET person_id = NULL")
+        #expect(try await self.erase(fixture, "acme", "ann") == 1)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `A repeated request waits for nobody who asks for the same person`() async throws {
+        let fixture = try await QueueFixture()
+        let request = Self.request("ann", #","idempotencyKey":"k""#)
+        let id = try await fixture.client.enqueue(many: [request])[0]
+        let producer = try await fixture.database.connect()
+        try await producer.execute("BEGIN")
+        _ = try await producer.query(
+            "SELECT insp.enqueue_many($1)", [.jsonbs([String(decoding: Self.request("ann"), as: UTF8.self)])])
+        #expect(try await fixture.client.enqueue(many: [request]) == [id])
+        try await producer.execute("COMMIT")
+        await producer.close()
     }
 }

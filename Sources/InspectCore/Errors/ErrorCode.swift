@@ -204,7 +204,7 @@ extension ErrorCode {
         case .countryInvalid:
             refusal(
                 "IN017", "a country is not an ISO 3166-1 alpha-3 code",
-                hint: "A country is three upper-case letters, as DEU.")
+                hint: "A country is three upper-case letters, such as DEU.")
         case .documentTypeUnknown:
             refusal(
                 "IN018", "no document type of that name exists",
@@ -218,7 +218,7 @@ extension ErrorCode {
             refusal("IN023", "the idempotency key was used before with another request", status: 409)
         case .jobUnknown: refusal("IN024", "no job of that id exists", status: 404, jumio: "J00000")
         case .challengeInvalid:
-            refusal("IN025", "the liveness challenge is none that was issued to this partner")
+            refusal("IN025", "the liveness challenge was not issued to this partner")
         case .challengeExpired: refusal("IN026", "the liveness challenge has expired", jumio: "J00000")
         case .challengeUsed: refusal("IN027", "the liveness challenge was used before")
         case .sessionShapeRefused:
@@ -233,7 +233,7 @@ extension ErrorCode {
                 "IN126", "the partner's parts take as many bytes as they may", status: 429, retryable: true,
                 jumio: "A10000")
 
-        case .jobAmbiguous: refusal("IN029", "several jobs have an id that ends so", status: 409, jumio: "J00000")
+        case .jobAmbiguous: refusal("IN029", "several jobs have an id with this ending", status: 409, jumio: "J00000")
         case .partnerInvalid: refusal("IN089", "a setting of the partner is not acceptable")
         case .partnerExists: refusal("IN090", "a partner of that name exists", status: 409)
         case .jobNotFinished: refusal("IN030", "the job is not finished", status: 409, jumio: "J00000")

@@ -206,7 +206,7 @@ import Testing
         #expect(try await fixture.client.cancel(id))
         // As where somebody held the person when the job was accepted.
         try await fixture.admin.execute("UPDATE insp.job SET person_id = NULL")
-        #expect(try await self.erase(fixture, "acme", "ann") == 1)
+        _ = try await fixture.admin.query("SELECT insp.erase($1::uuid)", [.text(id)])
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
     }
 

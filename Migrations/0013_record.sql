@@ -57,7 +57,7 @@ CREATE TABLE insp.record_chain (
 COMMENT ON TABLE insp.record_chain IS 'Both ends of each chain of insp.record. No writer locks it';
 COMMENT ON COLUMN insp.record_chain.chain IS 'The chain';
 COMMENT ON COLUMN insp.record_chain.seq IS 'Place of its last row';
-COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash: whoever notes it elsewhere can tell later whether anything up to it was changed';
+COMMENT ON COLUMN insp.record_chain.hash IS 'That row''s hash; a copy kept elsewhere shows later whether anything up to it was changed';
 COMMENT ON COLUMN insp.record_chain.anchor_seq IS 'Place of the last row that retention removed; 0: none';
 COMMENT ON COLUMN insp.record_chain.anchor_hash IS 'That row''s hash, which the first one that is left builds on';
 GRANT SELECT ON insp.record_chain TO insp_operator, insp_auditor;

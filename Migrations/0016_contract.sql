@@ -115,7 +115,7 @@ CREATE TABLE insp.reason (
     parts text[] NOT NULL CHECK (parts <> '{}'),
     contract_code integer UNIQUE
 );
-COMMENT ON TABLE insp.reason IS 'Reasons for objections, for whoever must send something better. insp.reasons has them with their advice';
+COMMENT ON TABLE insp.reason IS 'Why a part was objected to. insp.reasons has the reasons with advice to the end user';
 COMMENT ON COLUMN insp.reason.code IS 'The reason; a result''s rejectReasons have it as message where contract_code is set';
 COMMENT ON COLUMN insp.reason.labels IS 'Labels that it may stand behind (insp.label)';
 COMMENT ON COLUMN insp.reason.parts IS 'Kinds of part that it concerns (insp.part_kind)';

@@ -117,8 +117,8 @@ BEGIN
         SELECT s.last_value INTO last_seq FROM insp.ready_seq s;
     END IF;
     -- A claim alone need not wait for the disk or a standby: a server that forgets it begins a new epoch, which voids the
-    -- fence, and the job still waits. Whatever the worker writes for the job is flushed after the claim. A transaction that
-    -- has written something before (results, beside which a worker claims) waits as ever.
+    -- fence, and the job still waits. What the worker then writes for the job is flushed after the claim. A claim in one
+    -- transaction with results waits as usual.
     IF pg_current_xact_id_if_assigned() IS NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);
     END IF;

@@ -131,7 +131,7 @@ BEGIN
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
     DELETE FROM insp.job_reference r WHERE r.job_id = ANY (p_jobs);
     PERFORM insp.forget_persons(persons);
-    -- Words last: whoever holds a callback may be about to write some.
+    -- Words last: a transaction that holds a callback may still write some.
     words := insp.forget_callbacks(ARRAY(SELECT c.id FROM insp.callback c WHERE c.job_id = ANY (p_jobs)), p_remove);
     words := words + insp.forget_words(p_jobs);
     -- To erasure all of it counts, to retention the jobs.

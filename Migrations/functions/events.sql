@@ -1,6 +1,6 @@
 -- The order of events. A number that is drawn when an event is written is seen when its transaction commits, perhaps after
--- higher ones: a reader that has passed it would miss it, and one that waits for all lower ones waits for whoever holds a
--- transaction open. So events are numbered after their commit, in an order of one step at a time.
+-- higher ones: a reader that has passed it would miss it, and one that waits for all lower ones waits for the oldest open
+-- transaction. So events are numbered after their commit, in an order of one step at a time.
 
 CREATE OR REPLACE FUNCTION insp.batch_events() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$

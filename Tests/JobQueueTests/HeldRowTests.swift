@@ -1,10 +1,11 @@
 import Foundation
 import InspectCore
-import JobQueue
 import Postgres
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import JobQueue
 
 /// An operator's or producer's transaction that was left open holds a row: that costs the row's job, and no other.
 @Suite(.serialized) struct HeldRowTests {
@@ -393,16 +394,8 @@ import Testing
     }
 
     /// Claims by hand, as a worker that then does nothing.
-    private func claim(_ fixture: QueueFixture, limit: Int64) async throws -> [(job: Int64, fence: Int64)] {
-        let incarnation = UUID().uuidString
-        let worker = try await fixture.admin.query(
-            "SELECT worker_id FROM insp.worker_register($1, 'by hand', 1, '0', NULL, '{0,1,2}', 1)",
-            [.text(incarnation)])[0].int(0)
-        return try await fixture.admin.query(
-            """
-            SELECT c.job_id, c.fence FROM insp.queue q, insp.claim($1, $2, '5 min', $3::int, ARRAY[q.id], '{0}',
-                ARRAY[$3::int], 2147483647, 0, 0, false) c WHERE c.job_id IS NOT NULL ORDER BY c.job_id
-            """, [.int(worker), .text(incarnation), .int(limit)]
-        ).map { (try $0.int(0), try $0.int(1)) }
+    private func claim(_ fixture: QueueFixture, limit: Int) async throws -> [(job: Int64, fence: Int64)] {
+        var hand = try await Hand(fixture.admin)
+        return try await hand.claim(limit, on: fixture.admin).jobs.map { ($0.job.id, $0.job.fence) }
     }
 }

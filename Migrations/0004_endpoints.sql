@@ -50,7 +50,7 @@ COMMENT ON COLUMN insp.endpoint.disabled_reason IS 'Why it is not enabled';
 COMMENT ON COLUMN insp.endpoint.events IS
     'What it is told: job.status (stages done, 4 to 32), job.review_needed (64), job.finished (128)';
 COMMENT ON COLUMN insp.endpoint.inline_result IS
-    'Whether job.finished carries the whole result, personal data included; it is put in when sent, and never stored in the outbox';
+    'Whether job.finished carries the whole result, personal data included; it is put in when sent, and never stored in the outbox. Switched on, it holds for jobs that are finished from then on; switched off, for what is sent from then on';
 COMMENT ON COLUMN insp.endpoint.ordering IS
     'Which of its callbacks are sent one after the other: those of one job, or of one userReference; null: in any order';
 COMMENT ON COLUMN insp.endpoint.alert_endpoint_id IS 'The endpoint that is told when this one fails, is disabled or has recovered';

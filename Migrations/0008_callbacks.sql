@@ -24,6 +24,7 @@ CREATE TABLE insp.callback (
     decision text,
     is_expired boolean NOT NULL DEFAULT false,
     has_reference boolean NOT NULL DEFAULT false,
+    has_result boolean NOT NULL DEFAULT false,
     form smallint NOT NULL DEFAULT 1,
     UNIQUE (job_id, event, endpoint_id),
     CHECK (body IS NOT NULL OR public_id IS NOT NULL)
@@ -32,7 +33,7 @@ CREATE INDEX callback_named ON insp.callback (webhook_id) WHERE job_id < 0;
 COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint, and what its body is composed of';
 COMMENT ON COLUMN insp.callback.id IS 'Internal number';
 COMMENT ON COLUMN insp.callback.webhook_id IS
-    'The webhook-id header: the same in every attempt, so that receivers can drop repeats. Once retention or erasure removed something that the body held, the rest is sent with an addition to it';
+    'The webhook-id header: the same in every attempt, so that receivers can drop repeats. Once something that the body held was removed or may not be sent any more, the rest is sent with an addition to it';
 COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the id of an endpoint''s row in insp.record';
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS
@@ -46,6 +47,8 @@ COMMENT ON COLUMN insp.callback.definition_key IS 'Of the job''s workflow';
 COMMENT ON COLUMN insp.callback.decision IS 'Of a finished job';
 COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished in time';
 COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
+COMMENT ON COLUMN insp.callback.has_result IS
+    'Whether the body holds the whole result: what was agreed with the endpoint when the job was finished. Where it may not be sent any more, the rest is sent';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A release that composes it, or insp.job_result, in another way gives new rows another number and goes on composing old ones as before';
 GRANT SELECT ON insp.callback TO insp_operator, insp_auditor;

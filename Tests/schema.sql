@@ -151,6 +151,7 @@ CREATE TABLE insp.callback (
     decision text,
     is_expired boolean DEFAULT false NOT NULL,
     has_reference boolean DEFAULT false NOT NULL,
+    has_result boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))

@@ -226,7 +226,7 @@ BEGIN
         to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
         -- Less than what may have been sent before.
         c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
-            OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE false END,
+            OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
         c.form
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
         -- No partition of jobs is looked into where nothing is to be read from there.
@@ -237,11 +237,11 @@ BEGIN
             AND coalesce(m.endpoint_id = ANY (guarded), false)
             AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
             AS elsewhere) AS far
-        CROSS JOIN LATERAL (SELECT c.body IS NULL AND c.event = 'job.finished' AND m.endpoint_id = ANY (inlined)
-            AND NOT far.elsewhere AS is_wanted) AS whole;
+        -- Never more than the body had at first, so that it stays the same under its name.
+        CROSS JOIN LATERAL (SELECT c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere AS is_wanted) AS whole;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS
-    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is of the claim itself: in endpoints, each with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that still holds) and, if something may be taken of it, its keys and options; in floor the floor for all others. Every other row is a callback. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. An endpoint''s at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. Without body it is composed of what follows, user_reference, decision and result as JSON; is_reduced: something that it held was removed, so it must not come under the same webhook-id';
+    'Takes due callbacks to be sent, at most p_limit of which p_retries were tried before: fairly over the endpoints, within each one''s max_inflight, none of endpoints that are paused or whose breaker is open, one after the other where an ordering key says so. Send after the commit, then call callback_settle with the claim_id; a claim that is not settled lapses and its callbacks are sent again. The first row is of the claim itself: in endpoints, each with something due, with its floors for the next call (microseconds since 1970, and its lowest claim that still holds) and, if something may be taken of it, its keys and options; in floor the floor for all others. Every other row is a callback. Without floors everything is searched. p_holder names a dispatcher that sends at most at_once of an endpoint''s callbacks at once; it may claim three times as many, so that the next are there when a place becomes free. An endpoint''s at_once holds from its latest claim on. elsewhere: the URL is the job''s own and at no origin of its endpoint, so it gets none of the endpoint''s credentials and no inline result. Without body it is composed of what follows, user_reference, decision and result as JSON; is_reduced: something that it held was removed or may not be sent any more, so it must not come under the same webhook-id';
 GRANT EXECUTE ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint)
     TO insp_worker;

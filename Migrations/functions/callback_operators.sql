@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(text) IS
-    'Sends one callback again at once, whatever its state, with the same webhook-id, all attempts anew, and the same body unless the endpoint''s settings have changed; false: no such callback';
+    'Sends one callback again at once, whatever its state, with the same webhook-id, all attempts anew, and the same body; if something of the body was removed or may not be sent any more, the rest under another webhook-id. false: no such callback';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_replay(
@@ -103,7 +103,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) IS
-    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), spread by p_per_second, each with the same webhook-id, and the same body unless the endpoint''s settings have changed; returns how many';
+    'Sends an endpoint''s dead callbacks of a period again (with p_delivered also the delivered ones), spread by p_per_second, each as callback_replay of one sends it; returns how many';
 GRANT EXECUTE ON FUNCTION insp.callback_replay(bigint, timestamptz, timestamptz, boolean, double precision) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_since(p_time timestamptz) RETURNS bigint

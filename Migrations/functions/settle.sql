@@ -26,11 +26,15 @@ BEGIN
         FROM done d
     ), outbox AS (
         INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, definition_key, decision, is_expired,
-            has_reference)
+            has_reference, has_result)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
             coalesce(CASE WHEN d.own_callback THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
-            d.person_id IS NOT NULL OR coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false)
+            d.person_id IS NOT NULL OR coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false),
+            -- A URL that the job brought is looked at only where there is a result to be kept from it.
+            CASE WHEN e.inline_result AND d.own_callback THEN (
+                SELECT insp.endpoint_owns(x, insp.personal(d.personal, d.seal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
+                ELSE e.inline_result END
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
         WHERE d.own_callback OR e.url IS NOT NULL
     )

@@ -153,6 +153,71 @@ struct CallbackBodyTests {
         #expect(try subjects.map { try $0.string(0) } == [whole[0].webhookId])
     }
 
+    /// What an endpoint is set to when a job is finished, and what an operator changes before each attempt.
+    struct Changes: Sendable {
+        /// `OWN` and `OTHER` are two origins of the receiver; the endpoint's URL is at the first.
+        var settings: String
+        /// Whether the job brought a URL at `OTHER`.
+        var bringsURL = false
+        /// Whether the body is to hold the result.
+        var hasResult: Bool
+        var attempts: [(settings: String, sendsResult: Bool)]
+    }
+
+    static let changes = [
+        Changes(
+            settings: #"{"inlineResult": true}"#, hasResult: true,
+            attempts: [
+                ("{}", true), (#"{"inlineResult": false}"#, false), ("{}", false), (#"{"inlineResult": true}"#, true),
+            ]),
+        Changes(
+            settings: #"{"inlineResult": true}"#, hasResult: true, attempts: [(#"{"inlineResult": false}"#, false)]),
+        Changes(
+            settings: "{}", hasResult: false,
+            attempts: [
+                ("{}", false), (#"{"inlineResult": true}"#, false), (#"{"inlineResult": false}"#, false),
+            ]),
+        Changes(settings: "{}", hasResult: false, attempts: [(#"{"inlineResult": true}"#, false)]),
+        Changes(
+            settings: #"{"inlineResult": true}"#, hasResult: true,
+            attempts: [
+                ("{}", true), (#"{"url": "https://partner.example/"}"#, false), (#"{"url": "OWN/else"}"#, true),
+            ]),
+        Changes(
+            settings: #"{"inlineResult": true, "origins": ["OTHER"]}"#, bringsURL: true, hasResult: true,
+            attempts: [("{}", true), (#"{"origins": null}"#, false), (#"{"origins": ["OTHER"]}"#, true)]),
+        Changes(
+            settings: #"{"inlineResult": true}"#, bringsURL: true, hasResult: false,
+            attempts: [("{}", false), (#"{"origins": ["OTHER"]}"#, false), (#"{"origins": null}"#, false)]),
+    ]
+
+    @Test(arguments: Self.changes)
+    func sameBytesWhateverAnOperatorChanges(_ changes: Changes) async throws {
+        func placed(_ text: String) -> String {
+            text.replacing("OWN", with: self.receiver.url(""))
+                .replacing("OTHER", with: self.receiver.url("", host: "localhost"))
+        }
+        try await self.partner(#"{"allowedNetworks": ["127.0.0.0/8", "::1/128"]}"#)
+        let set = "SELECT insp.set_endpoint(id, $1::jsonb) FROM insp.endpoint"
+        _ = try await self.query(set, [.text(placed(changes.settings))])
+        let job = try await self.job(
+            placed(changes.bringsURL ? #","callbackUrl":"OTHER/status/500""# : "") + #","userReference":"Jane""#)
+        for (settings, _) in changes.attempts {
+            _ = try await self.query(set, [.text(placed(settings))])
+            try await self.hurry()
+        }
+        let received = try self.receiver.received()
+        #expect(received.allSatisfy { $0.verified })
+        #expect(received.map { $0.body.contains("CANARY") } == changes.attempts.map(\.sendsResult))
+        // One body for each name, and the name of the event for the body that it began with.
+        let name = "msg_" + job.replacing("-", with: "")
+        for request in received {
+            #expect((request.webhookId == name) == (request.body.contains("CANARY") == changes.hasResult))
+            #expect(request.webhookId == name || request.webhookId.hasPrefix(name + "_r"))
+            for other in received { #expect((request.webhookId == other.webhookId) == (request.body == other.body)) }
+        }
+    }
+
     @Test func aFormOfANewerProgramIsLeftToIt() async throws {
         try await self.partner()
         _ = try await self.job()

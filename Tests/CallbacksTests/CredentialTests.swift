@@ -79,19 +79,30 @@ struct CredentialTests {
         #expect(there[0].headers["authorization"] == nil && there[0].headers["x-key"] == nil)
         #expect(!"\(there[0])".contains("CANARY") && !"\(there[0])".contains("token-"))
 
-        // An operator vouches for the other server, and takes that back.
+        // An operator vouches for the other server, and takes that back. The result goes there for jobs that are finished
+        // meanwhile: the body of one of before stays as it was sent.
+        var listed: String?
         for list in [elsewhere.url("/"), nil] {
             let text = list.map { "[\"\($0)\"]" } ?? "null"
             _ = try await self.query(
                 "SELECT insp.set_endpoint($1, $2::jsonb)", [.int(endpoint), .text(#"{"origins": \#(text)}"#)])
             #expect(try await self.query("SELECT insp.callback_replay($1)", [.text(foreign)])[0].bool(0))
+            if let listed {
+                #expect(try await self.query("SELECT insp.callback_replay($1)", [.text(listed)])[0].bool(0))
+            } else {
+                listed = try await self.job(name, callbackURL: elsewhere.url("/ok"))
+            }
             await self.outbox.dispatch()
-            let last = try #require(try elsewhere.received().last)
-            #expect(last.verified && last.body.contains("CANARY") == (list != nil))
-            #expect((last.headers["authorization"] == nil) == (list == nil))
-            #expect((last.headers["x-key"] == nil) == (list == nil))
+            let last = try elsewhere.received().suffix(2)
+            for request in last {
+                #expect(request.verified && (request.headers["authorization"] == nil) == (list == nil))
+                #expect((request.headers["x-key"] == nil) == (list == nil))
+            }
+            let whole = list == nil ? [] : [try #require(listed)]
+            #expect(last.filter { $0.body.contains("CANARY") }.map(\.webhookId) == whole)
+            #expect(last.contains { $0.webhookId == foreign && $0.body == there[0].body })
         }
-        #expect(try elsewhere.received().count == 3)
+        #expect(try elsewhere.received().count == 5)
     }
 
     @Test func clientCertificateGoesToTheEndpointsOwnOriginAlone() async throws {

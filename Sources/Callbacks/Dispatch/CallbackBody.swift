@@ -4,10 +4,11 @@ internal import Postgres
 /// The body of a job's callback, composed from what the claim says of the event.
 ///
 /// No body is stored, and still every attempt under a `webhook-id` has the same bytes, whichever dispatcher makes it and
-/// whatever became of the one before: all that a body is made of is written once, with the event, and never changes. Two things
-/// could change it, so they change something else with it. What retention or erasure takes away makes another body, which gets
-/// another `webhook-id` (``name(_:ofReduced:)``). A release that composes bodies in another way gives new rows another `form`.
-/// An operator who changes the endpoint's `inlineResult`, URL or `origins` between two attempts does change what is sent.
+/// whatever became of the one before: all that a body is made of is written once, with the event, and never changes, and so is
+/// whether the whole result belongs in it. Three things could change it, so they change something else with it. What retention
+/// or erasure takes away makes another body, which gets another `webhook-id` (``name(_:ofReduced:)``), and so does a result that
+/// may not be sent any more, because an operator switched `inlineResult` off or the URL left the endpoint's origins. A release
+/// that composes bodies in another way gives new rows another `form`.
 ///
 /// A body that is composed when it is first sent and stored before its first byte goes out would cost each callback another
 /// write and another commit; one that is stored with the record of the attempt would come too late after kill -9.

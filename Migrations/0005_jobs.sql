@@ -83,7 +83,11 @@ COMMENT ON COLUMN insp.job.personal IS
     'What may name a person: references, face id, consent, callback URL; insp.personal alone reads it. Null: nothing';
 COMMENT ON COLUMN insp.job.consent_proof IS 'What stays of the consent (insp.consent_proof)';
 COMMENT ON COLUMN insp.job.forgotten_at IS 'When retention or erasure removed personal and request';
-GRANT SELECT ON insp.job TO insp_operator;
+-- What may name a person is read by functions that record who reads it.
+GRANT SELECT (id, public_id, partner_id, endpoint_id, person_id, lane, region, status, created_at, started_at, completed_at,
+        expires_at, workflow, document_format, review, enrollment_mode, rerun_of, own_callback, request, seal,
+        forgotten_at)
+    ON insp.job TO insp_operator;
 
 CREATE TABLE insp.part (
     job_id bigint NOT NULL,
@@ -137,10 +141,12 @@ COMMENT ON COLUMN insp.step.status IS 'The status that the result brought the jo
 COMMENT ON COLUMN insp.step.fence IS 'Fence of the lease it was written under; 0: finished without a worker';
 COMMENT ON COLUMN insp.step.stored_at IS 'When it was stored';
 COMMENT ON COLUMN insp.step.summary IS
-    'Of a result, what the database decides and reports by: decision, rejectReasons, error, faceSdk, review; labels: the capabilities that warned or rejected; session: a vendor''s answer. purgedAt or erasedAt: when all else went';
+    'Of a result, what the database decides and reports by: decision, rejectReasons, error, faceSdk, review; labels: the capabilities that warned or rejected. purgedAt or erasedAt: when all else went';
 COMMENT ON COLUMN insp.step.seal IS 'How body is sealed; 0: not at all, it is JSON';
-COMMENT ON COLUMN insp.step.body IS 'What else was found, which insp.step_document alone opens; null: nothing';
-GRANT SELECT ON insp.step TO insp_operator;
+COMMENT ON COLUMN insp.step.body IS 'What else was found, a vendor''s answer included, which insp.step_document alone opens; null: nothing';
+-- Bodies by insp.job_result and insp.stage_result, which record who reads them.
+GRANT SELECT (job_id, status, fence, stored_at, summary, seal)
+    ON insp.step TO insp_operator;
 
 CREATE TABLE insp.event (
     job_id bigint NOT NULL,

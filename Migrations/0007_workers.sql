@@ -77,7 +77,7 @@ COMMENT ON COLUMN insp.duty.error IS 'Why; null once a round ended well again';
 COMMENT ON COLUMN insp.duty.failures IS 'Rounds that failed since then, one after the other';
 INSERT INTO insp.duty (name, every) VALUES
     ('promote', '0.5 s'), ('rescue', '0.5 s'), ('events', '0.5 s'), ('orphans', '10 s'), ('expire', '5 s'), ('sweep', '5 s'),
-    ('quotas', '2 s'), ('record', '2 s'), ('partitions', '60 s'), ('faces', '60 s'), ('samples', '60 s'), ('purge', '60 s');
+    ('quotas', '2 s'), ('record', '2 s'), ('partitions', '60 s'), ('faces', '60 s'), ('samples', '5 s'), ('purge', '60 s');
 
 CREATE TABLE insp.epoch (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),

@@ -24,20 +24,22 @@ CREATE TABLE insp.record (
 CREATE UNIQUE INDEX record_place ON insp.record (chain, seq) WHERE seq IS NOT NULL;
 CREATE INDEX record_subject ON insp.record (subject) WHERE chain <> 'access';
 CREATE INDEX record_job ON insp.record ((subject::uuid)) WHERE chain = 'access';
+-- A session ends once, also for two that say so at the same moment.
+CREATE UNIQUE INDEX record_session_end ON insp.record (subject, (detail ->> 'fence')) WHERE action = 'session_end';
 CREATE INDEX record_waiting ON insp.record (chain, id) WHERE seq IS NULL;
 -- Rows are written in the order of time and stay where they were: a few bytes for each 32 pages tell when.
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 COMMENT ON TABLE insp.record IS
     'Who did what: append-only. Rows get their place in the chain after they were committed (insp.link_record), so that no writer waits for another; insp.verify_record tells whether a chain is whole';
 COMMENT ON COLUMN insp.record.chain IS
-    'operator: what operators did; access: jobs that came in and results that went out through the gateway; session: liveness sessions sent to the vendor''s server; endpoint: what became of endpoints';
+    'operator: what operators did; access: jobs that came in and results that went out through the gateway, and what operators read of either; session: liveness sessions sent to the vendor''s server; endpoint: what became of endpoints';
 COMMENT ON COLUMN insp.record.id IS 'Order of writing';
 COMMENT ON COLUMN insp.record.at IS 'When';
 COMMENT ON COLUMN insp.record.actor IS 'Who: the role that was logged in, the credential, or the worker';
 COMMENT ON COLUMN insp.record.action IS
     'What was done: the function that was called; create, read or session; session_begin or session_end; failing, recovered, disabled or enabled';
 COMMENT ON COLUMN insp.record.subject IS 'What it was done to: a job''s public id, or a partner, lane, worker, endpoint';
-COMMENT ON COLUMN insp.record.purpose IS 'What for: of an access the credential''s scope; null: the action says it';
+COMMENT ON COLUMN insp.record.purpose IS 'What for: of an access the credential''s scope, null an operator''s; otherwise null: the action says it';
 COMMENT ON COLUMN insp.record.detail IS 'Old and new values, codes, counts; nothing of a person';
 COMMENT ON COLUMN insp.record.words IS 'What operators and reviewers said, and what it says of a job: goes when the job''s person is erased';
 COMMENT ON COLUMN insp.record.words_salt IS 'Random, and goes with the words: nobody can guess them from their digest then';

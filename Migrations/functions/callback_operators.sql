@@ -73,7 +73,7 @@ DECLARE
     highest constant bigint := insp.callback_since(p_until + interval '1 hour');
 BEGIN
     IF p_per_second IS NULL OR p_per_second <= 0 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'p_per_second is not above 0');
+        PERFORM insp.refuse('PARAMETER_INVALID', 'p_per_second', 'p_per_second is above 0.');
     END IF;
     PERFORM insp.endpoint_lock(p_endpoint);
     WITH chosen AS MATERIALIZED (

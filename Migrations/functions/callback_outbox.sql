@@ -93,7 +93,7 @@ COMMENT ON FUNCTION insp.callback_ordering_key(text, bigint) IS
 
 CREATE OR REPLACE FUNCTION insp.callback_result(p_job bigint) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT insp.job_result(j.public_id)::text FROM insp.job j WHERE j.id = p_job
+    SELECT insp.result_document(j)::text FROM insp.job j WHERE j.id = p_job
 $$;
 COMMENT ON FUNCTION insp.callback_result(bigint) IS
     'The whole result for the body of a job.finished callback; null: there is no such job any more';

@@ -130,7 +130,7 @@ BEGIN
     ELSIF jsonb_array_length(given -> 'frameTimes') NOT BETWEEN 1 AND 256 OR EXISTS (
         SELECT FROM jsonb_array_elements(given -> 'frameTimes') t
         WHERE jsonb_typeof(t) <> 'number' OR abs(t::numeric) > 600000) THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes are 1 to 256 milliseconds');
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'challenge.frameTimes', 'frameTimes are 1 to 256 numbers of milliseconds.');
     ELSIF 'liveness' <> ALL (p_flow.capabilities) THEN
         PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no challenge',
             insp.workflow_hint(ARRAY['liveness'], 'a challenge'));

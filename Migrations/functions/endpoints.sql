@@ -99,18 +99,18 @@ DECLARE
     held text[];
 BEGIN
     IF p_settings ->> 'signingKey' NOT LIKE 'whsk\_%' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey is whsk_ and base64');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey', 'A signing key is whsk_ and base64.');
     ELSIF p_settings ->> 'apiKey' !~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' OR length(p_settings ->> 'apiKey') > 4096 THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey is at most 4096 characters that a header may hold');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey', 'An API key has 1 to 4096 characters that a header may hold.');
     END IF;
     PERFORM insp.set_secret(name, k.purpose, p_settings ->> k.setting)
     FROM (VALUES ('signingKey', 'signing_key'), ('clientKey', 'client_key'), ('apiKey', 'api_key')) AS k (setting, purpose)
     WHERE p_settings ? k.setting;
     SELECT coalesce(array_agg(s.purpose), '{}') INTO held FROM insp.secrets(name, ARRAY['client_key', 'api_key']) s;
     IF (e.client_certificate IS NULL) = ('client_key' = ANY (held)) THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'clientCertificate and clientKey go together');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'clientCertificate or clientKey alone', 'Set both, or neither.');
     ELSIF (e.api_key_header IS NULL) = ('api_key' = ANY (held)) THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKeyHeader and apiKey go together');
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKeyHeader or apiKey alone', 'Set both, or neither.');
     END IF;
 END
 $$;

@@ -196,7 +196,7 @@ BEGIN
             PERFORM insp.refuse('PART_TOO_LARGE', 'FRAMES');
         ELSIF named ? 'FRAMES' AND (jsonb_typeof(named -> 'FRAMES') <> 'array'
             OR jsonb_array_length(named -> 'FRAMES') <> cardinality(frames)) THEN
-            PERFORM insp.refuse('DIGEST_INVALID', 'FRAMES: one digest for each frame');
+            PERFORM insp.refuse('DIGEST_INVALID', 'FRAMES: not as many digests as frames', 'Give one digest for each frame.');
         END IF;
     END IF;
     SELECT coalesce(array_agg(k.kind), '{}') INTO kinds FROM unnest(

@@ -32,7 +32,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
         'capabilities', jsonb_build_object(),
         'rejectReasons', jsonb_build_array(),
         'error', jsonb_build_object('code', e.code,
-            'message', e.message || coalesce(' (' || nullif(p_detail, '') || ')', ''), 'retryable', e.retryable))
-    FROM insp.error_code e WHERE e.code = p_code
+            'message', e.message || coalesce(' (' || nullif(p_detail, '') || ')', ''), 'retryable', e.retryable,
+            'contractCodes', jsonb_strip_nulls(jsonb_build_object('mobile', c.mobile_code, 'payment', c.payment_code))))
+    FROM insp.error_code e JOIN insp.error_contract c ON c.code = e.code WHERE e.code = p_code
 $$;
 COMMENT ON FUNCTION insp.failure_summary(text, text) IS 'The result of a job that ends with an error, which has no body';

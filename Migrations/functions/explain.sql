@@ -54,13 +54,13 @@ BEGIN
         SELECT array_agg(m.public_id ORDER BY m.public_id) INTO found
         FROM meant m JOIN insp.job j ON j.public_id = ANY (ARRAY[m.public_id]) WHERE insp.may_act(j.partner_id);
     ELSE
-        PERFORM insp.refuse('JOB_UNKNOWN', 'an id is a UUID, or the last twelve of its digits');
+        PERFORM insp.refuse('JOB_UNKNOWN', NULL, 'An id is a UUID, or the last twelve of its digits.');
     END IF;
     IF cardinality(found) > 1 THEN
-        PERFORM insp.refuse('JOB_AMBIGUOUS', array_to_string(found[1:2], ', '));
+        PERFORM insp.refuse('JOB_AMBIGUOUS', array_to_string(found[1:2], ', '), 'Give the whole id.');
     ELSIF found IS NULL THEN
-        PERFORM insp.refuse('JOB_UNKNOWN', CASE WHEN length(digits) = 12 THEN
-            'twelve digits find jobs that run, are delayed, wait for a review, were given up or finished recently, and the newest ones; give the whole id' END);
+        PERFORM insp.refuse('JOB_UNKNOWN', NULL, CASE WHEN length(digits) = 12 THEN
+            'Give the whole id. Twelve digits find jobs that run, are delayed, wait for a review, were given up or finished recently, and the newest ones.' END);
     END IF;
     RETURN found[1];
 END
@@ -147,10 +147,8 @@ DECLARE
     place record;
     waits record;
 BEGIN
-    SELECT k.id, coalesce(f.seq, 0) AS floor, p.name AS partner, insp.lane_name(k.lane) AS lane, coalesce(g.name, 'any') AS region,
-        j.expires_at <= clock_timestamp() AS is_over
+    SELECT k.id, coalesce(f.seq, 0) AS floor, j.expires_at <= clock_timestamp() AS is_over
     INTO q FROM insp.job j JOIN insp.queue k ON k.region = j.region AND k.lane = j.lane AND k.partner_id = j.partner_id
-        JOIN insp.partner p ON p.id = j.partner_id LEFT JOIN insp.region g ON g.id = j.region
         LEFT JOIN insp.v_floor f ON f.queue = k.id
     WHERE j.id = ANY (ARRAY[p_job]);
     SELECT count(*) AS jobs, min(h.n) FILTER (WHERE h.job_id = p_job) - 1 AS before,
@@ -171,8 +169,7 @@ BEGIN
     RETURN QUERY VALUES ('state', 'Waits in its partner''s queue, ' || CASE
         WHEN place.before IS NULL THEN format('with more than %s jobs before it.', most)
         WHEN place.before = 0 THEN 'as the first.' ELSE format('with %s before it.', place.before) END);
-    SELECT v.why, v.remedy INTO waits FROM insp.v_waiting v
-    WHERE v.partner = q.partner AND v.lane = q.lane AND v.region = q.region;
+    SELECT w.why, w.remedy INTO waits FROM insp.why_waiting(q.id) w;
     RETURN QUERY VALUES ('reason', upper(left(waits.why, 1)) || substr(waits.why, 2) || '.'),
         ('next step', upper(left(waits.remedy, 1)) || substr(waits.remedy, 2)
             || CASE WHEN waits.remedy LIKE 'SELECT %' THEN ';' ELSE '.' END);

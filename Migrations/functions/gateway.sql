@@ -110,14 +110,14 @@ BEGIN
     END IF;
     job := j.id;
     finished := j.status = 128;
-    document := insp.job_result(p_id);
+    document := insp.result_document(j);
     IF finished THEN
         PERFORM insp.record_access(p_credential, p_scope, p_scope, p_id);
     END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) IS
-    'insp.job_result for the partner of a credential, with the job''s internal number; records that a result was given out';
+    'What insp.job_result says, for the partner of a credential, with the job''s internal number; records that a result was given out';
 GRANT EXECUTE ON FUNCTION insp.gateway_result(bigint, bytea, text, uuid) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_finished(p_jobs bigint[]) RETURNS SETOF bigint
@@ -138,13 +138,17 @@ COMMENT ON FUNCTION insp.record_access(bigint, text, text, uuid) IS
     'Records that a job came in through the gateway, or that a result went out';
 
 CREATE OR REPLACE VIEW insp.v_access AS
-SELECT r.at, p.name AS partner, r.actor AS key_id, r.action, r.subject::uuid AS job
-FROM insp.record r JOIN insp.credential c ON c.key_id = r.actor JOIN insp.partner p ON p.id = c.partner_id
-WHERE r.chain = 'access';
-COMMENT ON VIEW insp.v_access IS 'Who brought which job and who was given its result; add WHERE or LIMIT';
+SELECT r.at, CASE WHEN c.id IS NOT NULL THEN p.name
+        ELSE (SELECT x.name FROM insp.job j JOIN insp.partner x ON x.id = j.partner_id WHERE j.public_id = r.subject::uuid) END AS partner,
+    c.key_id, CASE WHEN c.id IS NULL THEN r.actor END AS operator, r.action, r.subject::uuid AS job
+FROM insp.record r LEFT JOIN insp.credential c ON c.key_id = r.actor AND r.purpose IS NOT NULL
+    LEFT JOIN insp.partner p ON p.id = c.partner_id
+WHERE r.chain = 'access' AND (r.purpose IS NULL OR c.id IS NOT NULL);
+COMMENT ON VIEW insp.v_access IS 'Who brought which job and who was given its result, operators among them; add WHERE or LIMIT';
 COMMENT ON COLUMN insp.v_access.at IS 'When';
-COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner';
-COMMENT ON COLUMN insp.v_access.key_id IS 'The credential';
+COMMENT ON COLUMN insp.v_access.partner IS 'The credential''s partner, or the job''s; null: the job is gone';
+COMMENT ON COLUMN insp.v_access.key_id IS 'The credential that was shown to the gateway; null: an operator';
+COMMENT ON COLUMN insp.v_access.operator IS 'The operator''s login; null: a credential';
 COMMENT ON COLUMN insp.v_access.action IS 'create, read or session';
 COMMENT ON COLUMN insp.v_access.job IS 'The job';
 GRANT SELECT ON insp.v_access TO insp_operator, insp_auditor;

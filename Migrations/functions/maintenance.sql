@@ -25,10 +25,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     -- Not every half second: while any old transaction runs, each note leaves a row behind that cannot be removed.
     UPDATE insp.duty d SET finished_at = clock_timestamp(), took = clock_timestamp() - now(), run_by = p_by,
         outcome = p_outcome, error = NULL, failures = 0
-    WHERE d.name = p_name AND (d.error IS NOT NULL OR d.finished_at IS NULL
+    WHERE d.name = p_name AND p_outcome IS DISTINCT FROM '-1' AND (d.error IS NOT NULL OR d.finished_at IS NULL
         OR d.finished_at NOT BETWEEN clock_timestamp() - interval '4 s' AND clock_timestamp())
 $$;
-COMMENT ON FUNCTION insp.duty_done(text, text, jsonb) IS 'Notes that a round of a duty has ended well';
+COMMENT ON FUNCTION insp.duty_done(text, text, jsonb) IS 'Notes that a round of a duty has ended well; with -1 it could not look, and nothing is noted';
 GRANT EXECUTE ON FUNCTION insp.duty_done(text, text, jsonb) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) RETURNS void

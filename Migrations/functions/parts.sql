@@ -31,7 +31,7 @@ BEGIN
     ELSIF jsonb_typeof(p_part -> 'url') IS DISTINCT FROM 'string' THEN
         PERFORM insp.refuse('PART_URL_INVALID', p_kind || ': no url');
     ELSIF coalesce(p_part ->> 'sha256', '') !~ '^[0-9A-Fa-f]{64}$' THEN
-        PERFORM insp.refuse('DIGEST_INVALID', p_kind || ': a part by URL needs its sha256');
+        PERFORM insp.refuse('DIGEST_INVALID', p_kind || ': no sha256', 'A part by URL needs its sha256.');
     END IF;
     problem := insp.url_problem(p_part ->> 'url', 2048, p_allow_http, p_allow_private);
     IF problem IS NOT NULL THEN

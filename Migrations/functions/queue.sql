@@ -197,51 +197,63 @@ COMMENT ON COLUMN insp.v_stuck.since IS 'For how long';
 COMMENT ON COLUMN insp.v_stuck.what IS 'What to look at';
 GRANT SELECT ON insp.v_stuck TO insp_operator, insp_auditor;
 
+CREATE OR REPLACE FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
+    SELECT y.why, y.remedy
+    FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id JOIN insp.control c ON c.lane = q.lane
+        LEFT JOIN insp.region g ON g.id = q.region
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS workers, coalesce(sum(x.slots), 0) AS slots, coalesce(sum(l.running), 0) AS running,
+                -- A job that fetches its parts or asks a vendor has a lease and no slot: workers say how many have one. What they
+                -- said a moment ago may be over.
+                coalesce(sum(least(x.busy, l.running)), 0) AS busy
+            FROM insp.worker x CROSS JOIN LATERAL (
+                SELECT count(*) AS running FROM insp.lease l WHERE l.worker_id = x.id AND l.fence >= x.fence_floor) l
+            WHERE x.heartbeat_at > now() - interval '15 s' AND NOT x.draining AND q.lane = ANY (x.lanes)
+                AND (q.region = 0 OR x.region = q.region)) fleet
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN p.max_running IS NOT NULL THEN (
+                SELECT count(*) FROM insp.lease l JOIN insp.queue k ON k.id = l.queue WHERE k.partner_id = p.id)
+                END AS running) r
+        CROSS JOIN LATERAL (
+            SELECT v.why, v.remedy FROM (VALUES
+                (1, c.paused, 'the lane is paused' || coalesce(': ' || c.reason, ''),
+                    format('SELECT insp.resume(lane => %L)', insp.lane_name(q.lane))),
+                (2, p.paused, 'the partner is paused' || coalesce(': ' || p.pause_reason, ''),
+                    format('SELECT insp.resume(partner => %L)', p.name)),
+                (3, fleet.workers = 0, 'no live worker serves the lane and region',
+                    format('start a worker that serves region %s and lane %s', coalesce(g.name, 'any'), insp.lane_name(q.lane))),
+                (4, r.running >= p.max_running, format('the partner''s limit: %s running', r.running),
+                    'wait, or set the partner''s limits anew: insp.limit_partner'),
+                (5, p.rate_per_second IS NOT NULL AND EXISTS (
+                    SELECT FROM insp.partner_tokens t WHERE t.partner_id = p.id
+                        AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1),
+                    format('the partner''s limit: %s a second', p.rate_per_second),
+                    'wait, or set the partner''s limits anew: insp.limit_partner'),
+                (6, fleet.busy >= fleet.slots, format('all %s slots of %s workers are busy', fleet.slots, fleet.workers),
+                    'wait, or start more workers'),
+                (7, fleet.running >= fleet.slots, format(
+                    'about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy',
+                    fleet.running - fleet.busy, fleet.busy, fleet.slots), 'wait'),
+                (8, true, 'about to be claimed', 'wait')) AS v (place, holds, why, remedy)
+            WHERE v.holds ORDER BY v.place LIMIT 1) y
+    WHERE q.id = p_queue
+$$;
+COMMENT ON FUNCTION insp.why_waiting(integer) IS
+    'The first thing that keeps the jobs of a queue waiting, and what can be done about it; counts no job that waits';
+GRANT EXECUTE ON FUNCTION insp.why_waiting(integer) TO insp_operator, insp_auditor;
+
 CREATE OR REPLACE VIEW insp.v_waiting AS
 SELECT coalesce(g.name, 'any') AS region, insp.lane_name(q.lane) AS lane, p.name AS partner, w.waiting,
     now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job) AS oldest,
     y.why, y.remedy
-FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id JOIN insp.control c ON c.lane = q.lane
+FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id
     LEFT JOIN insp.region g ON g.id = q.region LEFT JOIN insp.v_floor f ON f.queue = q.id
     CROSS JOIN LATERAL (
         SELECT count(*) AS waiting, min(y.job_id) AS first_job FROM (
             SELECT z.job_id FROM insp.ready z WHERE z.queue = q.id AND z.seq >= coalesce(f.seq, 0)
             ORDER BY z.seq LIMIT 10001) y) w
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS workers, coalesce(sum(x.slots), 0) AS slots, coalesce(sum(l.running), 0) AS running,
-            -- A job that fetches its parts or asks a vendor has a lease and no slot: workers say how many have one. What they
-            -- said a moment ago may be over.
-            coalesce(sum(least(x.busy, l.running)), 0) AS busy
-        FROM insp.worker x CROSS JOIN LATERAL (
-            SELECT count(*) AS running FROM insp.lease l WHERE l.worker_id = x.id AND l.fence >= x.fence_floor) l
-        WHERE x.heartbeat_at > now() - interval '15 s' AND NOT x.draining AND q.lane = ANY (x.lanes)
-            AND (q.region = 0 OR x.region = q.region)) fleet
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN p.max_running IS NOT NULL THEN (
-            SELECT count(*) FROM insp.lease l JOIN insp.queue k ON k.id = l.queue WHERE k.partner_id = p.id)
-            END AS running) r
-    CROSS JOIN LATERAL (
-        SELECT v.why, v.remedy FROM (VALUES
-            (1, c.paused, 'the lane is paused' || coalesce(': ' || c.reason, ''),
-                format('SELECT insp.resume(lane => %L)', insp.lane_name(q.lane))),
-            (2, p.paused, 'the partner is paused' || coalesce(': ' || p.pause_reason, ''),
-                format('SELECT insp.resume(partner => %L)', p.name)),
-            (3, fleet.workers = 0, 'no live worker serves the lane and region',
-                format('start a worker that serves region %s and lane %s', coalesce(g.name, 'any'), insp.lane_name(q.lane))),
-            (4, r.running >= p.max_running, format('the partner''s limit: %s running', r.running),
-                'wait, or set the partner''s limits anew: insp.limit_partner'),
-            (5, p.rate_per_second IS NOT NULL AND EXISTS (
-                SELECT FROM insp.partner_tokens t WHERE t.partner_id = p.id
-                    AND t.tokens + p.rate_per_second * extract(epoch FROM now() - t.at) < 1),
-                format('the partner''s limit: %s a second', p.rate_per_second),
-                'wait, or set the partner''s limits anew: insp.limit_partner'),
-            (6, fleet.busy >= fleet.slots, format('all %s slots of %s workers are busy', fleet.slots, fleet.workers),
-                'wait, or start more workers'),
-            (7, fleet.running >= fleet.slots, format(
-                'about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy',
-                fleet.running - fleet.busy, fleet.busy, fleet.slots), 'wait'),
-            (8, true, 'about to be claimed', 'wait')) AS v (place, holds, why, remedy)
-        WHERE v.holds ORDER BY v.place LIMIT 1) y
+    CROSS JOIN LATERAL insp.why_waiting(q.id) y
 WHERE w.waiting > 0;
 COMMENT ON VIEW insp.v_waiting IS 'Queues in which jobs wait, and why nobody works on them at this moment';
 COMMENT ON COLUMN insp.v_waiting.region IS 'Region; any: jobs that every worker may process';

@@ -36,9 +36,11 @@ DECLARE
     c insp.record_chain;
     r insp.record;
     linked integer := 0;
+    seen text[] := '{}'::text[];
 BEGIN
     -- One at a time; a chain that retention works on has its turn later.
     FOR c IN SELECT * FROM insp.record_chain x ORDER BY x.chain FOR UPDATE SKIP LOCKED LOOP
+        seen := seen || c.chain;
         FOR r IN
             -- What an erasure that is not committed holds gets its place later.
             SELECT x.* FROM insp.record x WHERE x.chain = c.chain AND x.seq IS NULL
@@ -52,11 +54,15 @@ BEGIN
         END LOOP;
         UPDATE insp.record_chain x SET seq = c.seq, hash = c.hash WHERE x.chain = c.chain AND x.seq < c.seq;
     END LOOP;
+    IF EXISTS (SELECT FROM insp.record_chain x WHERE x.chain <> ALL (seen)
+            AND EXISTS (SELECT FROM insp.record w WHERE w.chain = x.chain AND w.seq IS NULL)) THEN
+        RETURN -1;
+    END IF;
     RETURN linked;
 END
 $$;
 COMMENT ON FUNCTION insp.link_record(integer) IS
-    'Gives rows of the record that have committed and have none their place at the end of their chain, oldest first; returns how many. An open transaction delays its own rows alone';
+    'Gives rows of the record that have committed and have none their place at the end of their chain, oldest first; returns how many, or -1: somebody holds a chain in which rows wait. An open transaction delays its own rows alone';
 GRANT EXECUTE ON FUNCTION insp.link_record(integer) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retire_record(p_chain text, p_before timestamptz, p_limit integer) RETURNS integer
@@ -113,9 +119,36 @@ CREATE OR REPLACE TRIGGER record_guard BEFORE UPDATE OR DELETE ON insp.record
 CREATE OR REPLACE TRIGGER record_truncate BEFORE TRUNCATE ON insp.record
     FOR EACH STATEMENT EXECUTE FUNCTION insp.record_guard();
 
+CREATE OR REPLACE FUNCTION insp.record_chain_guard() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF TG_OP <> 'UPDATE' THEN
+        RAISE EXCEPTION 'insp.record_chain keeps its rows' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    -- An end stays as it is, or moves on to a row that is there; the start moves over rows that retention may remove.
+    IF NEW.chain = OLD.chain
+        AND ((NEW.seq, NEW.hash) = (OLD.seq, OLD.hash) OR NEW.seq > OLD.seq AND EXISTS (
+            SELECT FROM insp.record r WHERE r.chain = NEW.chain AND r.seq = NEW.seq AND r.hash = NEW.hash))
+        AND ((NEW.anchor_seq, NEW.anchor_hash) = (OLD.anchor_seq, OLD.anchor_hash) OR NEW.anchor_seq > OLD.anchor_seq
+            AND EXISTS (SELECT FROM insp.record r
+                WHERE r.chain = NEW.chain AND r.seq = NEW.anchor_seq AND r.hash = NEW.anchor_hash)
+            AND (NEW.chain = 'endpoint' OR NOT EXISTS (SELECT FROM insp.record r WHERE r.chain = NEW.chain
+                AND r.seq > OLD.anchor_seq AND r.seq <= NEW.anchor_seq AND r.at >= now() - interval '1 year'))) THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'insp.record_chain only moves on' USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+COMMENT ON FUNCTION insp.record_chain_guard() IS
+    'Refuses to move the ends of a chain, also to the owner, but as insp.link_record and insp.retire_record do: on, to a row that is there';
+CREATE OR REPLACE TRIGGER record_chain_guard BEFORE UPDATE OR DELETE ON insp.record_chain
+    FOR EACH ROW EXECUTE FUNCTION insp.record_chain_guard();
+CREATE OR REPLACE TRIGGER record_chain_truncate BEFORE TRUNCATE ON insp.record_chain
+    FOR EACH STATEMENT EXECUTE FUNCTION insp.record_chain_guard();
+
 CREATE OR REPLACE FUNCTION insp.verify_record(
-    p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text,
-    OUT erased bigint
+    p_chain text, p_seq bigint DEFAULT NULL, p_hash text DEFAULT NULL,
+    OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
 DECLARE
@@ -141,6 +174,7 @@ BEGIN
             WHEN encode(r.prev, 'hex') <> hash THEN 'does not follow the row before it'
             WHEN r.words IS NOT NULL AND insp.words_digest(r.words_salt, r.words) IS DISTINCT FROM r.words_sha256
                 OR insp.record_hash(r, r.seq, r.prev) <> r.hash THEN 'changed'
+            WHEN r.seq = p_seq AND encode(r.hash, 'hex') <> lower(p_hash) THEN 'not the row that was noted'
         END;
         IF reason IS NOT NULL THEN
             RETURN;
@@ -155,6 +189,12 @@ BEGIN
         reason := CASE WHEN last < c.seq THEN 'missing' ELSE 'changed' END;
         RETURN;
     END IF;
+    IF p_seq > last THEN
+        -- Rows went, and the chain's end with them: only who noted one of them knows.
+        broken_at := last + 1;
+        reason := format('ends at %s, and had a row %s when that was noted', last, p_seq);
+        RETURN;
+    END IF;
     broken_at := NULL;
     SELECT count(*), min(x.at) INTO waiting, since FROM insp.record x WHERE x.chain = p_chain AND x.seq IS NULL;
     -- What has no place yet can be changed unnoticed; a moment of it is how the record works.
@@ -164,14 +204,17 @@ BEGIN
     ELSIF first IS NULL THEN
         outcome := 'inconclusive';
         reason := 'there is no row with a place';
+    ELSIF p_seq <= c.anchor_seq THEN
+        outcome := 'inconclusive';
+        reason := 'retention has removed the row that was noted';
     ELSE
         outcome := 'whole';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.verify_record(text) IS
-    'Whether a chain of the record is whole: whole, from first to last, whose hash is given; broken, at which place and how; inconclusive, and why. Reads all of it. erased: rows whose words went with a person. Whoever can write as the owner can make a chain anew: compare the hash with one that was noted elsewhere';
-GRANT EXECUTE ON FUNCTION insp.verify_record(text) TO insp_operator, insp_auditor;
+COMMENT ON FUNCTION insp.verify_record(text, bigint, text) IS
+    'Whether a chain of the record is whole: whole, from first to last, whose hash is given; broken, at which place and how; inconclusive, and why. Reads all of it. erased: rows whose words went with a person. A superuser can make a chain anew or take its end away: give last and hash as they were noted elsewhere, and a chain that went back, or is another one, is broken';
+GRANT EXECUTE ON FUNCTION insp.verify_record(text, bigint, text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_operator_events AS
 SELECT r.at, r.actor AS who, r.action, r.subject, r.detail || coalesce(r.words, '{}') AS detail

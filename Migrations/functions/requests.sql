@@ -231,9 +231,9 @@ DECLARE
 BEGIN
     IF p ? 'delaySeconds' THEN
         IF p ? 'runAt' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt', 'Give one of them.');
         ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds is not a number from 0 to 2592000');
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds', 'delaySeconds is a number from 0 to 2592000.');
         ELSIF (p -> 'delaySeconds')::numeric > 0 THEN
             run_at := now() + make_interval(secs => (p -> 'delaySeconds')::double precision);
         END IF;

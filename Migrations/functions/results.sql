@@ -16,11 +16,10 @@ COMMENT ON FUNCTION insp.definition_key(text) IS 'A workflow''s definition key i
 CREATE OR REPLACE FUNCTION insp.step_document(s insp.step) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
     SELECT coalesce(CASE s.seal WHEN 0 THEN convert_from(s.body, 'UTF8')::jsonb END, '{}')
-        || coalesce(s.summary - ARRAY['labels', 'session'], '{}')
+        || coalesce(s.summary - 'labels', '{}')
 $$;
 COMMENT ON FUNCTION insp.step_document(insp.step) IS
     'What was found by a stage or is the result of a job, as one document; what is sealed is left out';
-GRANT EXECUTE ON FUNCTION insp.step_document(insp.step) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.visible_job(p_id uuid) RETURNS insp.job
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
@@ -36,11 +35,18 @@ END
 $$;
 COMMENT ON FUNCTION insp.visible_job(uuid) IS 'A job of a partner that the login may act for; refuses others';
 
-CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION insp.record_reading(p_job uuid) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- By membership, which a role that inherits nothing has as well.
+    INSERT INTO insp.record (chain, action, subject)
+    SELECT 'access', 'read', p_job::text WHERE pg_has_role(session_user, 'insp_operator', 'MEMBER')
+$$;
+COMMENT ON FUNCTION insp.record_reading(uuid) IS
+    'Records that an operator reads what a job says of a person. A producer''s calls are its partner''s own; the gateway''s are recorded with the credential';
+
+CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
-    j constant insp.job := insp.visible_job(p_id);
     said constant jsonb := insp.personal(j.personal, j.seal);
     claimed timestamptz;
 BEGIN
@@ -60,6 +66,30 @@ BEGIN
             'rerunOf', j.rerun_of));
 END
 $$;
+COMMENT ON FUNCTION insp.result_document(insp.job) IS 'The result document of a job, for functions that know who is given it';
+
+CREATE OR REPLACE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j constant insp.job := insp.visible_job(p_id);
+BEGIN
+    PERFORM insp.record_reading(j.public_id);
+    RETURN insp.result_document(j);
+END
+$$;
 COMMENT ON FUNCTION insp.job_result(uuid) IS
-    'The result document of a job. Its results are valid only once status is 128; before that it says how far the job is. Results that retention removed are replaced by purgedAt, those of a person''s right by erasedAt';
+    'The result document of a job. Its results are valid only once status is 128; before that it says how far the job is. Results that retention removed are replaced by purgedAt, those of a person''s right by erasedAt. What an operator reads is recorded (insp.v_access)';
 GRANT EXECUTE ON FUNCTION insp.job_result(uuid) TO insp_producer, insp_operator;
+
+CREATE OR REPLACE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j constant insp.job := insp.visible_job(p_id);
+BEGIN
+    PERFORM insp.record_reading(j.public_id);
+    RETURN (SELECT insp.step_document(s) FROM insp.step s WHERE s.job_id = j.id AND s.status = p_status);
+END
+$$;
+COMMENT ON FUNCTION insp.stage_result(uuid, integer) IS
+    'What was found by the stage of a job that brought it to a status (64: what a review is about); null: nothing is stored. What an operator reads is recorded (insp.v_access)';
+GRANT EXECUTE ON FUNCTION insp.stage_result(uuid, integer) TO insp_operator;

@@ -107,5 +107,5 @@ COMMENT ON COLUMN insp.v_review.decision IS 'What was decided';
 COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels';
-COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.step holds the whole result under status 64, for insp.step_document';
+COMMENT ON COLUMN insp.v_review.job_id IS 'The job''s internal number; insp.stage_result(id, 64) has the whole result';
 GRANT SELECT ON insp.v_review TO insp_operator, insp_auditor;

@@ -54,6 +54,10 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     taken integer;
 BEGIN
+    -- Asked for every few seconds, so that no minute is left out.
+    IF EXISTS (SELECT FROM insp.queue_sample s WHERE s.at = date_trunc('minute', clock_timestamp())) THEN
+        RETURN 0;
+    END IF;
     INSERT INTO insp.queue_sample (at, regions, lanes, waiting, oldest, running, delayed, finished, failed, callbacks,
         callbacks_oldest, workers)
     WITH counts AS (

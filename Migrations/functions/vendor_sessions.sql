@@ -46,8 +46,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         FROM insp.record b
         WHERE b.subject = (SELECT j.public_id::text FROM insp.job j WHERE j.id = p_job) AND b.chain <> 'access'
             AND b.action = 'session_begin' AND b.detail = insp.session_lease(p_fence)
-            AND NOT EXISTS (SELECT FROM insp.record e WHERE e.subject = b.subject AND e.chain <> 'access'
-                AND e.action = 'session_end' AND e.detail @> b.detail)
+        -- Of two that end a session at the same moment one waits for the other, and writes nothing.
+        ON CONFLICT (subject, (detail ->> 'fence')) WHERE action = 'session_end' DO NOTHING
         RETURNING p_job AS job_id
     ), held AS MATERIALIZED (
         SELECT l.job_id, l.claimed_at FROM insp.lease l JOIN ended e ON e.job_id = l.job_id
@@ -71,15 +71,24 @@ COMMENT ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) IS
 GRANT EXECUTE ON FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.session_result(id uuid) RETURNS jsonb
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT jsonb_strip_nulls(jsonb_build_object(
-        'sessionResponseBlob', s.summary #> '{session,sessionResponseBlob}',
-        'success', coalesce(s.summary #> '{session,success}', 'false'),
-        'livenessPassed', coalesce(s.summary #> '{session,livenessPassed}', 'false'),
-        'reason', coalesce(s.summary #> '{session,reason}', s.summary #> '{error,code}',
-            s.summary #> '{decision,details,label}')))
-    FROM insp.visible_job(session_result.id) j LEFT JOIN insp.step s ON s.job_id = j.id AND s.status = 128
-    WHERE j.status = 128
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
+DECLARE
+    j constant insp.job := insp.visible_job(session_result.id);
+    result jsonb;
+    answer jsonb;
+BEGIN
+    IF j.status < 128 THEN
+        RETURN NULL;
+    END IF;
+    PERFORM insp.record_reading(j.public_id);
+    SELECT insp.step_document(s) INTO result FROM insp.step s WHERE s.job_id = j.id AND s.status = 128;
+    answer := result #> '{capabilities,liveness,0,data,vendor}';
+    RETURN jsonb_strip_nulls(jsonb_build_object(
+        'sessionResponseBlob', answer -> 'sessionResponseBlob',
+        'success', coalesce(answer -> 'success', 'false'),
+        'livenessPassed', coalesce(answer -> 'livenessPassed', 'false'),
+        'reason', coalesce(answer -> 'reason', result #> '{error,code}', result #> '{decision,details,label}')));
+END
 $$;
 COMMENT ON FUNCTION insp.session_result(uuid) IS
     'What POST /facetec/session answers for a job with a SESSION_BLOB: sessionResponseBlob, success, livenessPassed, reason; null until the job is finished';

@@ -70,7 +70,8 @@ struct CreateRequest {
                 if let sum = members?["sha256"] { sums.append(sum) }
             }
             guard sums.isEmpty || sums.count == contents.count else {
-                throw InspectError(.digestInvalid, "\(name): one digest for each frame")
+                throw InspectError(
+                    .digestInvalid, "\(name): not as many digests as frames", hint: "Give one digest for each frame.")
             }
             if !sums.isEmpty { digests[name] = kind == .frames ? sums : sums[0] }
             self.parts[kind] = contents

@@ -254,7 +254,16 @@ enum OpenAPIDocument {
                   "workflow": { "type": "object" },
                   "decision": { "type": "object" },
                   "capabilities": { "type": "object" },
-                  "error": { "type": "object" }
+                  "error": {
+                    "type": "object",
+                    "required": ["code", "message", "retryable", "contractCodes"],
+                    "properties": {
+                      "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
+                      "message": { "type": "string" },
+                      "retryable": { "type": "boolean" },
+                      "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
+                    }
+                  }
                 }
               },
               "SessionRequest": {
@@ -277,9 +286,18 @@ enum OpenAPIDocument {
                   "reason": { "type": "string" }
                 }
               },
+              "ContractCodes": {
+                "type": "object",
+                "description": "What the contracts of apps' SDKs call the error",
+                "required": ["mobile"],
+                "properties": {
+                  "mobile": { "type": "string", "pattern": "^[A-Z][0-9]{5}$" },
+                  "payment": { "type": "integer" }
+                }
+              },
               "Problem": {
                 "type": "object",
-                "required": ["type", "title", "status", "detail", "code", "retryable"],
+                "required": ["type", "title", "status", "detail", "code", "retryable", "contractCodes"],
                 "properties": {
                   "type": { "type": "string" },
                   "title": { "type": "string" },
@@ -287,7 +305,8 @@ enum OpenAPIDocument {
                   "detail": { "type": "string" },
                   "hint": { "type": "string", "description": "What is allowed, or what to do" },
                   "code": { "type": "string", "description": "Stable code; insp.error_code lists them all" },
-                  "retryable": { "type": "boolean" }
+                  "retryable": { "type": "boolean" },
+                  "contractCodes": { "$ref": "#/components/schemas/ContractCodes" }
                 }
               }
             }

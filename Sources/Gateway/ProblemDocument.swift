@@ -14,11 +14,12 @@ extension HTTPResponse {
             var hint: String?
             var code: String
             var retryable: Bool
+            var contractCodes: ContractCodes
         }
         let status = error.code.httpStatus
         let document = Document(
             title: Self.phrase(status), status: status, detail: error.text, hint: error.hint,
-            code: error.code.rawValue, retryable: error.code.isRetryable)
+            code: error.code.rawValue, retryable: error.code.isRetryable, contractCodes: error.code.contractCodes)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var headers = headers

@@ -73,6 +73,8 @@ extension JobWorker {
             Duty(.sweep, by: self.worker, every: 5, "insp.sweep()"),
             Duty(.quotas, by: self.worker, every: 2, "insp.measure_quotas()"),
             Duty(.record, by: self.worker, every: 2, "insp.link_record()"),
+            // Once a minute, and asked for so often that none goes by without.
+            Duty(.samples, by: self.worker, every: 5, "insp.sample_queue()"),
         ]
         await self.run(&duties, on: self.duties, keepsConnection: true)
     }
@@ -83,7 +85,6 @@ extension JobWorker {
         var duties = [
             Duty(.partitions, by: self.worker, every: 60, "insp.ensure_partitions()"),
             Duty(.faces, by: self.worker, every: 60, "insp.face_purge()"),
-            Duty(.samples, by: self.worker, every: 60, "insp.sample_queue()"),
             Duty(.purge, by: self.worker, every: 60, "insp.purge()"),
         ]
         let source = ReconnectingConnection(self.configuration, role: "retention", report: self.report)

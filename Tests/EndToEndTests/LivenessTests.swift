@@ -185,6 +185,10 @@ import Testing
         #expect(live.result.at("capabilities.liveness.0.data.assurance") as? String == "certified-vendor")
         #expect(live.answer["sessionResponseBlob"] as? String == "answer-to-live-7391")
         #expect(live.answer["livenessPassed"] as? Bool == true && live.answer["reason"] as? String == "OK")
+        let told = try await service.connection.query(
+            "SELECT count(*) FROM insp.step WHERE summary::text LIKE '%7391%' OR summary::text LIKE '%sessionResponseBlob%'"
+        )
+        #expect(try told[0].int(0) == 0)
         let spoof = try await session("spoof-7391")
         #expect(spoof.result.at("decision.type") as? String == "REJECTED")
         #expect(spoof.answer["livenessPassed"] as? Bool == false)

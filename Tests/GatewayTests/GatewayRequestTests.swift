@@ -134,6 +134,10 @@ import Testing
         let given = try document(InspectError(.payloadInvalid, "unknown key 'x'", hint: "Keys are a, b."))
         #expect(given["hint"] as? String == "Keys are a, b.")
         #expect(try document(InspectError(.jobUnknown))["hint"] == nil)
+        // For apps that were written against other contracts.
+        let contract = try document(InspectError(.callbackURLInvalid))["contractCodes"] as? [String: Any]
+        #expect(contract?["mobile"] as? String == "N00000" && contract?["payment"] as? Int == -202)
+        #expect(try document(InspectError(.jobUnknown))["contractCodes"] as? [String: String] == ["mobile": "J00000"])
     }
 
     @Test func `A session is a blob, and raw biometrics are refused`() throws {

@@ -245,7 +245,7 @@ import Testing
             "UPDATE insp.job SET public_id = overlay(public_id::text PLACING '\(end)' FROM 25)::uuid WHERE public_id = '\(ids[1])'"
         )
         let ambiguous = await #expect(throws: InspectError.self) { try await fixture.client.explanation(of: end) }
-        #expect(ambiguous?.code == .jobAmbiguous)
+        #expect(ambiguous?.code == .jobAmbiguous && ambiguous?.hint == "Give the whole id.")
         for id in [ids[0], ids[1].prefix(24) + end] {
             #expect(ambiguous?.detail.contains(id) == true, "\(ambiguous?.detail ?? "")")
         }
@@ -256,6 +256,14 @@ import Testing
                 try await fixture.client.explanation(of: unknown)
             }
             #expect(refused?.code == .jobUnknown, "\(unknown)")
+            #expect(refused?.detail == "", "what to do is no detail: \(refused?.detail ?? "")")
+            let hint: String? =
+                switch unknown {
+                case "000000000000": "Give the whole id."
+                case _ where unknown.count == 36: nil
+                default: "An id is a UUID, or the last twelve of its digits."
+                }
+            #expect(refused?.hint?.prefix(hint?.count ?? 100) == hint?[...], "\(unknown): \(refused?.hint ?? "none")")
         }
     }
 

@@ -200,13 +200,18 @@ import Testing
 
     @Test func `Each error has its codes of the apps' contracts, as the program knows them`() async throws {
         let fixture = try await QueueFixture()
-        let rows = try await fixture.admin.query("SELECT * FROM insp.v_error")
+        let rows = try await fixture.admin.query(
+            "SELECT v.*, (insp.failure_summary(v.code, '') #> '{error,contractCodes}')::text AS told FROM insp.v_error v"
+        )
         #expect(try Set(rows.map { try $0.string("code") }) == Set(ErrorCode.allCases.map(\.rawValue)))
         for row in rows {
             let code = try #require(ErrorCode(rawValue: try row.string("code")))
             #expect(try row.string("mobile_code") == code.row.jumio, "\(code)")
             #expect(try row.string("face_code") == code.row.faceSDK, "\(code)")
             #expect(try row.optionalInt("payment_code").map { Int($0) } == code.row.iZettle, "\(code)")
+            // Results say them, whichever side composes the error.
+            let told = try JSONDecoder().decode(ContractCodes.self, from: Data(try row.string("told").utf8))
+            #expect(told == code.contractCodes && ErrorRecord(InspectError(code)).contractCodes == told, "\(code)")
         }
     }
 

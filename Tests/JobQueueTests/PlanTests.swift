@@ -170,7 +170,7 @@ import Testing
         // Of a job that runs, and of one that waits behind as many as are counted.
         let last = try await connection.query(
             "SELECT j.public_id::text FROM insp.job j WHERE j.id = \(floor + 180)")[0].string(0)
-        for (name, id, rows) in [("explain running", job.publicID, 300), ("explain waiting", last, 50_000)] {
+        for (name, id, rows) in [("explain running", job.publicID, 300), ("explain waiting", last, 20_000)] {
             _ = try await bounded(
                 name, PostgresStatement("SELECT * FROM insp.explain_job($1)", [.text(id)]), rows: rows, pages: rows)
         }

@@ -251,6 +251,13 @@ import Testing
             UPDATE insp.record r SET hash = insp.record_hash(r, r.seq, r.prev) WHERE seq = 3
             """, 4, "does not follow the row before it"
         ),
+        // The end put back, to have what comes later take the place of what was there.
+        (
+            """
+            UPDATE insp.record_chain c SET seq = r.seq, hash = r.hash FROM insp.record r
+            WHERE r.seq = 3 AND r.chain = c.chain
+            """, 4, "behind the end of the chain"
+        ),
         // The same with the last one.
         (
             """
@@ -266,6 +273,131 @@ import Testing
         try await self.tamper(sql, fixture)
         #expect(
             try await self.verify("operator", fixture) == Verdict(outcome: "broken", brokenAt: place, reason: reason))
+    }
+
+    @Test func `A chain that went back with its end is found by who noted a row of it`() async throws {
+        let fixture = try await self.chain(of: 5)
+        func verify(_ seq: Int64, _ hash: String) async throws -> Verdict {
+            let row = try await fixture.admin.query(
+                "SELECT * FROM insp.verify_record('operator', $1, $2)", [.int(seq), .text(hash)])[0]
+            return Verdict(
+                outcome: try row.string("outcome"), brokenAt: try row.optionalInt("broken_at"),
+                reason: try row.optionalString("reason"))
+        }
+        let noted = try await fixture.admin.query("SELECT last, hash FROM insp.verify_record('operator')")[0]
+        let (last, hash) = (try noted.int(0), try noted.string(1))
+        #expect(try await verify(last, hash).outcome == "whole")
+        try await self.tamper(
+            """
+            DELETE FROM insp.record WHERE seq > 3;
+            UPDATE insp.record_chain c SET seq = r.seq, hash = r.hash FROM insp.record r
+            WHERE r.seq = 3 AND r.chain = c.chain
+            """, fixture)
+        #expect(try await self.verify("operator", fixture).outcome == "whole")
+        #expect(
+            try await verify(last, hash)
+                == Verdict(outcome: "broken", brokenAt: 4, reason: "ends at 3, and had a row 5 when that was noted"))
+        // Others come in their places.
+        for _ in 1...3 { _ = try await fixture.admin.query("SELECT insp.pause('bulk')") }
+        try await self.link(fixture)
+        #expect(try await self.verify("operator", fixture).outcome == "whole")
+        #expect(
+            try await verify(last, hash)
+                == Verdict(outcome: "broken", brokenAt: 5, reason: "not the row that was noted"))
+    }
+
+    @Test func `A chain that somebody holds is no round that ended well`() async throws {
+        let fixture = try await QueueFixture()
+        let holder = try await fixture.database.connect()
+        try await holder.execute("BEGIN; SELECT FROM insp.record_chain WHERE chain = 'operator' FOR UPDATE")
+        #expect(try await self.link(fixture) == -1)
+        try await fixture.admin.execute("UPDATE insp.duty SET since = now() - interval '1 hour'")
+        let duty = "insp.v_maintenance WHERE duty = 'record' AND state ="
+        try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
+            // Which comes after it in each round of all duties.
+            try await fixture.wait(
+                for: "EXISTS (SELECT FROM insp.v_maintenance WHERE duty = 'samples' AND state = 'well')")
+            #expect(try await fixture.count("\(duty) 'late' AND outcome IS NULL AND error IS NULL") == 1)
+            try await holder.execute("ROLLBACK")
+            try await fixture.wait(for: "EXISTS (SELECT FROM \(duty) 'well')")
+        }
+        #expect(try await fixture.count("insp.record WHERE seq IS NULL") == 0)
+        await holder.close()
+    }
+
+    @Test func `Of two that end a session at the same moment one counts`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        var hand = try await Hand(fixture.admin)
+        let job = try #require(try await hand.claim(1, on: fixture.admin).jobs.first?.job)
+        let (first, second) = (try await fixture.database.connect(), try await fixture.database.connect())
+        try await first.execute(
+            "ALTER FUNCTION insp.session_end(bigint, bigint, text, integer, bytea) SET lock_timeout = 0")
+        _ = try await first.query("SELECT insp.session_begin($1, $2)", [.int(job.id), .int(job.fence)])
+        let end = "SELECT insp.session_end($1, $2, $3, NULL, $4)"
+        try await first.execute("BEGIN")
+        _ = try await first.query(
+            end, [.int(job.id), .int(job.fence), .text("answered"), .bytes(Data("{}".utf8))])
+        let other = Task {
+            _ = try await second.query(
+                end, [.int(job.id), .int(job.fence), .text("lost"), .bytes(Data(#"{"lost":1}"#.utf8))])
+        }
+        try await fixture.wait(
+            for: "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
+        )
+        try await first.execute("COMMIT")
+        try await other.value
+        let ends = try await fixture.admin.query(
+            "SELECT detail ->> 'outcome' FROM insp.record WHERE action = 'session_end'")
+        #expect(try ends.map { try $0.string(0) } == ["answered"])
+        #expect(try await fixture.count("insp.step WHERE status = 32 AND body = '{}'") == 1)
+        for connection in [first, second] { await connection.close() }
+    }
+
+    @Test func `What an operator reads of a person is recorded, and cannot be read otherwise`() async throws {
+        let fixture = try await QueueFixture()
+        let request = QueueFixture.byURL.dropLast() + #","userReference":"Jane"}"#
+        let id = try await fixture.client.enqueue(many: [Data(request.utf8)])[0]
+        try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.job WHERE status = 128)")
+        }
+        let name = String(URLComponents(string: fixture.database.url)!.path.dropFirst())
+        func login(_ group: String) async throws -> (name: String, connection: PostgresConnection) {
+            let login = "r_" + UUID().uuidString.lowercased().replacing("-", with: "")
+            try await fixture.admin.execute("CREATE ROLE \(login) LOGIN IN ROLE \(group)")
+            return (login, try await fixture.database.database(name, role: login).connect())
+        }
+        let (operate, produce) = (try await login("insp_operator"), try await login("insp_producer"))
+        for sql in [
+            "SELECT personal FROM insp.job", "SELECT body FROM insp.step", "SELECT * FROM insp.job",
+            "SELECT insp.step_document(s) FROM insp.step s", "SELECT insp.personal(''::bytea, 0::smallint)",
+        ] {
+            let error = await #expect(throws: PostgresError.self, "\(sql)") { try await operate.connection.query(sql) }
+            #expect(error?.sqlState == "42501", "\(sql)")
+        }
+        _ = try await operate.connection.query("SELECT public_id, status, workflow, created_at FROM insp.job")
+        _ = try await operate.connection.query("SELECT job_id, status, stored_at, summary FROM insp.step")
+        #expect(try await fixture.count("insp.record WHERE chain = 'access'") == 0)
+
+        let result = try await operate.connection.query("SELECT insp.job_result($1)->>'userReference'", [.text(id)])
+        #expect(try result[0].string(0) == "Jane")
+        let stage = try await operate.connection.query(
+            "SELECT insp.stage_result($1, 128) #>> '{decision,type}'", [.text(id)])
+        #expect(try stage[0].string(0) == "PASSED")
+        _ = try await operate.connection.query("SELECT insp.session_result($1)", [.text(id)])
+        // A producer's calls are its partner's own.
+        _ = try await produce.connection.query("SELECT insp.job_result($1), insp.session_result($1)", [.text(id)])
+        let rows = try await operate.connection.query(
+            "SELECT partner, operator, action, key_id IS NULL FROM insp.v_access WHERE job = $1", [.text(id)])
+        #expect(rows.count == 3)
+        for row in rows {
+            #expect(try row.string(0) == "acme" && row.string(1) == operate.name && row.string(2) == "read")
+            #expect(try row.bool(3))
+        }
+        for login in [operate, produce] {
+            await login.connection.close()
+            try await fixture.admin.execute("DROP ROLE \(login.name)")
+        }
     }
 
     @Test func `Nothing to verify, and rows that wait, are inconclusive`() async throws {
@@ -369,6 +501,11 @@ import Testing
             "UPDATE insp.record SET actor = 'nobody'", "UPDATE insp.record SET seq = seq + 10",
             "UPDATE insp.record SET words = '{}'", "UPDATE insp.record SET detail = '{\"x\": 1}'",
             "DELETE FROM insp.record", "TRUNCATE insp.record",
+            "UPDATE insp.record_chain SET seq = 0, hash = decode(repeat('00', 32), 'hex') WHERE chain = 'operator'",
+            "UPDATE insp.record_chain SET seq = seq + 1",
+            "UPDATE insp.record_chain SET hash = anchor_hash WHERE seq > 0",
+            "UPDATE insp.record_chain c SET anchor_seq = seq, anchor_hash = hash WHERE seq > 0",
+            "DELETE FROM insp.record_chain", "TRUNCATE insp.record_chain",
         ] {
             let error = await #expect(throws: PostgresError.self, "\(sql)") { try await fixture.admin.execute(sql) }
             #expect(error?.sqlState == "42501", "\(sql)")

@@ -68,6 +68,48 @@ import Testing
         #expect(try await fixture.count("insp.queue_sample WHERE at < now() - interval '2 days'") == 0)
     }
 
+    @Test(.timeLimit(.minutes(2)))
+    func `A minute that has no sample gets one within seconds, and one that has costs next to nothing`() async throws {
+        let fixture = try await QueueFixture()
+        let sampled = "EXISTS (SELECT FROM insp.queue_sample)"
+        var other = fixture.configuration()
+        other.host = "other"
+        try await withWorker(fixture.configuration(), ClosureHandler()) { [other] _ in
+            try await withWorker(other, ClosureHandler()) { _ in
+                try await fixture.wait(for: sampled)
+                try await fixture.admin.execute("DELETE FROM insp.queue_sample")
+                // As if the minute turned just after the fleet's last round.
+                try await fixture.wait(for: sampled, within: 20)
+            }
+        }
+        #expect(try await fixture.count("insp.queue_sample WHERE at <> date_trunc('minute', at)") == 0)
+        try await fixture.wait(for: "extract(second FROM clock_timestamp()) < 50", within: 15)
+        _ = try await fixture.admin.query("SELECT insp.sample_queue()")
+        try await fixture.admin.execute("BEGIN; LOCK TABLE insp.queue_sample IN SHARE MODE")
+        // It is not even tried to write one.
+        let again = try await fixture.database.connect()
+        #expect(try await again.query("SELECT insp.sample_queue()", timeout: .seconds(5))[0].int(0) == 0)
+        try await fixture.admin.execute("ROLLBACK")
+        await again.close()
+    }
+
+    @Test func `Columns that ANALYZE leaves out are there`() async throws {
+        let fixture = try await QueueFixture()
+        let body = try await fixture.admin.query(
+            "SELECT prosrc FROM pg_proc WHERE oid = 'insp.sample_nothing'::regproc")[0].string(0)
+        let columns = body.matches(of: /\('([a-z_0-9]+)', '([a-z_0-9]+)'\)/).map { "\($0.1).\($0.2)" }
+        #expect(columns.count > 25)
+        for column in columns {
+            // What is a digest of something of a person is left out as well.
+            let isDigest = column.contains("sha256") || column == "job.consent_proof"
+            #expect(PersonalMarks.exempt[column] == nil || isDigest, "\(column) holds nothing of a person")
+        }
+        let known = try await fixture.admin.query(
+            "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'insp'"
+        ).map { try $0.string(0) }
+        #expect(Set(columns).subtracting(known).isEmpty)
+    }
+
     @Test(.timeLimit(.minutes(3)))
     func `A sample of a long queue reads a bounded part of it`() async throws {
         let fixture = try await QueueFixture()

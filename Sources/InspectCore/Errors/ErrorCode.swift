@@ -136,6 +136,8 @@ extension ErrorCode {
         public let iZettle: Int?
     }
 
+    /// What the contracts of partners' apps call the code.
+    public var contractCodes: ContractCodes { ContractCodes(mobile: self.row.jumio, payment: self.row.iZettle) }
     /// SQLSTATE of the code.
     public var sqlState: String { self.row.sqlState }
     /// Whether the same work may succeed later without any change by the caller.

@@ -238,11 +238,13 @@ public struct ErrorRecord: Codable, Sendable, Equatable {
     public var code: String
     public var message: String
     public var retryable: Bool
+    public var contractCodes: ContractCodes
 
     public init(_ error: InspectError) {
         self.code = error.code.rawValue
         self.message = error.text
         self.retryable = error.code.isRetryable
+        self.contractCodes = error.code.contractCodes
     }
 }
 

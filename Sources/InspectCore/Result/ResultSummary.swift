@@ -11,8 +11,6 @@ public struct ResultSummary: Encodable, Sendable {
     public var error: ErrorRecord?
     public var faceSdk: FaceSDKEvent?
     public var labels: [Label]?
-    /// What a vendor's server answered, for the client that waits for it.
-    public var session: VendorSessionFacts?
 }
 
 /// What of a result the database keeps unread.
@@ -27,7 +25,7 @@ extension ResultDocument {
         let labels = self.capabilities.labels
         return ResultSummary(
             decision: self.decision, rejectReasons: self.rejectReasons, error: self.error, faceSdk: self.faceSdk,
-            labels: labels.isEmpty ? nil : labels, session: self.capabilities.liveness?.first?.data?.vendor)
+            labels: labels.isEmpty ? nil : labels)
     }
 
     /// Everything that ``summary`` leaves out.

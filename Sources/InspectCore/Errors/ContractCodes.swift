@@ -1,0 +1,12 @@
+/// What the contracts of partners' apps call an error, for apps that were written against them.
+public struct ContractCodes: Codable, Sendable, Equatable {
+    /// The code of the mobile SDK: a letter and five digits.
+    public var mobile: String
+    /// The number of the payment SDK; `nil` where it has none.
+    public var payment: Int?
+
+    public init(mobile: String, payment: Int?) {
+        self.mobile = mobile
+        self.payment = payment
+    }
+}

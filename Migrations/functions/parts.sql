@@ -74,6 +74,60 @@ $$;
 COMMENT ON FUNCTION insp.check_part_urls(jsonb, insp.endpoint) IS
     'Refuses the parts object of a payload if anything in it is wrong, or a URL leads where the job''s endpoint allows none';
 
+CREATE OR REPLACE FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    name text;
+    value jsonb;
+    has_many boolean;
+BEGIN
+    IF jsonb_typeof(p_digests) <> 'object' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'digests is not an object');
+    END IF;
+    FOR name, value IN SELECT d.key, d.value FROM jsonb_each(p_digests) d LOOP
+        SELECT k.is_many INTO has_many FROM insp.part_kind k WHERE k.kind = name;
+        IF NOT FOUND THEN
+            PERFORM insp.refuse('PART_UNKNOWN', left(quote_literal(name), 40));
+        ELSIF name <> ALL (p_inline) THEN
+            PERFORM insp.refuse('PART_MISSING', name || ' has a digest but was not given');
+        ELSIF jsonb_typeof(value) <> (CASE WHEN has_many THEN 'array' ELSE 'string' END) THEN
+            PERFORM insp.refuse('DIGEST_INVALID', name);
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION insp.check_digests(jsonb, text[]) IS
+    'Refuses digests of anything but the parts that come as bytes';
+
+CREATE OR REPLACE FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    kind text;
+BEGIN
+    IF p_format = 'TD3' AND 'BACK' = ANY (p_kinds) THEN
+        PERFORM insp.refuse('PART_UNEXPECTED', 'BACK of a TD3 document');
+    END IF;
+    FOREACH kind IN ARRAY p_kinds LOOP
+        IF kind <> ALL (p_flow.takes) THEN
+            PERFORM insp.refuse('PART_UNEXPECTED', format('%s takes no %s', p_flow.name, kind),
+                format('%s takes %s.', p_flow.name, array_to_string(p_flow.takes, ', ')));
+        END IF;
+    END LOOP;
+    FOREACH kind IN ARRAY p_flow.needs_all LOOP
+        IF kind <> ALL (p_kinds) THEN
+            PERFORM insp.refuse('PART_MISSING', kind);
+        END IF;
+    END LOOP;
+    IF p_flow.needs_one <> '{}' AND NOT p_flow.needs_one && p_kinds THEN
+        PERFORM insp.refuse('PART_MISSING', array_to_string(p_flow.needs_one, ' or '));
+    ELSIF 'BACK' = ANY (p_kinds) AND 'FRONT' <> ALL (p_kinds) THEN
+        PERFORM insp.refuse('PART_MISSING', 'FRONT');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
+    'Refuses parts that a workflow or document does not have, and misses those that it needs';
+
 -- The sum of the parts is known before a byte is read, and where parts by URL may lead to is what the job's endpoint allows.
 CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)
 RETURNS TABLE (

@@ -1,0 +1,179 @@
+-- Jobs that name a face id, from their request to their end.
+--
+-- The feature never lies in a payload, a step or a result. A worker hands it over under its lease, and what finishes the job
+-- decides in the same transaction whether it becomes a template; whatever way a job of these workflows reaches 128, its
+-- picture, its stages and a feature that was not kept go then.
+
+CREATE OR REPLACE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF p_flow.capabilities && ARRAY['authentication', 'enrollment'] THEN
+        -- Printable, so that it can be told from another one in a list.
+        IF jsonb_typeof(p -> 'faceId') IS DISTINCT FROM 'string' OR p ->> 'faceId' !~ '^[[:print:]]{1,100}$' THEN
+            PERFORM insp.refuse('FACE_ID_INVALID');
+        END IF;
+    ELSIF p ? 'faceId' THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no faceId',
+            insp.workflow_hint(ARRAY['authentication', 'enrollment'], 'a faceId'));
+    END IF;
+    IF p ? 'threshold' THEN
+        IF NOT p_flow.capabilities && ARRAY['authentication', 'similarity'] THEN
+            PERFORM insp.refuse('PAYLOAD_INVALID', p_flow.name || ' takes no threshold',
+                insp.workflow_hint(ARRAY['authentication', 'similarity'], 'a threshold'));
+        ELSIF jsonb_typeof(p -> 'threshold') <> 'number' OR (p -> 'threshold')::numeric NOT BETWEEN 0.5 AND 0.999 THEN
+            -- Below a half the calibration has seen strangers match.
+            PERFORM insp.refuse('PAYLOAD_INVALID', 'threshold', 'threshold is a number from 0.5 to 0.999.');
+        END IF;
+    END IF;
+    IF p ? 'enrollmentMode' AND ('enrollment' <> ALL (p_flow.capabilities)
+        OR p -> 'enrollmentMode' NOT IN ('"add"', '"replace"')) THEN
+        PERFORM insp.refuse('PAYLOAD_INVALID', 'enrollmentMode is not known, or belongs to another workflow',
+            'enrollmentMode is add or replace, with the workflow enrollment.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_face_request(jsonb, insp.workflow) IS
+    'Refuses the keys faceId, threshold and enrollmentMode of a payload if anything in them is wrong for the workflow';
+
+CREATE OR REPLACE FUNCTION insp.face_submitted() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    limits record;
+    used integer;
+    id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
+BEGIN
+    -- A rerun of a job whose face id was deleted.
+    IF id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO insp.face_job (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
+    SELECT p.face_attempts, p.face_window INTO STRICT limits FROM insp.partner p WHERE p.id = NEW.partner_id;
+    -- A few that have run out, so that the table holds no more than the windows that run.
+    DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.face_rate x WHERE x.since < now() - interval '1 day' ORDER BY x.since LIMIT 10
+        FOR UPDATE SKIP LOCKED));
+    INSERT INTO insp.face_rate AS r (partner_id, face_id, since, attempts) VALUES (NEW.partner_id, id, now(), 1)
+    ON CONFLICT (partner_id, face_id) DO UPDATE
+        SET since = CASE WHEN r.since <= now() - limits.face_window THEN now() ELSE r.since END,
+            attempts = CASE WHEN r.since <= now() - limits.face_window THEN 1 ELSE r.attempts + 1 END
+    RETURNING r.attempts INTO used;
+    IF used > limits.face_attempts THEN
+        -- The refusal takes the count back with it: who is refused does not make it worse.
+        PERFORM insp.refuse('FACE_RATE_LIMITED', format('%s within %s', limits.face_attempts, limits.face_window));
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.face_submitted() IS 'Notes a new job that names a face id, and refuses it where the face id had too many recently';
+CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
+    FOR EACH ROW WHEN (NEW.workflow IN ('authentication', 'enrollment')) EXECUTE FUNCTION insp.face_submitted();
+
+CREATE OR REPLACE FUNCTION insp.face_of(p_job bigint, p_fence bigint)
+RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, feature text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
+        PERFORM insp.refuse('LEASE_LOST');
+    END IF;
+    RETURN QUERY
+    SELECT coalesce(f.generation, 0), coalesce(x.enrollment_mode, 'add'), t.engine, t.model_sha256, t.feature
+    FROM insp.face_job j JOIN insp.job x ON x.id = j.job_id
+        LEFT JOIN insp.face f ON f.partner_id = j.partner_id AND f.face_id = j.face_id
+        LEFT JOIN insp.face_template t ON t.partner_id = f.partner_id AND t.face_id = f.face_id
+    WHERE j.job_id = p_job ORDER BY t.id;
+END
+$$;
+COMMENT ON FUNCTION insp.face_of(bigint, bigint) IS
+    'The face id that a leased job names: its generation (0: not enrolled), the enrolment''s mode, and its templates, a row each, all of one moment; LEASE_LOST if the lease does not hold';
+GRANT EXECUTE ON FUNCTION insp.face_of(bigint, bigint) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.face_stage(
+    p_job bigint, p_fence bigint, p_generation bigint, p_engine text, p_model_sha256 text, p_feature text
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    face insp.face_job;
+BEGIN
+    -- Locked, so that the lease cannot end between this look and the commit: nothing is left behind for a job that is over.
+    PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR KEY SHARE;
+    IF FOUND THEN
+        -- A cancellation leaves a lease that is locked, and goes by the job.
+        PERFORM FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR SHARE;
+    END IF;
+    IF FOUND THEN
+        SELECT * INTO face FROM insp.face_job j WHERE j.job_id = p_job;
+    END IF;
+    IF face.job_id IS NULL THEN
+        PERFORM insp.refuse('LEASE_LOST');
+    END IF;
+    PERFORM insp.check_feature(p_engine, p_model_sha256, p_feature);
+    INSERT INTO insp.face_pending AS f (job_id, partner_id, face_id, engine, model_sha256, feature)
+    VALUES (p_job, face.partner_id, face.face_id, p_engine, p_model_sha256, p_feature)
+    ON CONFLICT (partner_id, face_id) DO UPDATE SET engine = p_engine, model_sha256 = p_model_sha256, feature = p_feature
+        WHERE f.job_id = p_job;
+    -- After the insert: it waits for one that is being finished, and this sees what that left.
+    IF NOT FOUND OR p_generation <> coalesce((SELECT f.generation FROM insp.face f
+        WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id), 0) THEN
+        PERFORM insp.refuse('FACE_BUSY');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) IS
+    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, LEASE_LOST if the lease does not hold';
+GRANT EXECUTE ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) TO insp_worker;
+
+CREATE OR REPLACE FUNCTION insp.face_finished() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    pending insp.face_pending;
+    decision text;
+    person bigint := NEW.person_id;
+    reference constant bytea := insp.reference_index(insp.personal(NEW.personal, NEW.seal) ->> 'userReference');
+    id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
+BEGIN
+    IF id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    DELETE FROM insp.face_job j WHERE j.job_id = NEW.id;
+    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
+    DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
+    IF pending.job_id IS NOT NULL THEN
+        SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
+        IF decision IN ('PASSED', 'WARNING') THEN
+            IF person IS NULL AND reference IS NOT NULL THEN
+                -- Held by somebody when the job was accepted. A template is found by its person alone, so it waits for one here.
+                INSERT INTO insp.person (partner_id, reference_index) VALUES (NEW.partner_id, reference) ON CONFLICT DO NOTHING;
+                SELECT p.id INTO person FROM insp.person p
+                WHERE p.partner_id = NEW.partner_id AND p.reference_index = reference FOR KEY SHARE;
+            END IF;
+            PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
+                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, person);
+        END IF;
+    END IF;
+    PERFORM insp.remove_parts(ARRAY[NEW.id]);
+    DELETE FROM insp.step s WHERE s.job_id = NEW.id AND s.status < 128;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.face_finished() IS
+    'Ends a job that names a face id, whatever way it reached 128: keeps the feature that it handed over or drops it, and removes its picture and stages';
+CREATE OR REPLACE TRIGGER face_finished AFTER UPDATE OF status ON insp.job
+    FOR EACH ROW WHEN (NEW.status = 128 AND OLD.status < 128 AND NEW.workflow IN ('authentication', 'enrollment'))
+    EXECUTE FUNCTION insp.face_finished();
+
+CREATE OR REPLACE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT coalesce(s.summary -> 'faceSdk', jsonb_strip_nulls(jsonb_build_object(
+        'type', w.face_event, 'outcome', o.outcome, 'status', o.status, 'code', o.code, 'error', o.error)))
+    FROM insp.job j JOIN insp.workflow w ON w.name = j.workflow AND w.face_event IS NOT NULL
+        JOIN insp.step s ON s.job_id = j.id AND s.status = 128
+        LEFT JOIN insp.error_contract c ON c.code = s.summary #>> '{error,code}'
+        JOIN insp.face_outcome o ON o.outcome = coalesce(c.face_outcome, 'unknown')
+    WHERE j.public_id = p_id AND insp.may_act(j.partner_id)
+$$;
+COMMENT ON FUNCTION insp.face_event(uuid) IS
+    'The face SDK''s event of a finished enrolment, authentication or liveness job, whatever way it ended: type, status, code, result, error (insp.face_outcome); null: not finished, or another workflow';
+GRANT EXECUTE ON FUNCTION insp.face_event(uuid) TO insp_producer, insp_operator;

@@ -128,4 +128,6 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
         NULL),
     ('FACE_NOT_ENROLLED', 'IN264', 'nothing that can be compared is enrolled under the face id', false, NULL, NULL),
     ('FACE_DELETED', 'IN265', 'the face id was deleted while the job was waiting or running', false, NULL, NULL),
-    ('FACE_BUSY', 'IN266', 'another enrolment of the face id is under way', true, 429, NULL);
+    ('FACE_BUSY', 'IN266', 'another enrolment of the face id is under way', true, 429, NULL),
+    ('FACE_TAKEN', 'IN267', 'the face id is enrolled for another userReference', false, 409,
+        'enrollmentMode replace takes the place of what is enrolled.');

@@ -61,7 +61,7 @@ COMMENT ON COLUMN insp.job.id IS 'Internal number; never leaves the system';
 COMMENT ON COLUMN insp.job.public_id IS 'The id that callers know';
 COMMENT ON COLUMN insp.job.partner_id IS 'Whose job it is';
 COMMENT ON COLUMN insp.job.endpoint_id IS 'The callback endpoint at the time of enqueue; null: no callback';
-COMMENT ON COLUMN insp.job.person_id IS 'The person whom its userReference names; null: none, nothing is left, or another transaction was adding the person just then';
+COMMENT ON COLUMN insp.job.person_id IS 'The person whom its userReference names; null: none, nothing is left, or maintenance has yet to link it (insp.persons); insp.job_reference has it in any case';
 COMMENT ON COLUMN insp.job.lane IS '0 urgent, 1 normal, 2 bulk';
 COMMENT ON COLUMN insp.job.region IS 'Region whose workers may process the job; 0: any';
 COMMENT ON COLUMN insp.job.status IS

@@ -13,7 +13,7 @@ CREATE INDEX face_person ON insp.face (person_id) WHERE person_id IS NOT NULL;
 COMMENT ON TABLE insp.face IS 'Enrolled faces';
 COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
 COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
-COMMENT ON COLUMN insp.face.person_id IS 'Whose face it is, where the enrolment named a userReference';
+COMMENT ON COLUMN insp.face.person_id IS 'Whose face it is, where an enrolment or import named a userReference; another person''s takes its place with all templates or not at all';
 COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result names the one it was decided by';
 COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
 COMMENT ON COLUMN insp.face.changed_at IS 'Last change';
@@ -43,16 +43,16 @@ COMMENT ON COLUMN insp.face_template.job IS 'Public id of the job that enrolled 
 COMMENT ON COLUMN insp.face_template.created_at IS 'When it was enrolled';
 
 CREATE TABLE insp.face_pending (
-    job_id bigint PRIMARY KEY,
+    job_id bigint UNIQUE,
     partner_id integer NOT NULL,
     face_id text NOT NULL,
     engine text NOT NULL,
     model_sha256 text NOT NULL,
     feature text NOT NULL,
-    UNIQUE (partner_id, face_id)
+    PRIMARY KEY (partner_id, face_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100);
 COMMENT ON TABLE insp.face_pending IS 'Features of enrolments that are decided but not finished; gone with the end of the job, whatever it is. Readable by no role';
-COMMENT ON COLUMN insp.face_pending.job_id IS 'The job';
+COMMENT ON COLUMN insp.face_pending.job_id IS 'The job; null: an import, until its transaction''s end';
 COMMENT ON COLUMN insp.face_pending.partner_id IS 'Whose';
 COMMENT ON COLUMN insp.face_pending.face_id IS 'The face: one enrolment at a time, since the next is held against what this one leaves';
 COMMENT ON COLUMN insp.face_pending.engine IS 'As in face_template';

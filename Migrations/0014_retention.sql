@@ -26,7 +26,7 @@ CREATE TABLE insp.retention_cursor (
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE insp.retention_cursor IS 'How far insp.purge has come';
 COMMENT ON COLUMN insp.retention_cursor.what IS
-    'What is being removed; late: jobs of purge_later; rows: keys, the record, batches of events and challenges';
+    'What is being removed; late: what purge_later has; rows: keys, the record, batches of events and challenges';
 COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners that keep it so long; 0 where that is not the partner''s choice';
 COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Everything before was looked at';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it: what has waited longest comes first';
@@ -57,7 +57,7 @@ CREATE TABLE insp.purge_later (
     job_id bigint NOT NULL,
     PRIMARY KEY (look_at, what, job_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
-COMMENT ON TABLE insp.purge_later IS 'Jobs and callbacks that were not of age, or were locked, when the cursor passed them';
+COMMENT ON TABLE insp.purge_later IS 'What insp.purge looks at later: jobs and callbacks that were not of age, or were locked, when the cursor passed them, persons whom somebody held, and jobs that do not name their person yet';
 COMMENT ON COLUMN insp.purge_later.look_at IS 'When to look again';
-COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks';
-COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; of callbacks: the callback';
+COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks; persons: whether anything is left of one; links: a job whose person is to be found';
+COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; of callbacks and persons: the callback, the person';

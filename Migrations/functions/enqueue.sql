@@ -142,12 +142,6 @@ BEGIN
             END IF;
             public_ids[keys.n] := keys.public_id;
         END LOOP;
-        -- Of a person who was named by a repeated request alone there may be nothing any more. Looked for first: who has a job or
-        -- a face is not locked, and repeats of one person's requests do not wait for each other.
-        PERFORM insp.forget_persons(ARRAY(SELECT k.id FROM insp.person k WHERE k.id = ANY (persons)
-            AND NOT EXISTS (SELECT FROM insp.face f WHERE f.person_id = k.id)
-            AND NOT EXISTS (SELECT FROM insp.job_reference r
-                WHERE r.partner_id = k.partner_id AND r.kind = 'user' AND r.index = k.reference_index)));
     END IF;
     -- Here, because a request that is repeated takes no place.
     IF limited THEN

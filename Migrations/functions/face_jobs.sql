@@ -35,6 +35,18 @@ $$;
 COMMENT ON FUNCTION insp.check_face_request(jsonb, insp.workflow) IS
     'Refuses the keys faceId, threshold and enrollmentMode of a payload if anything in them is wrong for the workflow';
 
+CREATE OR REPLACE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    IF p_job.workflow = 'enrollment' AND p_job.enrollment_mode IS DISTINCT FROM 'replace' THEN
+        PERFORM insp.check_face_owner(p_job.partner_id, p_face,
+            insp.reference_index(insp.personal(p_job.personal, p_job.seal) ->> 'userReference'));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_enrollment(insp.job, text) IS
+    'Refuses a job that would add one person''s template to another person''s face';
+
 CREATE OR REPLACE FUNCTION insp.face_submitted() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -46,6 +58,7 @@ BEGIN
     IF id IS NULL THEN
         RETURN NULL;
     END IF;
+    PERFORM insp.check_enrollment(NEW, id);
     INSERT INTO insp.face_job (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
     SELECT p.face_attempts, p.face_window INTO STRICT limits FROM insp.partner p WHERE p.id = NEW.partner_id;
     -- A few that have run out, so that the table holds no more than the windows that run.
@@ -64,7 +77,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.face_submitted() IS 'Notes a new job that names a face id, and refuses it where the face id had too many recently';
+COMMENT ON FUNCTION insp.face_submitted() IS
+    'Notes a new job that names a face id, and refuses it where the face id had too many recently, or is another person''s';
 CREATE OR REPLACE TRIGGER face_submitted AFTER INSERT ON insp.job
     FOR EACH ROW WHEN (NEW.workflow IN ('authentication', 'enrollment')) EXECUTE FUNCTION insp.face_submitted();
 
@@ -93,13 +107,14 @@ CREATE OR REPLACE FUNCTION insp.face_stage(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
+    job insp.job;
     face insp.face_job;
 BEGIN
     -- Locked, so that the lease cannot end between this look and the commit: nothing is left behind for a job that is over.
     PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR KEY SHARE;
     IF FOUND THEN
         -- A cancellation leaves a lease that is locked, and goes by the job.
-        PERFORM FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR SHARE;
+        SELECT * INTO job FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR SHARE;
     END IF;
     IF FOUND THEN
         SELECT * INTO face FROM insp.face_job j WHERE j.job_id = p_job;
@@ -117,10 +132,12 @@ BEGIN
         WHERE f.partner_id = face.partner_id AND f.face_id = face.face_id), 0) THEN
         PERFORM insp.refuse('FACE_BUSY');
     END IF;
+    -- As when it came in: the face may have got a person since. From here on until the job ends it gets no other.
+    PERFORM insp.check_enrollment(job, face.face_id);
 END
 $$;
 COMMENT ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) IS
-    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, LEASE_LOST if the lease does not hold';
+    'Hands over the feature of a leased enrolment that was decided by a generation of the face id, to be kept if the job ends as PASSED or WARNING; FACE_BUSY if the face id has changed or is being enrolled by another job, FACE_TAKEN if it is another person''s, LEASE_LOST if the lease does not hold';
 GRANT EXECUTE ON FUNCTION insp.face_stage(bigint, bigint, bigint, text, text, text) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.face_finished() RETURNS trigger
@@ -129,9 +146,8 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     pending insp.face_pending;
     decision text;
-    person bigint := NEW.person_id;
-    reference constant bytea := insp.reference_index(insp.personal(NEW.personal, NEW.seal) ->> 'userReference');
-    id constant text := insp.personal(NEW.personal, NEW.seal) ->> 'faceId';
+    personal constant jsonb := insp.personal(NEW.personal, NEW.seal);
+    id constant text := personal ->> 'faceId';
 BEGIN
     IF id IS NULL THEN
         RETURN NULL;
@@ -142,14 +158,10 @@ BEGIN
     IF pending.job_id IS NOT NULL THEN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;
         IF decision IN ('PASSED', 'WARNING') THEN
-            IF person IS NULL AND reference IS NOT NULL THEN
-                -- Held by somebody when the job was accepted. A template is found by its person alone, so it waits for one here.
-                INSERT INTO insp.person (partner_id, reference_index) VALUES (NEW.partner_id, reference) ON CONFLICT DO NOTHING;
-                SELECT p.id INTO person FROM insp.person p
-                WHERE p.partner_id = NEW.partner_id AND p.reference_index = reference FOR KEY SHARE;
-            END IF;
+            -- A template is found by its person alone: where the job is not linked yet, this waits for the person.
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
-                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, person);
+                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id,
+                    insp.person_of(NEW.partner_id, insp.reference_index(personal ->> 'userReference'))));
         END IF;
     END IF;
     PERFORM insp.remove_parts(ARRAY[NEW.id]);

@@ -74,22 +74,53 @@ END
 $$;
 COMMENT ON FUNCTION insp.face_forget(bigint[]) IS 'Removes templates, and faces that have none left; returns how many templates';
 
+CREATE OR REPLACE FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (SELECT FROM insp.face f JOIN insp.person p ON p.id = f.person_id
+        WHERE f.partner_id = p_partner AND f.face_id = p_face AND p.reference_index <> p_reference) THEN
+        PERFORM insp.refuse('FACE_TAKEN');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_face_owner(integer, text, bytea) IS
+    'Refuses a face that is enrolled for another person than the one of a reference; null, or a face of nobody, fits everyone';
+
 CREATE OR REPLACE FUNCTION insp.face_import(
-    partner text, face_id text, feature text, engine text, model_sha256 text, "replace" boolean DEFAULT false
+    partner text, face_id text, feature text, engine text, model_sha256 text, "replace" boolean DEFAULT false,
+    user_reference text DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    owner constant integer := insp.partner_number(face_import.partner);
+    reference constant bytea := insp.reference_index(face_import.user_reference);
+    template bigint;
 BEGIN
     IF face_import.face_id IS NULL OR face_import.face_id !~ '^[[:print:]]{1,100}$' THEN
         PERFORM insp.refuse('FACE_ID_INVALID');
+    ELSIF length(face_import.user_reference) > 100 THEN
+        PERFORM insp.refuse('IDENTIFIER_TOO_LONG', 'user_reference');
     END IF;
     PERFORM insp.check_feature(face_import.engine, face_import.model_sha256, face_import.feature);
-    RETURN insp.face_keep(insp.partner_number(face_import.partner), face_import.face_id, face_import."replace",
-        face_import.engine, face_import.model_sha256, face_import.feature, NULL);
+    -- In the place of an enrolment: one that is under way was decided by the templates and the person that it has seen.
+    INSERT INTO insp.face_pending (partner_id, face_id, engine, model_sha256, feature)
+    VALUES (owner, face_import.face_id, face_import.engine, face_import.model_sha256, face_import.feature)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM insp.refuse('FACE_BUSY');
+    ELSIF NOT face_import."replace" THEN
+        PERFORM insp.check_face_owner(owner, face_import.face_id, reference);
+    END IF;
+    template := insp.face_keep(owner, face_import.face_id, face_import."replace", face_import.engine,
+        face_import.model_sha256, face_import.feature, NULL, insp.person_of(owner, reference));
+    DELETE FROM insp.face_pending f WHERE f.partner_id = owner AND f.face_id = face_import.face_id;
+    RETURN template;
 END
 $$;
-COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean) IS
-    'Enrols a feature that an engine of the same name and model made elsewhere; returns the template''s number';
-GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean) TO insp_producer;
+COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) IS
+    'Enrols a feature that an engine of the same name and model made elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it';
+GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text)
 RETURNS TABLE (template bigint, engine text, model_sha256 text, feature text)

@@ -12,32 +12,45 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         SELECT x.id, insp.reference_index(u.payload ->> 'userReference') AS index
         FROM insp.partner x WHERE x.name = u.payload ->> 'partner' OFFSET 0) p
     WHERE p.index IS NOT NULL AND NOT EXISTS (
-        SELECT FROM insp.person k WHERE k.partner_id = p.id AND k.reference_index = p.index)
+            SELECT FROM insp.person k WHERE k.partner_id = p.id AND k.reference_index = p.index)
+        -- A repeated request adds nobody: of its person there may be nothing left.
+        AND NOT EXISTS (
+            SELECT FROM insp.job_key k WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey')
     ORDER BY 1, 2
 $$;
 COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Whom payloads name by userReference and nobody named before, sorted';
 
-CREATE OR REPLACE FUNCTION insp.add_persons(p_payloads jsonb[]) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
+CREATE OR REPLACE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '50ms' AS $$
+BEGIN
     INSERT INTO insp.person (partner_id, reference_index)
-    SELECT n.partner_id, n.index FROM insp.new_persons(p_payloads) n
-    ON CONFLICT DO NOTHING
+    SELECT u.partner_id, u.index FROM unnest(p_partners, p_indexes) AS u (partner_id, index)
+    ON CONFLICT DO NOTHING;
+EXCEPTION WHEN lock_not_available THEN
+    -- Another transaction adds or forgets one of them and stays open. It holds up nobody: the jobs are found by their references,
+    -- and linked later.
+    NULL;
+END
 $$;
-COMMENT ON FUNCTION insp.add_persons(jsonb[]) IS
-    'Adds the persons whom payloads name for the first time; fails where another transaction is adding one of them and stays open';
+COMMENT ON FUNCTION insp.add_persons(integer[], bytea[]) IS
+    'Adds persons; none, where an open transaction is adding or forgetting one of them';
 
 CREATE OR REPLACE FUNCTION insp.persons(p_payloads jsonb[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    partners integer[];
+    indexes bytea[];
 BEGIN
-    IF EXISTS (SELECT FROM insp.new_persons(p_payloads)) THEN
-        BEGIN
-            PERFORM insp.add_persons(p_payloads);
-        EXCEPTION WHEN lock_not_available THEN
-            -- Somebody's open transaction holds up no other: these jobs are found by their references alone.
-            NULL;
-        END;
+    -- Who was added or forgotten since such a transaction's snapshot would fail it with 40001, for a conflict that its producer knows
+    -- nothing of and that concerns no job. Its jobs are linked after its commit.
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RETURN NULL;
+    END IF;
+    SELECT array_agg(n.partner_id), array_agg(n.index) INTO partners, indexes FROM insp.new_persons(p_payloads) n;
+    IF partners IS NOT NULL THEN
+        PERFORM insp.add_persons(partners, indexes);
     END IF;
     -- Held, so that nobody finds a person of whom nothing is left before the new jobs can be seen.
     RETURN ARRAY(
@@ -50,18 +63,72 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.persons(jsonb[]) IS
-    'The persons whom payloads name by userReference, in the payloads'' order; null: none, or one whom another open transaction adds or forgets';
+    'The persons whom payloads name by userReference, in the payloads'' order; null: none, or one whom insp.link_persons has to link, because another open transaction adds or forgets the person, or this one is REPEATABLE READ or stricter';
+
+CREATE OR REPLACE FUNCTION insp.person_of(p_partner integer, p_index bytea) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    person bigint;
+BEGIN
+    -- Again if somebody was faster, or forgot the person between the two.
+    WHILE person IS NULL AND p_index IS NOT NULL LOOP
+        SELECT p.id INTO person FROM insp.person p
+        WHERE p.partner_id = p_partner AND p.reference_index = p_index FOR KEY SHARE;
+        IF NOT FOUND THEN
+            INSERT INTO insp.person AS p (partner_id, reference_index) VALUES (p_partner, p_index)
+            ON CONFLICT DO NOTHING RETURNING p.id INTO person;
+        END IF;
+    END LOOP;
+    RETURN person;
+END
+$$;
+COMMENT ON FUNCTION insp.person_of(integer, bytea) IS
+    'The person of a reference, added if need be; waits for a transaction that adds or forgets the same one';
 
 CREATE OR REPLACE FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    WITH named AS MATERIALIZED (
+        SELECT j.partner_id, k.kind, insp.reference_index(u.payload ->> k.key) AS index, j.id, j.person_id
+        FROM unnest(p_jobs, p_payloads) AS u (job_id, payload) JOIN insp.job j ON j.id = ANY (ARRAY[u.job_id])
+            CROSS JOIN (VALUES ('customer', 'customerInternalReference'), ('user', 'userReference')) AS k (kind, key)
+        WHERE u.payload ? k.key
+    ), unlinked AS (
+        INSERT INTO insp.purge_later (look_at, what, job_id)
+        SELECT now() + interval '1 minute', 'links', n.id FROM named n WHERE n.kind = 'user' AND n.person_id IS NULL
+    )
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
-    SELECT j.partner_id, k.kind, insp.reference_index(u.payload ->> k.key), j.id
-    FROM unnest(p_jobs, p_payloads) AS u (job_id, payload) JOIN insp.job j ON j.id = ANY (ARRAY[u.job_id])
-        CROSS JOIN (VALUES ('customer', 'customerInternalReference'), ('user', 'userReference')) AS k (kind, key)
-    WHERE u.payload ? k.key
+    SELECT n.partner_id, n.kind, n.index, n.id FROM named n
 $$;
-COMMENT ON FUNCTION insp.note_references(bigint[], jsonb[]) IS 'Notes by which references new jobs are found';
+COMMENT ON FUNCTION insp.note_references(bigint[], jsonb[]) IS
+    'Notes by which references new jobs are found, and which of them are to be linked to their person';
+
+CREATE OR REPLACE FUNCTION insp.link_persons(p_jobs bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    -- Finished ones, which no worker waits for. Locked before their references are read: who removes these holds the jobs.
+    free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j
+        WHERE j.id = ANY (p_jobs) AND j.status = 128 AND j.person_id IS NULL FOR NO KEY UPDATE SKIP LOCKED);
+BEGIN
+    PERFORM insp.add_persons(array_agg(r.partner_id), array_agg(r.index)) FROM (
+        SELECT DISTINCT r.partner_id, r.index FROM insp.job_reference r
+        WHERE r.job_id = ANY (free) AND r.kind = 'user' ORDER BY 1, 2) r;
+    WITH found AS MATERIALIZED (
+        SELECT r.job_id, p.id FROM insp.job_reference r
+            JOIN insp.person p ON p.partner_id = r.partner_id AND p.reference_index = r.index
+        WHERE r.job_id = ANY (free) AND r.kind = 'user' FOR KEY SHARE OF p SKIP LOCKED
+    )
+    UPDATE insp.job j SET person_id = f.id FROM found f WHERE j.id = ANY (ARRAY[f.job_id]);
+    INSERT INTO insp.purge_later (look_at, what, job_id)
+    SELECT now() + least(interval '1 hour', greatest(interval '1 minute', now() - j.created_at)), 'links', j.id
+    FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.person_id IS NULL
+        AND EXISTS (SELECT FROM insp.job_reference r WHERE r.job_id = j.id AND r.kind = 'user')
+    ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION insp.link_persons(bigint[]) IS
+    'Links finished jobs to their persons; those that are not finished, or whose person somebody holds, are noted for later';
 
 CREATE OR REPLACE FUNCTION insp.jobs_by_reference(
     partner text, customer_reference text DEFAULT NULL, user_reference text DEFAULT NULL, status smallint DEFAULT NULL
@@ -87,18 +154,25 @@ CREATE OR REPLACE FUNCTION insp.forget_persons(p_persons bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    held constant bigint[] := ARRAY(SELECT p.id FROM insp.person p
-        WHERE p.id = ANY (p_persons) AND p.reference_index IS NOT NULL ORDER BY p.id FOR UPDATE);
+    -- Who holds one may be adding a job, or removing another of the last.
+    free constant bigint[] := ARRAY(SELECT p.id FROM insp.person p
+        WHERE p.id = ANY (p_persons) AND p.reference_index IS NOT NULL FOR UPDATE SKIP LOCKED);
 BEGIN
     -- A new statement sees the jobs of those who held them.
     UPDATE insp.person p SET reference_index = NULL, erased_at = clock_timestamp()
-    WHERE p.id = ANY (held) AND NOT EXISTS (SELECT FROM insp.face f WHERE f.person_id = p.id)
+    WHERE p.id = ANY (free) AND NOT EXISTS (SELECT FROM insp.face f WHERE f.person_id = p.id)
         AND NOT EXISTS (SELECT FROM insp.job_reference r
             WHERE r.partner_id = p.partner_id AND r.kind = 'user' AND r.index = p.reference_index);
+    INSERT INTO insp.purge_later (look_at, what, job_id)
+    SELECT now() + interval '1 minute', 'persons', p.id FROM insp.person p
+    WHERE p.id = ANY (p_persons) AND p.reference_index IS NOT NULL
+        -- An older snapshot does not see what others have removed.
+        AND (p.id <> ALL (free) OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable'))
+    ON CONFLICT DO NOTHING;
 END
 $$;
 COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
-    'Removes the references of those of the given persons who have no job and no face any more';
+    'Removes the references of those of the given persons who have no job and no face any more; waits for nobody: retention looks again at those whom somebody holds';
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -237,6 +237,8 @@ DECLARE
     result_jobs bigint[];
     request_jobs bigint[];
     late bigint[];
+    persons bigint[];
+    links bigint[];
 BEGIN
     WITH due AS MATERIALIZED (
         SELECT l.ctid AS row FROM insp.purge_later l WHERE l.look_at <= now()
@@ -248,7 +250,7 @@ BEGIN
         SELECT DISTINCT t.what, t.job_id, j.completed_at, k.keep, j.status = 128 AND j.completed_at <= now() - k.keep AS is_due
         FROM taken t JOIN insp.job j ON j.id = t.job_id JOIN insp.partner p ON p.id = j.partner_id,
             LATERAL (SELECT insp.keep_of(p, t.what) AS keep) k
-        WHERE t.what <> 'callbacks'
+        WHERE t.what IN ('parts', 'results', 'references')
     ), again AS (
         INSERT INTO insp.purge_later (look_at, what, job_id)
         SELECT coalesce(g.completed_at + g.keep, now() + least(g.keep, interval '1 day')), g.what, g.job_id
@@ -257,16 +259,24 @@ BEGIN
     )
     SELECT array_agg(g.job_id) FILTER (WHERE g.what = 'parts'), array_agg(g.job_id) FILTER (WHERE g.what = 'results'),
         array_agg(g.job_id) FILTER (WHERE g.what = 'references'), (SELECT count(*) FROM taken),
-        (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'callbacks')
-    INTO part_jobs, result_jobs, request_jobs, walked, late FROM judged g WHERE g.is_due;
+        (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'callbacks'),
+        (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'persons'),
+        (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'links')
+    INTO part_jobs, result_jobs, request_jobs, walked, late, persons, links FROM judged g WHERE g.is_due;
     parts := CASE WHEN part_jobs IS NULL THEN 0 ELSE insp.purge_jobs('parts', part_jobs) END;
     results := CASE WHEN result_jobs IS NULL THEN 0 ELSE insp.purge_jobs('results', result_jobs) END;
     requests := CASE WHEN request_jobs IS NULL THEN 0 ELSE insp.purge_jobs('references', request_jobs) END;
     callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.retire_callbacks(late) END;
+    IF persons IS NOT NULL THEN
+        PERFORM insp.forget_persons(persons);
+    END IF;
+    IF links IS NOT NULL THEN
+        PERFORM insp.link_persons(links);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS
-    'Looks again at jobs and callbacks that were not of age, or were locked, when a cursor passed them';
+    'Looks again at what was not of age, or was held, when retention came by, and links jobs to their persons';
 
 CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
@@ -317,81 +327,3 @@ END
 $$;
 COMMENT ON FUNCTION insp.purge_rows(integer) IS
     'Removes idempotency keys, rows of the record, batches of events, challenges and secrets that have come of age, about p_limit of each; returns how many keys, how many accesses and sessions, and whether more may wait';
-
-CREATE OR REPLACE FUNCTION insp.purge_callbacks(p_limit integer, OUT removed integer, OUT walked integer)
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'callback');
-    horizon constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'callbacks');
-    start bigint;
-    old bigint[];
-BEGIN
-    INSERT INTO insp.retention_cursor (what) VALUES ('callbacks') ON CONFLICT DO NOTHING;
-    SELECT c.next_id INTO start FROM insp.retention_cursor c WHERE c.what = 'callbacks' AND c.keep = '0';
-    WITH page AS MATERIALIZED (
-        SELECT c.id, c.created_at FROM insp.callback c WHERE c.id >= start AND c.id <= safe ORDER BY c.id LIMIT p_limit
-    )
-    SELECT array_agg(g.id) INTO old FROM page g
-    WHERE g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > horizon), 9223372036854775807);
-    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to look again.
-    walked := coalesce(cardinality(old), 0);
-    removed := 0;
-    IF walked > 0 THEN
-        removed := insp.retire_callbacks(old);
-        UPDATE insp.retention_cursor c SET next_id = (SELECT max(o.id) + 1 FROM unnest(old) AS o (id))
-        WHERE c.what = 'callbacks' AND c.keep = '0';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION insp.purge_callbacks(integer) IS
-    'Removes callbacks that have come of age, with their attempts, among the next p_limit; returns how many, and how many it passed';
-
-CREATE OR REPLACE FUNCTION insp.retire_callbacks(p_ids bigint[]) RETURNS integer
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    sent constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'callbacks');
-    buried constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'dead_callbacks');
-    locked constant bigint[] := ARRAY(SELECT c.id FROM insp.callback c WHERE c.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
-    over bigint[];
-    bare bigint[];
-    removed integer := 0;
-BEGIN
-    -- A new statement sees a replay that came before the lock; one that comes after it waits, and finds nothing.
-    WITH judged AS MATERIALIZED (
-        SELECT c.id, c.job_id, c.created_at, insp.callback_delivered_at(c) AS delivered_at,
-            EXISTS (SELECT FROM insp.callback_waiting w WHERE w.callback_id = c.id AND w.state = 'dead') AS is_dead
-        FROM insp.callback c WHERE c.id = ANY (locked)
-    ), over AS MATERIALIZED (
-        SELECT g.id FROM judged g
-        WHERE g.delivered_at <= now() - sent OR g.is_dead AND g.created_at <= now() - buried
-    ), later AS (
-        INSERT INTO insp.purge_later (look_at, what, job_id)
-        SELECT CASE WHEN g.delivered_at IS NOT NULL THEN g.delivered_at + sent WHEN g.is_dead THEN g.created_at + buried
-            ELSE now() + interval '1 day' END, 'callbacks', g.id
-        FROM judged g WHERE g.id NOT IN (SELECT o.id FROM over o)
-        UNION SELECT now() + interval '1 minute', 'callbacks', c.id FROM insp.callback c
-        WHERE c.id = ANY (p_ids) AND c.id <> ALL (locked)
-        ON CONFLICT DO NOTHING
-    )
-    SELECT (SELECT array_agg(o.id) FROM over o), array_agg(g.id) INTO over, bare
-    FROM judged g WHERE g.delivered_at IS NULL AND NOT EXISTS (SELECT FROM over o WHERE o.id = g.id)
-        -- The job's own retention has been there, or there is no job any more.
-        AND NOT EXISTS (SELECT FROM insp.job j WHERE j.id = g.job_id AND j.forgotten_at IS NULL);
-    BEGIN
-        DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (over);
-        DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (over);
-        DELETE FROM insp.callback c WHERE c.id = ANY (over);
-        GET DIAGNOSTICS removed = ROW_COUNT;
-        PERFORM insp.forget_callbacks(bare, false);
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        removed := 0;
-        INSERT INTO insp.purge_later (look_at, what, job_id)
-        SELECT now() + interval '1 minute', 'callbacks', x.id FROM unnest(over || bare) AS x (id) ON CONFLICT DO NOTHING;
-    END;
-    RETURN removed;
-END
-$$;
-COMMENT ON FUNCTION insp.retire_callbacks(bigint[]) IS
-    'Removes those of the given callbacks that are delivered or dead-lettered for longer than they are kept, with their attempts, and notes the others for later; returns how many';

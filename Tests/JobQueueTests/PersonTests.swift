@@ -77,9 +77,10 @@ import Testing
         #expect(try await fixture.count("insp.person") == 3)
     }
 
-    private func enrol(_ fixture: QueueFixture, _ user: String) async throws -> String {
-        try await fixture.client.enqueue(
-            payload: Data(#"{"partner":"acme","workflow":"enrollment","faceId":"f","userReference":"\#(user)"}"#.utf8),
+    private func enrol(_ fixture: QueueFixture, _ user: String, _ mode: String = "add") async throws -> String {
+        let request = #"{"partner":"acme","workflow":"enrollment","faceId":"f""#
+        return try await fixture.client.enqueue(
+            payload: Data((request + #","userReference":"\#(user)","enrollmentMode":"\#(mode)"}"#).utf8),
             parts: [.face: [Data("x".utf8)]])
     }
 
@@ -93,7 +94,8 @@ import Testing
                     hex: String(repeating: "0", count: 1024)), generation: known.generation)
             return ClosureHandler.passed
         }
-        var configuration = fixture.configuration()
+        // In the order in which they came.
+        var configuration = fixture.configuration(slots: 1)
         configuration.drains = true
         try await JobWorker(configuration, handler: handler).run()
     }
@@ -115,29 +117,107 @@ import Testing
         #expect(try await fixture.count("insp.person WHERE erased_at IS NULL") == 0)
     }
 
-    @Test func `A person whose new job is not committed yet is not forgotten`() async throws {
+    /// Maintenance, when the time has come to look again at what it has noted.
+    private func lookAgain(_ fixture: QueueFixture) async throws {
+        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = now(); SELECT insp.purge()")
+    }
+
+    private func open(
+        _ fixture: QueueFixture, _ isolation: String = "READ COMMITTED", naming user: String? = nil
+    ) async throws -> PostgresConnection {
+        let connection = try await fixture.database.connect()
+        try await connection.execute("BEGIN ISOLATION LEVEL \(isolation); SELECT count(*) FROM insp.partner")
+        if let user { try await self.enqueue([Self.request(user)], on: connection) }
+        return connection
+    }
+
+    private func enqueue(_ requests: [Data], on connection: PostgresConnection) async throws {
+        _ = try await connection.query(
+            "SELECT insp.enqueue_many($1)", [.jsonbs(requests.map { String(decoding: $0, as: UTF8.self) })])
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: ["COMMIT", "ROLLBACK"])
+    func `A person whose new job is not committed yet is forgotten afterwards if at all`(end: String) async throws {
         let fixture = try await QueueFixture()
         let old = try await fixture.client.enqueue(many: [Self.request("ann")])[0]
         #expect(try await fixture.client.cancel(old))
-        let producer = try await fixture.database.connect()
-        try await producer.execute("BEGIN")
-        _ = try await producer.query(
-            "SELECT insp.enqueue_many($1)", [.jsonbs([String(decoding: Self.request("ann"), as: UTF8.self)])])
-        let erasure = Task { try await self.erase(fixture, "acme", "ann") }
-        let watch = try await fixture.database.connect()
-        let blocked =
-            "EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await !watch.query("SELECT \(blocked)")[0].bool(0), .now < deadline {
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        try await producer.execute("COMMIT")
-        #expect(try await erasure.value == 1)
-        #expect(
-            try await fixture.count("insp.person p JOIN insp.job j ON j.person_id = p.id AND p.erased_at IS NULL") == 1)
-        #expect(try await self.find(fixture, "'acme', user_reference => 'ann'").count == 1)
+        let producer = try await self.open(fixture, naming: "ann")
+        #expect(try await self.erase(fixture, "acme", "ann") == 1)
+        try await self.lookAgain(fixture)
+        try await producer.execute(end)
         await producer.close()
-        await watch.close()
+        try await self.lookAgain(fixture)
+        let stays = end == "COMMIT" ? 1 : 0
+        #expect(
+            try await fixture.count("insp.person p JOIN insp.job j ON j.person_id = p.id AND p.erased_at IS NULL")
+                == stays)
+        #expect(try await self.find(fixture, "'acme', user_reference => 'ann'").count == stays)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == stays)
+        #expect(try await fixture.count("insp.purge_later WHERE what = 'persons'") == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `Retention waits for nobody who holds a person`() async throws {
+        let fixture = try await QueueFixture()
+        let ids = try await fixture.client.enqueue(many: Array(repeating: Self.request("ann"), count: 40))
+        for id in ids { #expect(try await fixture.client.cancel(id)) }
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.job SET created_at = created_at - interval '40 days', completed_at = completed_at - interval '40 days'
+            """)
+        let producer = try await self.open(fixture, naming: "ann")
+        _ = try await fixture.admin.query("SELECT insp.purge()")
+        #expect(try await fixture.count("insp.job_reference") == 0)
+        #expect(try await fixture.count("insp.job WHERE forgotten_at IS NOT NULL") == 40)
+        #expect(try await fixture.count("insp.purge_later WHERE what = 'references'") == 0)
+        try await producer.execute("ROLLBACK")
+        await producer.close()
+        try await self.lookAgain(fixture)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+    }
+
+    @Test(arguments: ["REPEATABLE READ", "SERIALIZABLE"])
+    func `A transaction with an older snapshot names persons whom others add and forget`(isolation: String) async throws
+    {
+        let fixture = try await QueueFixture()
+        let old = try await fixture.client.enqueue(many: [Self.request("bob")])[0]
+        #expect(try await fixture.client.cancel(old))
+        let producer = try await self.open(fixture, isolation)
+        _ = try await fixture.client.enqueue(many: [Self.request("ann")])
+        #expect(try await self.erase(fixture, "acme", "bob") == 1)
+        try await self.enqueue([Self.request("ann"), Self.request("bob"), Self.request(nil)], on: producer)
+        try await self.enqueue([Self.request("ann", #","review":"always""#)], on: producer)
+        try await producer.execute("COMMIT")
+        #expect(try await self.find(fixture, "'acme', user_reference => 'ann'").count == 3)
+        try await self.drain(fixture)
+        try await fixture.admin.execute(
+            """
+            SELECT insp.review(j.public_id, 'PASSED') FROM insp.job j WHERE j.status = 64;
+            SELECT insp.rerun(j.public_id) FROM insp.job j WHERE j.request ->> 'review' = 'always'
+            """)
+        // The rerun is looked at as well, and waits until it is finished.
+        try await self.lookAgain(fixture)
+        #expect(try await fixture.count("insp.purge_later WHERE what = 'links'") == 1)
+        try await fixture.admin.execute("SELECT insp.cancel(j.public_id) FROM insp.job j WHERE j.status < 128")
+        try await self.lookAgain(fixture)
+        #expect(
+            try await fixture.count(
+                """
+                insp.job j JOIN insp.person p ON p.id = j.person_id
+                WHERE p.reference_index = insp.reference_index(insp.personal(j.personal, j.seal) ->> 'userReference')
+                """) == 5)
+        #expect(try await fixture.count("insp.job WHERE person_id IS NULL") == 2)
+        #expect(try await fixture.count("insp.purge_later WHERE what = 'links'") == 0)
+        #expect(try await self.erase(fixture, "acme", "ann") == 3)
+        #expect(try await self.erase(fixture, "acme", "bob") == 1)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+        // Where the answer would be a job that the snapshot does not have, the call is to be made again.
+        let key = Self.request("ann", #","idempotencyKey":"k""#)
+        try await producer.execute("BEGIN ISOLATION LEVEL \(isolation); SELECT count(*) FROM insp.partner")
+        _ = try await fixture.client.enqueue(many: [key])
+        let refused = await #expect(throws: PostgresError.self) { try await self.enqueue([key], on: producer) }
+        #expect(refused?.sqlState == "40001")
+        await producer.close()
     }
 
     @Test(.timeLimit(.minutes(1)))
@@ -190,10 +270,76 @@ import Testing
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
     }
 
+    private static let model = String(repeating: "a", count: 64)
+
+    private func importFace(
+        _ fixture: QueueFixture, _ user: String?, replacing: Bool = false
+    ) async throws -> ErrorCode? {
+        do {
+            _ = try await fixture.admin.query(
+                "SELECT insp.face_import('acme', 'f', repeat('0', 1024), 'e', $1, $2, user_reference => $3)",
+                [.text(Self.model), .bool(replacing), user.map { .text($0) } ?? .null])
+            return nil
+        } catch let error as PostgresError { return ErrorCode(sqlState: error.sqlState ?? "") }
+    }
+
+    @Test func `A person's face takes no template of another person`() async throws {
+        let fixture = try await QueueFixture()
+        let first = try await self.enrol(fixture, "ann")
+        // Accepted, since the face is nobody's yet.
+        let second = try await self.enrol(fixture, "bob")
+        try await self.enrolAll(fixture)
+        #expect(try await fixture.errorCode(of: first) == nil)
+        #expect(try await fixture.errorCode(of: second) == "FACE_TAKEN")
+        await #expect(throws: InspectError(.faceTaken)) { try await self.enrol(fixture, "bob") }
+        #expect(try await self.importFace(fixture, "bob") == .faceTaken)
+        // Who says nothing of a person adds to the one whose face it is.
+        #expect(try await self.importFace(fixture, nil) == nil)
+        #expect(try await fixture.count("insp.face_template") == 2)
+        _ = try await self.erase(fixture, "acme", "bob")
+        #expect(try await fixture.count("insp.face_template") == 2)
+        _ = try await self.erase(fixture, "acme", "ann")
+        #expect(try await fixture.count("insp.face") == 0)
+    }
+
+    @Test func `An imported face goes with its person`() async throws {
+        let fixture = try await QueueFixture()
+        #expect(try await self.importFace(fixture, nil) == nil)
+        _ = try await self.erase(fixture, "acme", "ann")
+        #expect(try await fixture.count("insp.face") == 1)
+        #expect(try await self.importFace(fixture, "ann") == nil)
+        #expect(try await self.importFace(fixture, "bob", replacing: true) == nil)
+        #expect(try await fixture.count("insp.face_template") == 1)
+        #expect(try await self.importFace(fixture, String(repeating: "x", count: 101)) == .identifierTooLong)
+        // Of the former nothing is left.
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 1)
+        _ = try await self.erase(fixture, "acme", "bob")
+        #expect(try await fixture.count("insp.face") == 0)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+    }
+
+    @Test func `No import comes between an enrolment's decision and its end`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await self.enrol(fixture, "ann")
+        let handler = ClosureHandler { _, context in
+            try await context.hand(
+                over: FaceFeature(engine: "e", modelSHA256: Self.model, hex: String(repeating: "0", count: 1024)),
+                generation: 0)
+            #expect(try await self.importFace(fixture, "bob", replacing: true) == .faceBusy)
+            return ClosureHandler.passed
+        }
+        var configuration = fixture.configuration()
+        configuration.drains = true
+        try await JobWorker(configuration, handler: handler).run()
+        #expect(try await fixture.count("insp.face_template WHERE job IS NOT NULL") == 1)
+        #expect(try await self.importFace(fixture, "ann") == nil)
+        #expect(try await fixture.count("insp.face_pending") == 0)
+    }
+
     @Test func `A face that becomes another person's leaves nothing of the former`() async throws {
         let fixture = try await QueueFixture()
         for user in ["ann", "bob"] {
-            _ = try await self.enrol(fixture, user)
+            _ = try await self.enrol(fixture, user, "replace")
             try await self.enrolAll(fixture)
             try await fixture.admin.execute("SELECT insp.remove_references(ARRAY[j.id], false) FROM insp.job j")
         }

@@ -62,6 +62,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case faceFeatureInvalid = "FACE_FEATURE_INVALID"
     case faceNotEnrolled = "FACE_NOT_ENROLLED"
     case faceBusy = "FACE_BUSY"
+    case faceTaken = "FACE_TAKEN"
     case faceDeleted = "FACE_DELETED"
 
     // What ends or delays a job that was accepted.
@@ -277,6 +278,10 @@ extension ErrorCode {
         case .faceBusy:
             failure(
                 "IN266", "another enrolment of the face id is under way", status: 429, retryable: true, jumio: "F00000")
+        case .faceTaken:
+            refusal(
+                "IN267", "the face id is enrolled for another userReference", status: 409,
+                hint: "enrollmentMode replace takes the place of what is enrolled.")
         case .faceDeleted:
             failure(
                 "IN265", "the face id was deleted while the job was waiting or running", retryable: false,

@@ -82,6 +82,14 @@ class Site:
         self.env = {**os.environ, "INSPECTD_DATABASE_URL": self.url}
         for command in (["migrate", "--roles"], ["migrate"]):
             subprocess.run([program, *command], env=self.env, check=True, stdout=subprocess.DEVNULL)
+        # The manual's reader, who has the rights that it speaks of, and somebody who has none.
+        self.roles = [f"{name}_operator", f"{name}_stranger"]
+        self.sql(f"CREATE ROLE {self.roles[0]} LOGIN IN ROLE insp_operator, pg_signal_backend, pg_read_all_stats;"
+                 f"CREATE ROLE {self.roles[1]} LOGIN")
+
+    def url_of(self, role):
+        url = re.sub(r"[?&]user=[^&]*", "", self.url)
+        return f"{url}{'&' if '?' in url else '?'}user={role}"
 
     def sql(self, text):
         command = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", text, self.url]
@@ -140,7 +148,7 @@ def furnish(site):
              " SELECT id, endpoint_id, now(), 12, 0, 'dead' FROM insp.callback ORDER BY id LIMIT 1"
              " ON CONFLICT (callback_id) DO UPDATE SET state = 'dead', attempts = 12")
     # A console that somebody forgot.
-    site.forgotten = site.start(["psql", "-Xq", site.url], stdin=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
+    site.forgotten = site.start(["psql", "-Xq", site.url_of(site.roles[1])], stdin=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
     site.forgotten.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current();\n")
     site.forgotten.stdin.flush()
@@ -167,15 +175,15 @@ def main():
             run(site)
         finally:
             site.end()
-            subprocess.run(["psql", "-Xqc", f"DROP DATABASE IF EXISTS {site.url.split('/')[3].split('?')[0]} WITH (FORCE)",
-                            server], check=True)
+            for what in (f"DATABASE IF EXISTS {site.url.split('/')[3].split('?')[0]} WITH (FORCE)", *(f"ROLE {r}" for r in site.roles)):
+                subprocess.run(["psql", "-Xqc", f"DROP {what}", server], check=True)
             if own:
                 subprocess.run([ROOT / "deploy/scratch-postgres.sh", "stop", own], check=True)
 
 
 def run(site):
     found = blocks(ROOT / "deploy/OPERATING.md")
-    environment = {**site.env, "PAGER": "cat"}
+    environment = {**site.env, "PAGER": "cat", "INSPECTD_DATABASE_URL": site.url_of(site.roles[0])}
     for _, _, text in (b for b in found if b[1] == "sh"):
         subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT, env=environment, check=True,
                        stdout=subprocess.DEVNULL)
@@ -187,7 +195,7 @@ def run(site):
         if language == "sql":
             script += f"\\echo @@{number}\n{text}\n"
     script += "\\echo @@names\n" + "".join(f":{name}\n" for name in names())
-    output = subprocess.run(["psql", site.url], input=script, text=True, env={**environment, "PSQLRC": str(PSQLRC)},
+    output = subprocess.run(["psql", environment["INSPECTD_DATABASE_URL"]], input=script, text=True, env={**environment, "PSQLRC": str(PSQLRC)},
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240)
     assert output.returncode == 0, output.stdout[-3000:]
     assert "ERROR:" not in output.stdout, output.stdout[-3000:]
@@ -201,6 +209,11 @@ def run(site):
             assert word in said[heading], f"{heading}: no {word!r} in\n{said[heading]}"
     assert len(names()) >= 12
 
+    # What an operator's login is told by the program.
+    job = site.sql("SELECT public_id FROM insp.job WHERE status = 128 ORDER BY id DESC LIMIT 1")
+    for command in (["status", job], ["status", job[-12:], "--explain"], ["top", "--once"]):
+        subprocess.run([site.program, *command], env=environment, check=True, stdout=subprocess.DEVNULL)
+
     # What came of it.
     assert site.worker.wait(120) == 0, "the drained worker"
     checks = {
@@ -213,6 +226,7 @@ def run(site):
         "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",
         "no partner's settings were changed by hand": "(SELECT count(*) FROM insp.v_operator_events WHERE action = 'set_partner') = 5",
         "nobody holds back vacuum": "NOT EXISTS (SELECT FROM insp.v_xmin_holders WHERE state = 'idle in transaction')",
+        "what the operator read is recorded": f"EXISTS (SELECT FROM insp.v_access WHERE operator = '{site.roles[0]}' AND job = '{job}')",
         "the dead callback was sent again": "NOT EXISTS (SELECT FROM insp.v_callback_dead)",
     }
     for name, condition in checks.items():

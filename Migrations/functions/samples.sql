@@ -54,6 +54,10 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     taken integer;
 BEGIN
+    -- From the oldest on, and more than one comes in, so that a shortened time is worked off as well.
+    DELETE FROM insp.queue_sample s WHERE s.at = ANY (ARRAY(
+        SELECT x.at FROM insp.queue_sample x
+        WHERE x.at < clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples') ORDER BY x.at LIMIT 1000));
     -- Asked for every few seconds, so that no minute is left out.
     IF EXISTS (SELECT FROM insp.queue_sample s WHERE s.at = date_trunc('minute', clock_timestamp())) THEN
         RETURN 0;
@@ -99,10 +103,6 @@ BEGIN
     FROM lists l, insp.pending_callbacks() c
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS taken = ROW_COUNT;
-    -- From the oldest on, and more than one comes in, so that a shortened time is worked off as well.
-    DELETE FROM insp.queue_sample s WHERE s.at = ANY (ARRAY(
-        SELECT x.at FROM insp.queue_sample x
-        WHERE x.at < clock_timestamp() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'samples') ORDER BY x.at LIMIT 1000));
     RETURN taken;
 END
 $$;

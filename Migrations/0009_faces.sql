@@ -13,7 +13,7 @@ CREATE INDEX face_person ON insp.face (person_id) WHERE person_id IS NOT NULL;
 COMMENT ON TABLE insp.face IS 'Enrolled faces';
 COMMENT ON COLUMN insp.face.partner_id IS 'Whose face id it is';
 COMMENT ON COLUMN insp.face.face_id IS 'The partner''s name for the face';
-COMMENT ON COLUMN insp.face.person_id IS 'Whose face it is, where an enrolment or import named a userReference; another person''s takes its place with all templates or not at all';
+COMMENT ON COLUMN insp.face.person_id IS 'Whose face it is, where an enrolment or import named a userReference';
 COMMENT ON COLUMN insp.face.generation IS 'Rises with every change of the templates; a result names the one it was decided by';
 COMMENT ON COLUMN insp.face.created_at IS 'First enrolment';
 COMMENT ON COLUMN insp.face.changed_at IS 'Last change';

@@ -51,8 +51,8 @@ CREATE FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.add_persons(p_payloads jsonb[]) RETURNS void
-    LANGUAGE sql
+CREATE FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) RETURNS void
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET lock_timeout TO '50ms'
     AS ...
@@ -158,7 +158,6 @@ CREATE TABLE insp.callback (
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='20000');
 ALTER TABLE ONLY insp.callback ALTER COLUMN url SET STATISTICS 0;
-ALTER TABLE ONLY insp.callback ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ONLY insp.callback ALTER COLUMN traceparent SET STATISTICS 0;
 
 CREATE FUNCTION insp.callback_delivered_at(c insp.callback) RETURNS timestamp with time zone
@@ -415,6 +414,58 @@ CREATE FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) RETURNS voi
 
 CREATE FUNCTION insp.check_document(p jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
+    AS ...
+
+CREATE SEQUENCE insp.job_id
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE insp.job (
+    id bigint DEFAULT nextval('insp.job_id'::regclass) NOT NULL,
+    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    partner_id integer NOT NULL,
+    endpoint_id bigint,
+    person_id bigint,
+    lane smallint NOT NULL,
+    region smallint DEFAULT 0 NOT NULL,
+    status smallint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    workflow text NOT NULL,
+    document_format text,
+    review text,
+    enrollment_mode text,
+    rerun_of uuid,
+    own_callback boolean DEFAULT false NOT NULL,
+    traceparent text,
+    request jsonb,
+    seal smallint DEFAULT 0 NOT NULL,
+    personal bytea,
+    consent_proof jsonb,
+    forgotten_at timestamp with time zone,
+    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY[1, 2, 4, 8, 16, 32, 64, 128])))
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN request SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN personal SET STATISTICS 0;
+ALTER TABLE ONLY insp.job ALTER COLUMN consent_proof SET STATISTICS 0;
+
+CREATE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS void
@@ -723,7 +774,7 @@ CREATE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean DEFAULT false, user_reference text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -942,7 +993,7 @@ CREATE FUNCTION insp.iso_time(p_time timestamp with time zone) RETURNS text
     AS ...
 
 CREATE FUNCTION insp.job_result(p_id uuid) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
@@ -979,6 +1030,15 @@ CREATE FUNCTION insp.lane_number(p_lane text) RETURNS smallint
 CREATE FUNCTION insp.limit_partner(partner text, max_running integer DEFAULT NULL::integer, rate_per_second double precision DEFAULT NULL::double precision, rate_burst integer DEFAULT NULL::integer) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.link_persons(p_jobs bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS ...
 
 CREATE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
@@ -1122,6 +1182,12 @@ CREATE FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, 
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.person_of(p_partner integer, p_index bytea) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.personal(p_personal bytea, p_seal smallint) RETURNS jsonb
@@ -1276,6 +1342,11 @@ CREATE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope t
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.record_chain_guard() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.record_guard() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1312,6 +1383,11 @@ CREATE FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) RETU
 
 CREATE FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb DEFAULT '{}'::jsonb) RETURNS text[]
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.record_reading(p_job uuid) RETURNS void
+    LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1421,6 +1497,13 @@ CREATE FUNCTION insp.resolve_dead(id uuid, note text DEFAULT NULL::text) RETURNS
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.resume(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1514,8 +1597,10 @@ CREATE FUNCTION insp.session_lease(p_fence bigint) RETURNS jsonb
     AS ...
 
 CREATE FUNCTION insp.session_result(id uuid) RETURNS jsonb
-    LANGUAGE sql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE FUNCTION insp.set_endpoint(p_endpoint bigint, p_settings jsonb) RETURNS void
@@ -1588,6 +1673,13 @@ CREATE FUNCTION insp.spend(p_queues integer[]) RETURNS void
 
 CREATE FUNCTION insp.stage_name(p_status smallint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS ...
+
+CREATE FUNCTION insp.stage_result(p_id uuid, p_status integer DEFAULT 64) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
     AS ...
 
 CREATE TABLE insp.step (
@@ -1687,51 +1779,11 @@ CREATE FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean
     LANGUAGE plpgsql IMMUTABLE
     AS ...
 
-CREATE FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) RETURNS record
+CREATE FUNCTION insp.verify_record(p_chain text, p_seq bigint DEFAULT NULL::bigint, p_hash text DEFAULT NULL::text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) RETURNS record
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     AS ...
-
-CREATE SEQUENCE insp.job_id
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE insp.job (
-    id bigint DEFAULT nextval('insp.job_id'::regclass) NOT NULL,
-    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
-    partner_id integer NOT NULL,
-    endpoint_id bigint,
-    person_id bigint,
-    lane smallint NOT NULL,
-    region smallint DEFAULT 0 NOT NULL,
-    status smallint DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    started_at timestamp with time zone,
-    completed_at timestamp with time zone,
-    expires_at timestamp with time zone NOT NULL,
-    workflow text NOT NULL,
-    document_format text,
-    review text,
-    enrollment_mode text,
-    rerun_of uuid,
-    own_callback boolean DEFAULT false NOT NULL,
-    traceparent text,
-    request jsonb,
-    seal smallint DEFAULT 0 NOT NULL,
-    personal bytea,
-    consent_proof jsonb,
-    forgotten_at timestamp with time zone,
-    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY[1, 2, 4, 8, 16, 32, 64, 128])))
-)
-PARTITION BY RANGE (id);
-ALTER TABLE ONLY insp.job ALTER COLUMN traceparent SET STATISTICS 0;
-ALTER TABLE ONLY insp.job ALTER COLUMN request SET STATISTICS 0;
-ALTER TABLE ONLY insp.job ALTER COLUMN personal SET STATISTICS 0;
-ALTER TABLE ONLY insp.job ALTER COLUMN consent_proof SET STATISTICS 0;
 
 CREATE FUNCTION insp.visible_job(p_id uuid) RETURNS insp.job
     LANGUAGE plpgsql STABLE
@@ -1766,6 +1818,12 @@ CREATE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS vo
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) RETURNS record
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
     AS ...
 
 CREATE FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) RETURNS bytea
@@ -2139,7 +2197,7 @@ CREATE TABLE insp.face_outcome (
 );
 
 CREATE TABLE insp.face_pending (
-    job_id bigint NOT NULL,
+    job_id bigint,
     partner_id integer NOT NULL,
     face_id text NOT NULL,
     engine text NOT NULL,
@@ -2487,14 +2545,24 @@ CREATE SEQUENCE insp.steady
 
 CREATE VIEW insp.v_access AS
  SELECT r.at,
-    p.name AS partner,
-    r.actor AS key_id,
+        CASE
+            WHEN (c.id IS NOT NULL) THEN p.name
+            ELSE ( SELECT x.name
+               FROM (insp.job j
+                 JOIN insp.partner x ON ((x.id = j.partner_id)))
+              WHERE (j.public_id = (r.subject)::uuid))
+        END AS partner,
+    c.key_id,
+        CASE
+            WHEN (c.id IS NULL) THEN r.actor
+            ELSE NULL::text
+        END AS operator,
     r.action,
     (r.subject)::uuid AS job
    FROM ((insp.record r
-     JOIN insp.credential c ON ((c.key_id = r.actor)))
-     JOIN insp.partner p ON ((p.id = c.partner_id)))
-  WHERE (r.chain = 'access'::text);
+     LEFT JOIN insp.credential c ON (((c.key_id = r.actor) AND (r.purpose IS NOT NULL))))
+     LEFT JOIN insp.partner p ON ((p.id = c.partner_id)))
+  WHERE ((r.chain = 'access'::text) AND ((r.purpose IS NULL) OR (c.id IS NOT NULL)));
 
 CREATE VIEW insp.v_callback AS
  SELECT c.id,
@@ -3002,9 +3070,8 @@ CREATE VIEW insp.v_waiting AS
           WHERE (j.id = w.first_job))) AS oldest,
     y.why,
     y.remedy
-   FROM ((((((((insp.queue q
+   FROM (((((insp.queue q
      JOIN insp.partner p ON ((p.id = q.partner_id)))
-     JOIN insp.control c ON ((c.lane = q.lane)))
      LEFT JOIN insp.region g ON ((g.id = q.region)))
      LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
      CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
@@ -3014,31 +3081,7 @@ CREATE VIEW insp.v_waiting AS
                   WHERE ((z.queue = q.id) AND (z.seq >= COALESCE(f.seq, (0)::bigint)))
                   ORDER BY z.seq
                  LIMIT 10001) y_1) w)
-     CROSS JOIN LATERAL ( SELECT count(*) AS workers,
-            COALESCE(sum(x.slots), (0)::bigint) AS slots,
-            COALESCE(sum(l.running), (0)::numeric) AS running,
-            COALESCE(sum(LEAST((x.busy)::bigint, l.running)), (0)::numeric) AS busy
-           FROM (insp.worker x
-             CROSS JOIN LATERAL ( SELECT count(*) AS running
-                   FROM insp.lease l_1
-                  WHERE ((l_1.worker_id = x.id) AND (l_1.fence >= x.fence_floor))) l)
-          WHERE ((x.heartbeat_at > (now() - '00:00:15'::interval)) AND (NOT x.draining) AND (q.lane = ANY (x.lanes)) AND ((q.region = 0) OR (x.region = q.region)))) fleet)
-     CROSS JOIN LATERAL ( SELECT
-                CASE
-                    WHEN (p.max_running IS NOT NULL) THEN ( SELECT count(*) AS count
-                       FROM (insp.lease l
-                         JOIN insp.queue k ON ((k.id = l.queue)))
-                      WHERE (k.partner_id = p.id))
-                    ELSE NULL::bigint
-                END AS running) r)
-     CROSS JOIN LATERAL ( SELECT v.why,
-            v.remedy
-           FROM ( VALUES (1,c.paused,('the lane is paused'::text || COALESCE((': '::text || c.reason), ''::text)),format('SELECT insp.resume(lane => %L)'::text, insp.lane_name(q.lane))), (2,p.paused,('the partner is paused'::text || COALESCE((': '::text || p.pause_reason), ''::text)),format('SELECT insp.resume(partner => %L)'::text, p.name)), (3,(fleet.workers = 0),'no live worker serves the lane and region'::text,format('start a worker that serves region %s and lane %s'::text, COALESCE(g.name, 'any'::text), insp.lane_name(q.lane))), (4,(r.running >= p.max_running),format('the partner''s limit: %s running'::text, r.running),'wait, or set the partner''s limits anew: insp.limit_partner'::text), (5,((p.rate_per_second IS NOT NULL) AND (EXISTS ( SELECT
-                           FROM insp.partner_tokens t
-                          WHERE ((t.partner_id = p.id) AND ((t.tokens + (p.rate_per_second * (EXTRACT(epoch FROM (now() - t.at)))::double precision)) < (1)::double precision))))),format('the partner''s limit: %s a second'::text, p.rate_per_second),'wait, or set the partner''s limits anew: insp.limit_partner'::text), (6,(fleet.busy >= (fleet.slots)::numeric),format('all %s slots of %s workers are busy'::text, fleet.slots, fleet.workers),'wait, or start more workers'::text), (7,(fleet.running >= (fleet.slots)::numeric),format('about to be claimed, unless the partner has its share of the %s jobs that wait for other servers; %s of %s slots are busy'::text, (fleet.running - fleet.busy), fleet.busy, fleet.slots),'wait'::text), (8,true,'about to be claimed'::text,'wait'::text)) v(place, holds, why, remedy)
-          WHERE v.holds
-          ORDER BY v.place
-         LIMIT 1) y)
+     CROSS JOIN LATERAL insp.why_waiting(q.id) y(why, remedy))
   WHERE (w.waiting > 0);
 
 CREATE VIEW insp.v_workers AS
@@ -3202,9 +3245,9 @@ ALTER TABLE ONLY insp.face_named
 ALTER TABLE ONLY insp.face_outcome
     ADD CONSTRAINT face_outcome_pkey PRIMARY KEY (outcome);
 ALTER TABLE ONLY insp.face_pending
-    ADD CONSTRAINT face_pending_partner_id_face_id_key UNIQUE (partner_id, face_id);
+    ADD CONSTRAINT face_pending_job_id_key UNIQUE (job_id);
 ALTER TABLE ONLY insp.face_pending
-    ADD CONSTRAINT face_pending_pkey PRIMARY KEY (job_id);
+    ADD CONSTRAINT face_pending_pkey PRIMARY KEY (partner_id, face_id);
 ALTER TABLE ONLY insp.face
     ADD CONSTRAINT face_pkey PRIMARY KEY (partner_id, face_id);
 ALTER TABLE ONLY insp.face_rate
@@ -3329,6 +3372,7 @@ CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
 CREATE INDEX record_job ON insp.record USING btree (((subject)::uuid)) WHERE (chain = 'access'::text);
 CREATE UNIQUE INDEX record_place ON insp.record USING btree (chain, seq) WHERE (seq IS NOT NULL);
+CREATE UNIQUE INDEX record_session_end ON insp.record USING btree (subject, ((detail ->> 'fence'::text))) WHERE (action = 'session_end'::text);
 CREATE INDEX record_subject ON insp.record USING btree (subject) WHERE (chain <> 'access'::text);
 CREATE INDEX record_time ON insp.record USING brin (at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX record_waiting ON insp.record USING btree (chain, id) WHERE (seq IS NULL);
@@ -3360,6 +3404,10 @@ CREATE TRIGGER keep_policy AFTER INSERT OR UPDATE ON insp.partner FOR EACH ROW E
 CREATE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
 
 CREATE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_references ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.partner_keeps();
+
+CREATE TRIGGER record_chain_guard BEFORE DELETE OR UPDATE ON insp.record_chain FOR EACH ROW EXECUTE FUNCTION insp.record_chain_guard();
+
+CREATE TRIGGER record_chain_truncate BEFORE TRUNCATE ON insp.record_chain FOR EACH STATEMENT EXECUTE FUNCTION insp.record_chain_guard();
 
 CREATE TRIGGER record_guard BEFORE DELETE OR UPDATE ON insp.record FOR EACH ROW EXECUTE FUNCTION insp.record_guard();
 
@@ -3407,7 +3455,7 @@ GRANT USAGE ON SCHEMA insp TO insp_operator;
 GRANT USAGE ON SCHEMA insp TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.accept(p_payloads jsonb[], p_inline text[], p_content bytea, OUT public_ids uuid[], OUT job_ids bigint[], OUT digests jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.accept_plain(p_payloads jsonb[], OUT public_ids uuid[], OUT job_ids bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.add_persons(p_payloads jsonb[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.add_persons(p_partners integer[], p_indexes bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.allowance(p_queues integer[], p_floors bigint[], p_caps integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.are_plain_sources(p_lines text, p_digests text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.batch_events() FROM PUBLIC;
@@ -3483,6 +3531,29 @@ REVOKE ALL ON FUNCTION insp.check_challenge(p jsonb, p_flow insp.workflow, p_kin
 REVOKE ALL ON FUNCTION insp.check_consent(p jsonb, partner insp.partner) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_digests(p_digests jsonb, p_inline text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_document(p jsonb) FROM PUBLIC;
+GRANT SELECT(id) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(public_id) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(partner_id) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(person_id) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(lane) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(region) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(status) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(created_at) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(started_at) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(completed_at) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(expires_at) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(workflow) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(document_format) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(review) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(enrollment_mode) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(rerun_of) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(own_callback) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(request) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(seal) ON TABLE insp.job TO insp_operator;
+GRANT SELECT(forgotten_at) ON TABLE insp.job TO insp_operator;
+REVOKE ALL ON FUNCTION insp.check_enrollment(p_job insp.job, p_face text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
@@ -3568,8 +3639,8 @@ REVOKE ALL ON FUNCTION insp.face_features(partner text, face_id text) FROM PUBLI
 GRANT ALL ON FUNCTION insp.face_features(partner text, face_id text) TO insp_producer;
 REVOKE ALL ON FUNCTION insp.face_finished() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_forget(p_templates bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean) TO insp_producer;
+REVOKE ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean, user_reference text) TO insp_producer;
 REVOKE ALL ON FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid, p_person bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.face_of(p_job bigint, p_fence bigint) TO insp_worker;
@@ -3633,6 +3704,7 @@ GRANT ALL ON FUNCTION insp.lane_name(p_lane smallint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.lane_number(p_lane text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate_per_second double precision, rate_burst integer) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
@@ -3665,6 +3737,7 @@ GRANT ALL ON FUNCTION insp.pause(lane text, partner text, reason text) TO insp_o
 REVOKE ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_operator;
 GRANT ALL ON FUNCTION insp.pending_callbacks(OUT pending bigint, OUT retrying bigint, OUT oldest double precision, OUT is_more boolean, OUT dead bigint, OUT held bigint) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.person_of(p_partner integer, p_index bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal(p_personal bytea, p_seal smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.personal_bytes(p_personal jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.persons(p_payloads jsonb[]) FROM PUBLIC;
@@ -3701,11 +3774,13 @@ GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer)
 GRANT ALL ON FUNCTION insp.recently_finished(p_within interval, p_pages integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record(p_action text, p_subject text, p_detail jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_chain_guard() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_guard() FROM PUBLIC;
 GRANT SELECT ON TABLE insp.record TO insp_operator;
 GRANT SELECT ON TABLE insp.record TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.record_hash(r insp.record, p_seq bigint, p_prev bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.record_partner(p_action text, p_was insp.partner, p_detail jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
@@ -3729,6 +3804,7 @@ REVOKE ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer
 GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT given_up integer, OUT workers integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.resolve_dead(id uuid, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.result_document(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resume(lane text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.retention_keeps() FROM PUBLIC;
@@ -3777,9 +3853,15 @@ GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.spend(p_queues integer[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.stage_name(p_status smallint) FROM PUBLIC;
-GRANT SELECT ON TABLE insp.step TO insp_operator;
+REVOKE ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.stage_result(p_id uuid, p_status integer) TO insp_operator;
+GRANT SELECT(job_id) ON TABLE insp.step TO insp_operator;
+GRANT SELECT(status) ON TABLE insp.step TO insp_operator;
+GRANT SELECT(fence) ON TABLE insp.step TO insp_operator;
+GRANT SELECT(stored_at) ON TABLE insp.step TO insp_operator;
+GRANT SELECT(summary) ON TABLE insp.step TO insp_operator;
+GRANT SELECT(seal) ON TABLE insp.step TO insp_operator;
 REVOKE ALL ON FUNCTION insp.step_document(s insp.step) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.step_document(s insp.step) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.sweep(p_limit integer) FROM PUBLIC;
@@ -3798,10 +3880,9 @@ REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLI
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
-GRANT ALL ON FUNCTION insp.verify_record(p_chain text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_auditor;
-GRANT SELECT ON TABLE insp.job TO insp_operator;
+REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
+GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.visible_job(p_id uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_operator;
@@ -3809,6 +3890,9 @@ GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_drained() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) FROM PUBLIC;

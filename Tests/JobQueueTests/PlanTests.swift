@@ -13,7 +13,7 @@ import Testing
     private static let jobs = 100_000
 
     /// Tables that grow with the backlog or with history. A scan of one from end to end is what is to be ruled out.
-    private static let big = #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key)(_p[0-9]+)?$"#
+    private static let big = #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key|person|job_reference|purge_later)(_p[0-9]+)?$"#
 
     /// Partners, queues and workers that live as long as the test; autovacuum lets the statistics be.
     private func prepare(_ connection: PostgresConnection) async throws {
@@ -56,6 +56,13 @@ import Testing
             SELECT now() + (n - 20) * interval '1 s', 2000000 + n, 1 FROM generate_series(\(first), \(last)) n;
             INSERT INTO insp.expiry (expires_at, job_id)
             SELECT now() + (n - 20) * interval '1 s', 3000000 + n FROM generate_series(\(first), \(last)) n;
+            INSERT INTO insp.person (partner_id, reference_index)
+            SELECT 1 + n % \(Self.partners), insp.reference_index(n::text) FROM generate_series(\(first), \(last)) n;
+            INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
+            SELECT 1 + n % \(Self.partners), 'user', insp.reference_index(n::text), n FROM generate_series(\(first), \(last)) n;
+            INSERT INTO insp.purge_later (look_at, what, job_id)
+            SELECT now() + (n - 20) * interval '1 s', CASE n % 2 WHEN 0 THEN 'links' ELSE 'persons' END, n
+            FROM generate_series(\(first), \(last)) n;
             INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)
             SELECT 4000000 + n, n, 1 + n % 20, now() + interval '1 hour', 1, 1, 0 FROM generate_series(\(first), \(last)) n;
             UPDATE insp.worker SET fence_floor = \(last) * 99 / 100;
@@ -134,10 +141,10 @@ import Testing
             return answer
         }
 
-        for key in ["", #","idempotencyKey":"k""#] {
+        for key in ["", #","idempotencyKey":"k""#, #","userReference":"u""#] {
             let request = QueueFixture.byURL.replacing("acme", with: "partner7").dropLast() + key + "}"
             _ = try await bounded(
-                "enqueue" + (key.isEmpty ? "" : " once"),
+                "enqueue" + key,
                 PostgresStatement(
                     "SELECT insp.enqueue_many($1)", [.jsonbs(Array(repeating: String(request), count: 20))]),
                 rows: 400, pages: 3000)
@@ -194,6 +201,8 @@ import Testing
             PostgresStatement("SELECT * FROM insp.rescue('15 s', 8, 3, p_thorough => false)"), rows: 3000, pages: 1500)
         _ = try await bounded("sweep", PostgresStatement("SELECT insp.sweep(100)"), rows: 300, pages: 3000)
         _ = try await bounded("expire", PostgresStatement("SELECT insp.expire(100)"), rows: 20_000, pages: 60_000)
+        _ = try await bounded(
+            "look again", PostgresStatement("SELECT * FROM insp.purge_late(100)"), rows: 2000, pages: 4000)
     }
 
     @Test(.timeLimit(.minutes(18)))

@@ -13,7 +13,8 @@ import Testing
     private static let jobs = 100_000
 
     /// Tables that grow with the backlog or with history. A scan of one from end to end is what is to be ruled out.
-    private static let big = #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key|person|job_reference|purge_later)(_p[0-9]+)?$"#
+    private static let big =
+        #"^(ready|lease|delayed|expiry|job|step|event|callback|job_key|person|job_reference|purge_later)(_p[0-9]+)?$"#
 
     /// Partners, queues and workers that live as long as the test; autovacuum lets the statistics be.
     private func prepare(_ connection: PostgresConnection) async throws {

@@ -12,10 +12,10 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
         SELECT x.id, insp.reference_index(u.payload ->> 'userReference') AS index
         FROM insp.partner x WHERE x.name = u.payload ->> 'partner' OFFSET 0) p
     WHERE p.index IS NOT NULL AND NOT EXISTS (
-            SELECT FROM insp.person k WHERE k.partner_id = p.id AND k.reference_index = p.index)
+            SELECT FROM insp.person k WHERE k.partner_id = p.id AND k.reference_index = p.index OFFSET 0)
         -- A repeated request adds nobody: of its person there may be nothing left.
         AND NOT EXISTS (
-            SELECT FROM insp.job_key k WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey')
+            SELECT FROM insp.job_key k WHERE k.partner_id = p.id AND k.key = u.payload ->> 'idempotencyKey' OFFSET 0)
     ORDER BY 1, 2
 $$;
 COMMENT ON FUNCTION insp.new_persons(jsonb[]) IS 'Whom payloads name by userReference and nobody named before, sorted';
@@ -110,20 +110,25 @@ DECLARE
     -- Finished ones, which no worker waits for. Locked before their references are read: who removes these holds the jobs.
     free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j
         WHERE j.id = ANY (p_jobs) AND j.status = 128 AND j.person_id IS NULL FOR NO KEY UPDATE SKIP LOCKED);
+    partners integer[];
+    indexes bytea[];
 BEGIN
-    PERFORM insp.add_persons(array_agg(r.partner_id), array_agg(r.index)) FROM (
-        SELECT DISTINCT r.partner_id, r.index FROM insp.job_reference r
-        WHERE r.job_id = ANY (free) AND r.kind = 'user' ORDER BY 1, 2) r;
+    SELECT array_agg(r.partner_id), array_agg(r.index) INTO partners, indexes FROM (
+        SELECT DISTINCT r.partner_id, r.index FROM unnest(free) AS u (id), LATERAL (
+            SELECT x.partner_id, x.kind, x.index FROM insp.job_reference x WHERE x.job_id = u.id OFFSET 0) r
+        WHERE r.kind = 'user' ORDER BY 1, 2) r;
+    PERFORM insp.add_persons(partners, indexes);
     WITH found AS MATERIALIZED (
-        SELECT r.job_id, p.id FROM insp.job_reference r
-            JOIN insp.person p ON p.partner_id = r.partner_id AND p.reference_index = r.index
-        WHERE r.job_id = ANY (free) AND r.kind = 'user' FOR KEY SHARE OF p SKIP LOCKED
+        SELECT u.id AS job_id, p.id FROM unnest(free) AS u (id), LATERAL (
+                SELECT x.partner_id, x.kind, x.index FROM insp.job_reference x WHERE x.job_id = u.id OFFSET 0) r, LATERAL (
+                SELECT k.id FROM insp.person k WHERE k.partner_id = r.partner_id AND k.reference_index = r.index
+                FOR KEY SHARE SKIP LOCKED) p
+        WHERE r.kind = 'user'
     )
     UPDATE insp.job j SET person_id = f.id FROM found f WHERE j.id = ANY (ARRAY[f.job_id]);
     INSERT INTO insp.purge_later (look_at, what, job_id)
     SELECT now() + least(interval '1 hour', greatest(interval '1 minute', now() - j.created_at)), 'links', j.id
-    FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.person_id IS NULL
-        AND EXISTS (SELECT FROM insp.job_reference r WHERE r.job_id = j.id AND r.kind = 'user')
+    FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.person_id IS NULL AND j.forgotten_at IS NULL
     ON CONFLICT DO NOTHING;
 END
 $$;
@@ -155,19 +160,25 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     -- Who holds one may be adding a job, or removing another of the last.
-    free constant bigint[] := ARRAY(SELECT p.id FROM insp.person p
-        WHERE p.id = ANY (p_persons) AND p.reference_index IS NOT NULL FOR UPDATE SKIP LOCKED);
+    free constant bigint[] := ARRAY(SELECT p.id FROM unnest(p_persons) AS u (id), LATERAL (
+        SELECT x.id FROM insp.person x WHERE x.id = u.id AND x.erased_at IS NULL FOR UPDATE SKIP LOCKED) p);
 BEGIN
     -- A new statement sees the jobs of those who held them.
+    WITH bare AS MATERIALIZED (
+        SELECT u.id FROM unnest(free) AS u (id), LATERAL (
+            SELECT x.partner_id, x.reference_index FROM insp.person x WHERE x.id = u.id OFFSET 0) p
+        WHERE NOT EXISTS (SELECT FROM insp.face f WHERE f.person_id = u.id OFFSET 0)
+            AND NOT EXISTS (SELECT FROM insp.job_reference r
+                WHERE r.partner_id = p.partner_id AND r.kind = 'user' AND r.index = p.reference_index OFFSET 0)
+    )
     UPDATE insp.person p SET reference_index = NULL, erased_at = clock_timestamp()
-    WHERE p.id = ANY (free) AND NOT EXISTS (SELECT FROM insp.face f WHERE f.person_id = p.id)
-        AND NOT EXISTS (SELECT FROM insp.job_reference r
-            WHERE r.partner_id = p.partner_id AND r.kind = 'user' AND r.index = p.reference_index);
+    FROM bare b WHERE p.id = ANY (ARRAY[b.id]);
     INSERT INTO insp.purge_later (look_at, what, job_id)
-    SELECT now() + interval '1 minute', 'persons', p.id FROM insp.person p
-    WHERE p.id = ANY (p_persons) AND p.reference_index IS NOT NULL
+    SELECT now() + interval '1 minute', 'persons', u.id FROM unnest(p_persons) AS u (id), LATERAL (
+        SELECT x.erased_at FROM insp.person x WHERE x.id = u.id OFFSET 0) p
+    WHERE p.erased_at IS NULL
         -- An older snapshot does not see what others have removed.
-        AND (p.id <> ALL (free) OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable'))
+        AND (u.id <> ALL (free) OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable'))
     ON CONFLICT DO NOTHING;
 END
 $$;

@@ -13,9 +13,9 @@ LIMIT = 0.97
 
 # Figure: (what is run, field of its JSON line, whether more is better).
 FIGURES = {
-    "queue": [("drain", "drainRate", True), ("enqueue", "enqueueRate", True)],
+    "queue": [("drain", "drainRate", True), ("enqueue", "enqueueRate", True), ("queueCPU", "cpuSeconds", False)],
     "pickup": [("pickup", "p50Ms", False)],
-    "callbacks": [("callbacks", "perSecond", True)],
+    "callbacks": [("callbacks", "perSecond", True), ("callbacksCPU", "cpuSeconds", False)],
     "job": [("job", "jobsPerMinute", True), ("jobCPU", "cpuMsPerJob", False)],
 }
 
@@ -67,7 +67,42 @@ def measure(build, kind, inputs, server):
         connection.autocommit = True
         connection.cursor().execute("SELECT insp.create_partner('pairs')")
         connection.close()
-    return build.run(url, *commands(kind, inputs))
+    processes = Processes(server)
+    before = processes.seconds()
+    report = build.run(url, *commands(kind, inputs))
+    # Of the program and of PostgreSQL: it depends less than the rates on who else uses the machine and the disk.
+    report["cpuSeconds"] = processes.seconds() - before
+    return report
+
+
+class Processes:
+    """The server's processes, and those that this one started and that have ended."""
+
+    def __init__(self, server):
+        connection = psycopg2.connect(server)
+        cursor = connection.cursor()
+        cursor.execute("SHOW data_directory")
+        with open(os.path.join(cursor.fetchone()[0], "postmaster.pid"), encoding="utf-8") as file:
+            self.postmaster = int(file.readline())
+        connection.close()
+
+    def seconds(self):
+        """Processor time used so far. The time of a child that has ended is its parent's."""
+        own = os.times()
+        children = f"/proc/{self.postmaster}/task/{self.postmaster}/children"
+        with open(children, encoding="utf-8") as file:
+            living = file.read().split()
+        ticks = sum(self.ticks(self.postmaster, 4)) + sum(sum(self.ticks(pid, 2)) for pid in living)
+        return own.children_user + own.children_system + ticks / os.sysconf("SC_CLK_TCK")
+
+    @staticmethod
+    def ticks(pid, count):
+        """utime, stime, cutime, cstime (proc(5)); nothing of a process that is gone."""
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                return [int(field) for field in file.read().rsplit(")", 1)[1].split()[11:11 + count]]
+        except (FileNotFoundError, ProcessLookupError):
+            return []
 
 
 def interval(ratios):

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares the speed of this source with that of an earlier revision, in turns on one private PostgreSQL: draining and
-# enqueueing the queue, pickup by an idle worker, callbacks, and an id_identity job. Leaves nothing running.
+# enqueueing the queue, pickup by an idle worker, callbacks, and an id_identity job. "CPU" is processor time, of the program and
+# of PostgreSQL. Leaves nothing running.
 #
 # Usage: Tests/pairs.sh [--pairs N] [--kinds LIST] [--old-dir DIR] [--new-dir DIR] [REVISION]
 #   REVISION       the earlier one [the newest tag, or else the first commit]; it is built in a folder of its own
@@ -23,7 +24,7 @@ while [ "$#" -gt 0 ]; do
     --kinds) kinds=${2:?--kinds needs a list}; shift 2 ;;
     --old-dir) old=${2:?--old-dir needs a folder}; shift 2 ;;
     --new-dir) new=${2:?--new-dir needs a folder}; shift 2 ;;
-    -*) sed -n '2,15p' "${BASH_SOURCE[0]}" | sed 's/^# \{0,1\}//' >&2; exit 2 ;;
+    -*) sed -n '2,16p' "${BASH_SOURCE[0]}" | sed 's/^# \{0,1\}//' >&2; exit 2 ;;
     *) revision=$1; shift ;;
     esac
 done

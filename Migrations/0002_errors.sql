@@ -120,6 +120,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('WAITING_QUOTA_REACHED', 'IN125', 'the partner has as many waiting jobs as it may have', true, 429, NULL),
     ('STORAGE_QUOTA_REACHED', 'IN126', 'the partner''s parts take as many bytes as they may', true, 429, NULL),
     ('REQUEST_PURGED', 'IN135', 'the job''s request was removed', false, 409, NULL),
+    ('ISOLATION_LEVEL_INVALID', 'IN136', 'the call needs the isolation level READ COMMITTED', false, NULL,
+        'Begin with BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to read committed.'),
     ('PARTS_TOO_LARGE', 'IN145', 'all parts of the job together are larger than the limit', false, 413, NULL),
     ('FACE_ID_INVALID', 'IN261',
         'a face id is missing where the workflow needs one, or is not 1 to 100 characters', false, 400, NULL),

@@ -25,6 +25,7 @@ CREATE TABLE insp.callback (
     is_expired boolean NOT NULL DEFAULT false,
     has_reference boolean NOT NULL DEFAULT false,
     has_result boolean NOT NULL DEFAULT false,
+    is_erased boolean NOT NULL DEFAULT false,
     form smallint NOT NULL DEFAULT 1,
     UNIQUE (job_id, event, endpoint_id),
     CHECK (body IS NOT NULL OR public_id IS NOT NULL)
@@ -44,11 +45,12 @@ COMMENT ON COLUMN insp.callback.created_at IS 'When it happened';
 COMMENT ON COLUMN insp.callback.public_id IS 'The job''s id that callers know; null: not about a job';
 COMMENT ON COLUMN insp.callback.traceparent IS 'W3C trace context of the job''s caller';
 COMMENT ON COLUMN insp.callback.definition_key IS 'Of the job''s workflow';
-COMMENT ON COLUMN insp.callback.decision IS 'Of a finished job';
+COMMENT ON COLUMN insp.callback.decision IS 'Of a finished job, until it is erased';
 COMMENT ON COLUMN insp.callback.is_expired IS 'Whether the job was not finished in time';
 COMMENT ON COLUMN insp.callback.has_reference IS 'Whether the job''s request had a userReference, which is read from there';
 COMMENT ON COLUMN insp.callback.has_result IS
     'Whether the body holds the whole result: what was agreed with the endpoint when the job was finished. Where it may not be sent any more, the rest is sent';
+COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure took its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A release that composes it, or insp.job_result, in another way gives new rows another number and goes on composing old ones as before';
 GRANT SELECT ON insp.callback TO insp_operator, insp_auditor;

@@ -4,7 +4,7 @@ CREATE TABLE insp.retention (
     what text PRIMARY KEY CHECK (what IN
         ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events', 'endpoint_events',
             'samples')),
-    keep interval NOT NULL CHECK (keep >= '1 hour')
+    keep interval NOT NULL CHECK (keep BETWEEN '1 hour' AND '100 years')
 );
 COMMENT ON TABLE insp.retention IS 'How long things are kept that are kept alike for all partners';
 COMMENT ON COLUMN insp.retention.what IS

@@ -225,7 +225,7 @@ BEGIN
         far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
         to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
         -- Less than what may have been sent before.
-        c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
+        c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
         c.form
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])

@@ -35,9 +35,9 @@ LANGUAGE sql STABLE AS $$
             AND y.p ->> 'workflow' IN ('id', 'id_identity', 'similarity')
             AND (y.rest = '{}' OR y.rest - ARRAY['customerInternalReference', 'userReference', 'idempotencyKey'] = '{}'
                 AND coalesce(jsonb_typeof(y.rest -> 'customerInternalReference') = 'string'
-                    AND length(y.rest ->> 'customerInternalReference') <= 100, true)
+                    AND length(y.rest ->> 'customerInternalReference') BETWEEN 1 AND 100, true)
                 AND coalesce(jsonb_typeof(y.rest -> 'userReference') = 'string'
-                    AND length(y.rest ->> 'userReference') <= 100, true)
+                    AND length(y.rest ->> 'userReference') BETWEEN 1 AND 100, true)
                 AND coalesce(jsonb_typeof(y.rest -> 'idempotencyKey') = 'string'
                     AND length(y.rest ->> 'idempotencyKey') BETWEEN 1 AND 100, true)), false),
         y.back IS NOT NULL OR y.face IS NOT NULL,

@@ -3,7 +3,8 @@
 
 CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+-- A person's right does not wait for a transaction that somebody forgot.
+SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     job bigint;
@@ -14,6 +15,7 @@ DECLARE
     n integer;
     removed integer;
 BEGIN
+    PERFORM insp.need_read_committed();
     SELECT j.id INTO job FROM insp.job j WHERE j.public_id = erase.id;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
@@ -38,7 +40,7 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
     UPDATE insp.step s SET summary = jsonb_build_object('erasedAt', insp.iso_time(clock_timestamp())), seal = 0, body = NULL
-    WHERE s.job_id = ANY (chain) AND s.status = 128 AND s.summary - 'erasedAt' <> '{}';
+    WHERE s.job_id = ANY (chain) AND s.status = 128 AND (s.body IS NOT NULL OR (s.summary ? 'erasedAt') IS NOT TRUE);
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
     UPDATE insp.event e SET detail = e.detail - 'decision' WHERE e.job_id = ANY (chain) AND e.detail ? 'decision';
@@ -47,8 +49,11 @@ BEGIN
     DELETE FROM insp.job_key k WHERE k.job_id = ANY (chain);
     GET DIAGNOSTICS n = ROW_COUNT;
     removed := removed + n;
-    DELETE FROM insp.face_rate r USING insp.job j
-    WHERE j.id = ANY (chain) AND r.partner_id = j.partner_id AND r.face_id = insp.personal(j.personal, j.seal) ->> 'faceId';
+    -- What another job's open request counts on goes with the window.
+    DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.job j JOIN insp.face_rate x ON x.partner_id = j.partner_id
+            AND x.face_id = insp.personal(j.personal, j.seal) ->> 'faceId'
+        WHERE j.id = ANY (chain) FOR UPDATE OF x SKIP LOCKED));
     DELETE FROM insp.face_job f WHERE f.job_id = ANY (chain);
     DELETE FROM insp.face_pending f WHERE f.job_id = ANY (chain);
     GET DIAGNOSTICS n = ROW_COUNT;
@@ -63,7 +68,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.erase(uuid) IS
-    'Removes at once what there is of a finished job''s person, and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references of callbacks that still wait. That they existed and when they ended stays, and a proof of the consent. false: nothing was left';
+    'Removes at once what there is of a finished job''s person, and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. That they existed and when they ended stays, and a proof of the consent. false: nothing was left. Fails with SQLSTATE 55P03 if another transaction holds something of the job for five seconds';
 GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
@@ -98,7 +103,8 @@ DECLARE
 BEGIN
     DELETE FROM insp.step s WHERE s.job_id = ANY (p_jobs) AND s.status < 128;
     UPDATE insp.step s SET summary = jsonb_build_object(p_word, insp.iso_time(clock_timestamp())), seal = 0, body = NULL
-    WHERE s.job_id = ANY (p_jobs) AND s.status = 128 AND NOT s.summary ?| ARRAY['purgedAt', 'erasedAt'];
+    WHERE s.job_id = ANY (p_jobs) AND s.status = 128
+        AND (s.body IS NOT NULL OR (s.summary ?| ARRAY['purgedAt', 'erasedAt']) IS NOT TRUE);
     GET DIAGNOSTICS removed = ROW_COUNT;
     PERFORM insp.forget_words(p_jobs);
     RETURN removed;
@@ -128,6 +134,10 @@ BEGIN
     WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
         OR j.request - ARRAY['partner', 'workflow'] <> '{}');
     GET DIAGNOSTICS removed = ROW_COUNT;
+    IF p_remove THEN
+        -- Of a job that named nobody as well nothing may be said any more.
+        UPDATE insp.job j SET forgotten_at = clock_timestamp() WHERE j.id = ANY (p_jobs) AND j.forgotten_at IS NULL;
+    END IF;
     DELETE FROM insp.face_named f WHERE f.job_id = ANY (p_jobs);
     DELETE FROM insp.job_reference r WHERE r.job_id = ANY (p_jobs);
     PERFORM insp.forget_persons(persons);
@@ -193,9 +203,11 @@ BEGIN
         DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (gone);
         DELETE FROM insp.callback c WHERE c.id = ANY (gone);
     END IF;
-    UPDATE insp.callback c SET url = e.url, traceparent = NULL
+    UPDATE insp.callback c SET url = e.url, traceparent = NULL,
+        decision = CASE WHEN NOT p_remove THEN c.decision END, is_erased = c.is_erased OR p_remove AND c.decision IS NOT NULL
     FROM insp.endpoint e
-    WHERE c.id = ANY (locked) AND e.id = c.endpoint_id AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL);
+    WHERE c.id = ANY (locked) AND e.id = c.endpoint_id AND (c.url IS DISTINCT FROM e.url OR c.traceparent IS NOT NULL
+        OR p_remove AND c.decision IS NOT NULL);
     GET DIAGNOSTICS changed = ROW_COUNT;
     told := told + changed;
     -- An error is what makes an attempt a failed one; its code says enough.
@@ -218,7 +230,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_callbacks(bigint[], boolean) IS
-    'Removes URLs and traces from callbacks, whose jobs'' references are gone: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. Those that are delivered or dead-lettered go if asked so. Returns from how many rows something went';
+    'Removes URLs and traces from callbacks, whose jobs'' references are gone: those that wait are sent without them, to the endpoint''s own URL, or not at all if it has none. To erasure (p_remove) those that are delivered or dead-lettered go, and the decisions of the others. Returns from how many rows something went';
 
 CREATE OR REPLACE FUNCTION insp.consent_proof(p_consent jsonb, p_key bigint DEFAULT NULL) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

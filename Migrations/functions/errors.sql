@@ -24,6 +24,17 @@ $$;
 COMMENT ON FUNCTION insp.refuse(text, text, text) IS
     'Raises the error of a code: its SQLSTATE and message, the code as constraint_name, what exactly is wrong as DETAIL, what is allowed or helps as HINT (by default the code''s own). None of it may hold personal data';
 
+CREATE OR REPLACE FUNCTION insp.need_read_committed() RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        PERFORM insp.refuse('ISOLATION_LEVEL_INVALID', upper(current_setting('transaction_isolation')));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.need_read_committed() IS
+    'Refuses a transaction that has one snapshot for all statements: called first by what locks rows and must then see what others have committed until that moment';
+
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT jsonb_build_object(

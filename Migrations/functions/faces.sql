@@ -101,6 +101,8 @@ BEGIN
         PERFORM insp.refuse('FACE_ID_INVALID');
     ELSIF length(face_import.user_reference) > 100 THEN
         PERFORM insp.refuse('IDENTIFIER_TOO_LONG', 'user_reference');
+    ELSIF face_import.user_reference = '' THEN
+        PERFORM insp.refuse('PARAMETER_INVALID', 'user_reference is empty', 'Leave it out where there is none.');
     END IF;
     PERFORM insp.check_feature(face_import.engine, face_import.model_sha256, face_import.feature);
     -- In the place of an enrolment: one that is under way was decided by the templates and the person that it has seen.
@@ -143,7 +145,7 @@ COMMENT ON FUNCTION insp.face_templates(text, text) IS 'What is enrolled under a
 GRANT EXECUTE ON FUNCTION insp.face_templates(text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 DECLARE
     owner constant integer := insp.partner_number(face_delete.partner);
@@ -152,6 +154,7 @@ DECLARE
     removed integer;
     persons bigint[];
 BEGIN
+    PERFORM insp.need_read_committed();
     -- The jobs first, as everything that finishes jobs has it. One that is being finished at this moment is waited for, and
     -- what it keeps is found below.
     SELECT array_agg(j.job_id ORDER BY j.job_id) INTO open FROM insp.face_job j
@@ -170,7 +173,9 @@ BEGIN
     GET DIAGNOSTICS removed = ROW_COUNT;
     DELETE FROM insp.face f WHERE f.partner_id = owner AND f.face_id = face_delete.face_id;
     PERFORM insp.forget_persons(persons);
-    DELETE FROM insp.face_rate r WHERE r.partner_id = owner AND r.face_id = face_delete.face_id;
+    DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM insp.face_rate x WHERE x.partner_id = owner AND x.face_id = face_delete.face_id
+        FOR UPDATE SKIP LOCKED));
     -- The face id is a person's: the record says that it was done, not to whom.
     PERFORM insp.record('face_delete', 'partner ' || face_delete.partner,
         jsonb_build_object('templates', removed, 'jobs', ended));
@@ -188,6 +193,7 @@ DECLARE
     due bigint[];
     free bigint[];
 BEGIN
+    PERFORM insp.need_read_committed();
     -- The windows that are over, so that the ids do not wait for the next job that names one.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.face_rate x
@@ -225,6 +231,7 @@ DECLARE
     was constant insp.partner := insp.partner_lock(set_face_limits.partner);
     kept record;
 BEGIN
+    PERFORM insp.check_keep('PARTNER_INVALID', 'keep', set_face_limits.keep);
     UPDATE insp.partner p SET face_templates = coalesce(set_face_limits.templates, p.face_templates),
         face_attempts = coalesce(set_face_limits.attempts, p.face_attempts),
         face_window = coalesce(set_face_limits."window", p.face_window),

@@ -95,6 +95,17 @@ $$;
 COMMENT ON FUNCTION insp.is_content_needed(bigint, bigint) IS
     'Whether later reruns refer to bytes that came with jobs from one number to before another';
 
+CREATE OR REPLACE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS boolean
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    SELECT NOT EXISTS (SELECT FROM insp.retention_classes() k
+            LEFT JOIN insp.retention_cursor c ON c.what = k.what AND c.keep = k.keep, LATERAL (
+            SELECT FROM insp.job j WHERE j.id >= greatest(p_from, c.next_id) AND j.id < p_before LIMIT 1) j)
+        AND NOT EXISTS (SELECT FROM insp.purge_later l
+            WHERE l.what IN ('parts', 'results', 'references') AND l.job_id >= p_from AND l.job_id < p_before)
+$$;
+COMMENT ON FUNCTION insp.is_retention_done(bigint, bigint) IS
+    'Whether retention has passed all jobs from one number to before another, for each time that a partner keeps things, and has noted none of them for later';
+
 CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 -- Whoever waits for a table's lock makes everybody after it wait as well, so this waits next to nothing; it comes again.
@@ -108,6 +119,7 @@ DECLARE
     horizon timestamptz;
     suffix text;
 BEGIN
+    PERFORM insp.need_read_committed();
     SELECT min(substring(c.relname FROM 'job_p([0-9]+)$')::bigint) * width INTO lowest
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'insp.job'::regclass;
     -- Only what can get no new job, also none by a producer that took its number and is still not done.
@@ -131,8 +143,10 @@ BEGIN
     IF blocked OR reached IS NOT NULL THEN
         UPDATE insp.retention_cursor c SET next_id = coalesce(start, reached) WHERE c.what = 'partitions';
     END IF;
-    -- Nothing was left to look at: the whole partition is over, unless later reruns still need bytes that came with its jobs.
-    IF reached IS NOT NULL OR insp.is_content_needed(lowest, lowest + width) THEN
+    -- Nothing was left to look at: the whole partition is over, unless later reruns still need bytes that came with its jobs. What
+    -- its jobs leave elsewhere, persons and words, nobody would find without them: that goes before them, job by job.
+    IF reached IS NOT NULL OR insp.is_content_needed(lowest, lowest + width)
+        OR NOT insp.is_retention_done(lowest, lowest + width) THEN
         RETURN 0;
     END IF;
     suffix := lpad((lowest / width)::text, 6, '0');
@@ -147,8 +161,6 @@ BEGIN
             suffix);
         DELETE FROM insp.dead d WHERE d.job_id >= lowest AND d.job_id < lowest + width;
         DELETE FROM insp.rerun r WHERE r.job_id >= lowest AND r.job_id < lowest + width;
-        DELETE FROM insp.job_reference r WHERE r.job_id >= lowest AND r.job_id < lowest + width;
-        DELETE FROM insp.face_named f WHERE f.job_id >= lowest AND f.job_id < lowest + width;
         PERFORM insp.record('drop_history', format('jobs %s to %s', lowest, lowest + width - 1));
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 0;
@@ -157,7 +169,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drop_history(integer) IS
-    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every limit, and no rerun needs bytes of it. Looks at up to p_limit jobs a call; returns 1 if it dropped one';
+    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every limit, insp.purge has passed it, and no rerun needs bytes of it. Looks at up to p_limit jobs a call; returns 1 if it dropped one';
 GRANT EXECUTE ON FUNCTION insp.drop_history(integer) TO insp_operator;
 
 -- The first partitions, in a new database; later ones are a duty of maintenance.

@@ -187,7 +187,7 @@ COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
-SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     owner constant integer := insp.partner_number(erase_person.partner);
     found_by constant bytea := insp.reference_index(erase_person.reference);
@@ -197,6 +197,7 @@ DECLARE
     rest boolean;
     erased integer := 0;
 BEGIN
+    PERFORM insp.need_read_committed();
     -- All jobs before the person, as everything else that erases locks them.
     SELECT array_agg(l.public_id) INTO jobs FROM (
         SELECT j.public_id FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])

@@ -20,6 +20,7 @@ DECLARE
     requests integer := 0;
     others integer := 0;
 BEGIN
+    PERFORM insp.need_read_committed();
     parts := 0;
     results := 0;
     keys := 0;
@@ -38,8 +39,7 @@ BEGIN
     PERFORM insp.purge_horizon('job'), insp.purge_horizon('callback');
     FOR class IN
         SELECT k.what, k.keep FROM (
-            SELECT DISTINCT w.what, insp.keep_of(p, w.what) AS keep
-            FROM insp.partner p, unnest(ARRAY['parts', 'results', 'references']) AS w (what)
+            SELECT c.what, c.keep FROM insp.retention_classes() c
             UNION ALL VALUES ('late', interval '0'), ('callbacks', interval '0'), ('rows', interval '0')) k
             LEFT JOIN insp.retention_cursor c ON c.what = k.what AND c.keep = k.keep
         -- In a backlog, who was not served the last time comes first.

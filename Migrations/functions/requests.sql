@@ -289,14 +289,12 @@ BEGIN
         CONTINUE WHEN NOT p ? name;
         IF length(insp.request_text(p, name)) > 100 THEN
             PERFORM insp.refuse('IDENTIFIER_TOO_LONG', name);
+        ELSIF p ->> name = '' AND name <> 'reportingCriteria' THEN
+            -- It would join all who have none.
+            PERFORM insp.refuse('PAYLOAD_INVALID', name || ' is empty', 'Leave it out where there is none.');
         END IF;
     END LOOP;
-    IF p ? 'idempotencyKey' THEN
-        r.idempotency_key := p ->> 'idempotencyKey';
-        IF r.idempotency_key = '' THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', 'idempotencyKey is empty');
-        END IF;
-    END IF;
+    r.idempotency_key := p ->> 'idempotencyKey';
     IF p ?| ARRAY['documentFormat', 'documentTypes', 'countries'] THEN
         PERFORM insp.check_document(p);
     END IF;

@@ -9,6 +9,25 @@ COMMENT ON FUNCTION insp.keep_of(insp.partner, text) IS
     'How long a partner keeps parts, results or references after a job''s end';
 GRANT EXECUTE ON FUNCTION insp.keep_of(insp.partner, text) TO insp_operator, insp_auditor;
 
+CREATE OR REPLACE FUNCTION insp.retention_classes() RETURNS TABLE (what text, keep interval)
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT DISTINCT w.what, insp.keep_of(p, w.what)
+    FROM insp.partner p, unnest(ARRAY['parts', 'results', 'references']) AS w (what)
+$$;
+COMMENT ON FUNCTION insp.retention_classes() IS
+    'What is removed job by job, and each time that a partner keeps it: every one has a cursor of its own';
+
+CREATE OR REPLACE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF p_keep NOT BETWEEN '1 hour' AND '100 years' THEN
+        PERFORM insp.refuse(p_code, format('%s is %s', p_what, p_keep), 'Things are kept for an hour to 100 years.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.check_keep(text, text, interval) IS
+    'Refuses with a code a time for which nothing can be kept: one that is out of the calendar would end every round of retention. Null is none';
+
 CREATE OR REPLACE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     WITH noted AS (
@@ -84,6 +103,9 @@ DECLARE
 BEGIN
     IF set_retention.partner IS NOT NULL AND set_retention.what IS NULL THEN
         was := insp.partner_lock(set_retention.partner);
+        PERFORM insp.check_keep('PARTNER_INVALID', 'keep_parts', set_retention.keep_parts);
+        PERFORM insp.check_keep('PARTNER_INVALID', 'keep_results', set_retention.keep_results);
+        PERFORM insp.check_keep('PARTNER_INVALID', 'keep_references', set_retention.keep_references);
         UPDATE insp.partner p SET keep_parts = coalesce(set_retention.keep_parts, p.keep_parts),
             keep_results = coalesce(set_retention.keep_results, p.keep_results),
             keep_references = coalesce(set_retention.keep_references, p.keep_references)
@@ -92,6 +114,7 @@ BEGIN
         PERFORM insp.record_partner('set_retention', was);
         RETURN format('partner %s: parts %s, results %s, references %s', was.name, kept.parts, kept.results, kept.requests);
     ELSIF set_retention.what IS NOT NULL AND set_retention.keep IS NOT NULL AND set_retention.partner IS NULL THEN
+        PERFORM insp.check_keep('PARAMETER_INVALID', 'keep', set_retention.keep);
         UPDATE insp.retention r SET keep = set_retention.keep WHERE r.what = set_retention.what;
         IF NOT FOUND THEN
             PERFORM insp.refuse('PARAMETER_INVALID', 'what is ' || left(quote_literal(set_retention.what), 40),
@@ -106,7 +129,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) IS
-    'Sets how long a partner''s parts, results and references are kept, or how long something is kept for all (insp.retention)';
+    'Sets how long a partner''s parts, results and references are kept, or how long something is kept for all (insp.retention): from an hour to 100 years';
 GRANT EXECUTE ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_retention AS

@@ -183,6 +183,7 @@ DECLARE
     number bigint;
     fresh constant uuid := gen_random_uuid();
 BEGIN
+    PERFORM insp.need_read_committed();
     -- Locked, so that neither erasure nor retention can remove between this look and the copying what is copied here; where
     -- they were first, the row that is read says so.
     SELECT * INTO old FROM insp.job j WHERE j.public_id = rerun.id AND insp.may_act(j.partner_id) FOR SHARE;

@@ -186,7 +186,7 @@ enum OpenAPIDocument {
                   }
                 ]
               },
-              "Reference": { "type": "string", "maxLength": 100 },
+              "Reference": { "type": "string", "minLength": 1, "maxLength": 100 },
               "CreateRequest": {
                 "type": "object",
                 "additionalProperties": false,
@@ -214,7 +214,7 @@ enum OpenAPIDocument {
                   "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
                   "customerInternalReference": { "$ref": "#/components/schemas/Reference" },
                   "userReference": { "$ref": "#/components/schemas/Reference" },
-                  "reportingCriteria": { "$ref": "#/components/schemas/Reference" },
+                  "reportingCriteria": { "type": "string", "maxLength": 100 },
                   "callbackUrl": { "type": "string", "format": "uri", "maxLength": 255 },
                   "idempotencyKey": { "type": "string", "minLength": 1, "maxLength": 100 },
                   "digests": {
@@ -273,7 +273,7 @@ enum OpenAPIDocument {
                 "properties": {
                   "sessionRequestBlob": { "type": "string", "minLength": 1 },
                   "userId": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] },
-                  "flow": { "anyOf": [{ "$ref": "#/components/schemas/Reference" }, { "type": "null" }] }
+                  "flow": { "type": ["string", "null"], "maxLength": 100 }
                 }
               },
               "SessionAnswer": {

@@ -48,6 +48,11 @@ public actor PostgresConnection {
     private var handle: ConnectionHandle?
     private var conninfo = ""
     private var preparesStatements = true
+    /// Whether the database begins transactions with a level stricter than READ COMMITTED, so that each has to say which it needs:
+    /// what locks rows and then looks again must see what others have committed meanwhile. A setting of the session would be
+    /// another client's behind a pooler.
+    private var setsIsolation = false
+    private static let begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
     /// Statements that this session has prepared.
     private var prepared: Set<String> = []
     /// Where statements cannot be kept, as connections have found out: hashes of connection strings.
@@ -74,10 +79,13 @@ public actor PostgresConnection {
 
     private func open(_ conninfo: String) throws {
         self.conninfo = conninfo
-        self.preparesStatements =
-            self.options.preparesStatements && !Self.unprepared.withLock { $0.contains(conninfo.hashValue) }
+        self.preparesStatements = false
         self.handle = try ConnectionHandle(
             conninfo: conninfo, name: self.options.name, deadline: .now + self.options.connectTimeout)
+        let isolation = try self.query("SHOW default_transaction_isolation", timeout: self.options.connectTimeout)
+        self.setsIsolation = ["repeatable read", "serializable"].contains(try isolation[0].string(0))
+        self.preparesStatements =
+            self.options.preparesStatements && !Self.unprepared.withLock { $0.contains(conninfo.hashValue) }
     }
 
     /// Whether the connection has not been closed, lost or given up.
@@ -126,12 +134,35 @@ public actor PostgresConnection {
     /// - Throws: The error of the first statement that failed.
     public func pipeline(_ statements: [PostgresStatement], timeout: Duration? = nil) throws -> [[PostgresRow]] {
         let handle = try self.usable()
+        guard self.setsIsolation, PQtransactionStatus(try handle.open()) == PQTRANS_IDLE else {
+            return try self.run(statements, on: handle, timeout)
+        }
+        let rows = try self.run(
+            [PostgresStatement(Self.begin)] + statements + [PostgresStatement("COMMIT")], on: handle, timeout)
+        return Array(rows.dropFirst().dropLast())
+    }
+
+    private func run(
+        _ statements: [PostgresStatement], on handle: ConnectionHandle, _ timeout: Duration?
+    ) throws -> [[PostgresRow]] {
         // Encoded before anything is sent: a bad parameter must not leave half a pipeline behind.
         let encoded = try statements.map { try EncodedParameters($0.parameters) }
         let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
-        return try self.closingIfLost {
+        let wasIdle = PQtransactionStatus(try handle.open()) == PQTRANS_IDLE
+        func send() throws -> [[PostgresRow]] {
             do {
                 return try self.send(statements, encoded, on: handle, deadline)
+            } catch {
+                // A transaction that began here ends here.
+                if wasIdle, let connection = try? handle.open(), PQtransactionStatus(connection) == PQTRANS_INERROR {
+                    try self.execute("ROLLBACK")
+                }
+                throw error
+            }
+        }
+        return try self.closingIfLost {
+            do {
+                return try send()
             } catch let error as PostgresError where self.preparesStatements && error.isLostPreparation {
                 // The session behind this connection is not the one that prepared: a pooler lends a session for one
                 // transaction. From now on statements are sent whole.
@@ -140,7 +171,7 @@ public actor PostgresConnection {
                 Self.unprepared.withLock { _ = $0.insert(self.conninfo.hashValue) }
                 // Nothing of the pipeline has happened, unless it was part of a transaction, which only its owner can repeat.
                 guard PQtransactionStatus(try handle.open()) == PQTRANS_IDLE else { throw error }
-                return try self.send(statements, encoded, on: handle, deadline)
+                return try send()
             }
         }
     }
@@ -182,7 +213,7 @@ public actor PostgresConnection {
     public func transaction<Result: Sendable>(
         _ body: @Sendable (isolated PostgresConnection) throws -> Result
     ) throws -> Result {
-        try self.execute("BEGIN")
+        try self.execute(Self.begin)
         do {
             let result = try body(self)
             try self.execute("COMMIT")

@@ -95,6 +95,10 @@ import Testing
         for key in ["customerInternalReference", "userReference", "reportingCriteria", "idempotencyKey"] {
             with("a long \(key)", #""\#(key)":"\#(String(repeating: "é", count: 101))""#, .identifierTooLong)
         }
+        // All who have none would be one person.
+        for key in ["customerInternalReference", "userReference", "idempotencyKey"] {
+            with("an empty \(key)", #""\#(key)":"""#, .payloadInvalid)
+        }
         for url in [
             "http://hooks.example.com/x", "https://10.0.0.1/x", "https://hooks.example.com:444/x",
             "https://hooks.example.com/#f", "https://u@hooks.example.com/", "hooks.example.com",

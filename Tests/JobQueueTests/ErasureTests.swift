@@ -69,15 +69,15 @@ import Testing
         #expect(
             try await fixture.count("insp.callback c JOIN insp.endpoint e ON e.id = c.endpoint_id WHERE c.url <> e.url")
                 == 0)
-        // They are sent without the reference, and not under the name of those that had it.
+        // They are sent without the reference and the decision, and not under the name of those that had it.
         try await fixture.admin.execute("UPDATE insp.callback_waiting SET due_at = now() WHERE state = 'pending'")
         let sent = try await fixture.admin.query(
             """
             SELECT count(*), bool_and(c.user_reference IS NULL AND c.is_reduced AND c.body IS NULL AND c.definition_key IS NOT NULL),
-                count(c.decision)
+                count(c.decision), count(*) FILTER (WHERE c.event = 'job.finished')
             FROM insp.callback_claim(1000, interval '1 minute', 1000) c WHERE c.id IS NOT NULL
             """)[0]
-        #expect(try sent.int(0) > 0 && sent.bool(1) && sent.int(2) > 0)
+        #expect(try sent.int(0) > 0 && sent.bool(1) && sent.int(2) == 0 && sent.int(3) > 0)
     }
 
     /// Columns of jobs that are not finished: marked until they are cancelled.
@@ -108,6 +108,95 @@ import Testing
         #expect(try await fixture.count("insp.callback_waiting WHERE state = 'dead'") == 0)
         #expect(try await fixture.count("insp.v_operator_events WHERE action = 'review' AND detail = '{}'") == 1)
         #expect(try await fixture.count("insp.job_key") == 0)
+    }
+
+    /// Ends jobs as a worker may: with nothing that the database could decide by.
+    private struct Bare: JobHandler {
+        func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
+            JobResult(decision: .rejected, summary: Data("{}".utf8), body: Data(#"{"name":"zqmark"}"#.utf8))
+        }
+    }
+
+    private func finish(_ fixture: QueueFixture, _ handler: any JobHandler) async throws {
+        var configuration = fixture.configuration()
+        configuration.drains = true
+        configuration.maintains = false
+        try await JobWorker(configuration, handler: handler).run()
+    }
+
+    @Test func `A result without a summary goes as any other`() async throws {
+        let fixture = try await QueueFixture()
+        let ids = try await fixture.enqueue(2)
+        try await self.finish(fixture, Bare())
+        #expect(try await fixture.count("insp.step WHERE summary = '{}' AND body IS NOT NULL") == 2)
+        #expect(try await self.erase(fixture, ids[0]))
+        #expect(try await !self.erase(fixture, ids[0]))
+        #expect(try await fixture.result(of: ids[0])["erasedAt"] != nil)
+        try await fixture.admin.execute(
+            """
+            UPDATE insp.job SET created_at = created_at - interval '31 days', completed_at = completed_at - interval '31 days'
+            """)
+        _ = try await fixture.admin.query("SELECT insp.purge()")
+        #expect(try await fixture.count("insp.step WHERE body IS NOT NULL") == 0)
+        #expect(try await fixture.result(of: ids[1])["purgedAt"] != nil)
+    }
+
+    @Test func `A decision goes with its job's erasure, also from the callback that still waits`() async throws {
+        let fixture = try await QueueFixture()
+        let ids = try await fixture.enqueue(2)
+        try await self.finish(fixture, ClosureHandler())
+        #expect(try await fixture.count("insp.callback WHERE decision = 'PASSED'") == 2)
+        #expect(try await self.erase(fixture, ids[0]))
+        #expect(try await !self.erase(fixture, ids[0]))
+        let row = try await fixture.admin.query(
+            """
+            SELECT count(*), count(c.decision), bool_and(c.is_reduced = (c.decision IS NULL))
+            FROM insp.callback_claim(100, interval '1 minute', 100) c WHERE c.id IS NOT NULL
+            """)[0]
+        // Under another name, as the whole body may have been sent.
+        #expect(try row.int(0) == 2 && row.int(1) == 1 && row.bool(2))
+        #expect(
+            try await fixture.count(
+                "insp.callback c WHERE c.public_id = '\(ids[0])' AND c.decision IS NOT NULL") == 0)
+    }
+
+    @Test func `Of an erased job nothing is noted any more, also if it named nobody`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        try await self.finish(fixture, ClosureHandler { _, _ in throw InspectError(.corruptImage) })
+        #expect(try await self.erase(fixture, id))
+        #expect(try await fixture.admin.query("SELECT insp.resolve_dead($1, 'zqmark')", [.text(id)])[0].bool(0))
+        #expect(try await fixture.count("insp.record WHERE words IS NOT NULL") == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `An erasure waits for no other job's request, and for nobody else for long`() async throws {
+        let fixture = try await QueueFixture()
+        let payload = #"{"partner":"acme","workflow":"enrollment","faceId":"f","userReference":"ann"}"#
+        let id = try await fixture.client.enqueue(payload: Data(payload.utf8), parts: [.face: [PersonalMarks.image]])
+        #expect(try await fixture.client.cancel(id))
+        let other = try await fixture.database.connect()
+        // It counts an attempt on the same face id.
+        try await other.execute("BEGIN; SELECT insp.enqueue('\(payload)', face => 'x')")
+        let start = ContinuousClock.now
+        #expect(try await self.erase(fixture, id))
+        _ = try await fixture.admin.query("SELECT insp.face_delete('acme', 'f')")
+        #expect(ContinuousClock.now - start < .seconds(4))
+        try await other.execute("ROLLBACK")
+
+        let held = try await fixture.client.enqueue(
+            payload: Data(payload.utf8), parts: [.face: [PersonalMarks.image]])
+        #expect(try await fixture.client.cancel(held))
+        try await other.execute("BEGIN; SELECT insp.callback_replay('msg_' || replace('\(held)', '-', ''))")
+        for call in ["erase('\(held)')", "erase_person('acme', 'ann')"] {
+            let refused = await #expect(throws: PostgresError.self) {
+                try await fixture.admin.query("SELECT insp.\(call)")
+            }
+            #expect(refused?.isLockTimeout == true, "\(call)")
+        }
+        try await other.execute("ROLLBACK")
+        #expect(try await self.erase(fixture, held))
+        await other.close()
     }
 
     @Test func `Deleting a face takes its id from every table`() async throws {

@@ -9,8 +9,11 @@ import Testing
     private static let values: [(key: String, values: [String?])] = [
         ("partner", [#""acme""#, "7", nil]),
         ("workflow", [#""id""#, #""id_identity""#, #""similarity""#, #""liveness""#, "2", #""none""#, nil]),
-        ("customerInternalReference", [nil, #""ref""#, "1", "\"\(String(repeating: "x", count: 101))\"", "null"]),
-        ("userReference", [nil, #""user""#, "{}", "\"\(String(repeating: "é", count: 100))\"", "null"]),
+        (
+            "customerInternalReference",
+            [nil, #""ref""#, #""""#, "1", "\"\(String(repeating: "x", count: 101))\"", "null"]
+        ),
+        ("userReference", [nil, #""user""#, #""""#, "{}", "\"\(String(repeating: "é", count: 100))\"", "null"]),
         ("idempotencyKey", [nil, #""key""#, #""""#, "1"]),
         ("lane", [nil, #""bulk""#, #""fast""#]),
         ("strange", [nil, "1"]),

@@ -160,11 +160,13 @@ import Testing
         #expect(try await fixture.client.cancel(open))
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0, "the last one ended just now")
         try await self.age(fixture, "100 days", where: "completed_at > now() - interval '1 day'")
-        // The first call finds the jobs over, the next one that nothing is left to look at.
+        // The first call finds the jobs over, the next one that nothing is left to look at, but for what they leave elsewhere.
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
-        // What a later rerun refers to came with one of these jobs.
         #expect(try await fixture.admin.query(drop)[0].int(0) == 0)
         #expect(try await fixture.count("insp.content WHERE id < 5000000") == 6)
+        // What a later rerun refers to came with one of these jobs.
+        for _ in 0..<2 { #expect(try await self.purge(fixture).partitions == 0) }
+        #expect(try await fixture.count("insp.content WHERE id < 5000000") == 1)
         #expect(try await fixture.client.cancel(again))
         #expect(try await fixture.admin.query("SELECT insp.erase($1)", [.text(again)])[0].bool(0))
 
@@ -184,6 +186,48 @@ import Testing
         for id in fresh { #expect(try await fixture.result(of: id)["status"] as? Int == 128) }
         #expect(try await fixture.count("insp.v_stuck") == 0)
         #expect(try await fixture.admin.query("SELECT insp.ensure_partitions()")[0].int(0) >= 0)
+    }
+
+    @Test func `A partition is dropped behind what takes away what its jobs leave elsewhere`() async throws {
+        let fixture = try await QueueFixture()
+        let keep = { (time: String) in
+            "SELECT insp.set_retention('acme', '\(time)', '\(time)', keep_references => '\(time)')"
+        }
+        _ = try await fixture.admin.query(keep("2 years"))
+        for number in 0..<12 {
+            let payload = #"{"partner":"acme","workflow":"id","userReference":"user \#(number)"}"#
+            _ = try await fixture.client.enqueue(payload: Data(payload.utf8), parts: [.front: [Data("x".utf8)]])
+        }
+        var configuration = fixture.configuration()
+        configuration.drains = true
+        configuration.maintains = false
+        let handler = ClosureHandler { _, _ in throw InspectError(.corruptImage) }
+        try await JobWorker(configuration, handler: handler).run()
+        try await fixture.admin.execute("SELECT insp.resolve_dead(d.id, 'said of a person') FROM insp.v_dead d")
+        try await self.age(fixture, "100 days")
+        _ = try await fixture.admin.query("SELECT setval('insp.job_id', 5000001)")
+        _ = try await fixture.admin.query(keep("30 days"))
+        // What somebody holds is left for later, and the partition with it.
+        let holder = try await fixture.database.connect()
+        try await holder.execute(
+            """
+            BEGIN; SELECT FROM insp.callback c JOIN insp.job j ON j.id = c.job_id
+            WHERE insp.personal(j.personal, j.seal) ->> 'userReference' = 'user 7' FOR SHARE OF c
+            """)
+        var calls = 0
+        repeat { calls += 1 } while try await self.purge(fixture, limit: 2).more && calls < 50
+        #expect(calls > 3)
+        for _ in 0..<3 { #expect(try await self.purge(fixture).partitions == 0) }
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 1)
+        try await holder.execute("COMMIT")
+        await holder.close()
+        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = now() WHERE what = 'references'")
+        for _ in 0..<3 { _ = try await self.purge(fixture) }
+        #expect(try await fixture.count("insp.job") == 0)
+        #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
+        #expect(try await fixture.count("insp.job_reference") == 0)
+        #expect(try await fixture.count("insp.record WHERE words IS NOT NULL") == 0)
+        #expect(try await fixture.count("insp.record WHERE words_sha256 IS NOT NULL") == 12)
     }
 
     @Test func `An erased job is known to have existed, and nothing more`() async throws {
@@ -274,15 +318,29 @@ import Testing
     @Test func `Times that cannot be kept are refused`() async throws {
         let fixture = try await QueueFixture()
         for (call, state) in [
-            ("'acme', '59 minutes'", "23514"), ("'nobody', '1 day'", "IN003"),
+            ("'acme', '59 minutes'", "IN089"), ("'acme', keep_results => '10000 years'", "IN089"),
+            ("'acme', keep_references => '101 years'", "IN089"), ("what => 'samples', keep => '10000 years'", "IN113"),
+            ("'nobody', '1 day'", "IN003"),
             ("what => 'socks', keep => '1 day'", "IN113"),
-            ("'acme', what => 'events'", "IN113"), ("", "IN113"), ("what => 'events', keep => '1 minute'", "23514"),
+            ("'acme', what => 'events'", "IN113"), ("", "IN113"), ("what => 'events', keep => '1 minute'", "IN113"),
         ] {
             let error = await #expect(throws: PostgresError.self, "\(call)") {
                 try await fixture.admin.query("SELECT insp.set_retention(\(call))")
             }
             #expect(error?.sqlState == state, "\(call)")
         }
+        let faces = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query("SELECT insp.set_face_limits('acme', keep => '10000 years')")
+        }
+        #expect(faces?.sqlState == ErrorCode.partnerInvalid.sqlState)
+        // The longest time ends no round of retention.
+        try await fixture.admin.execute(
+            """
+            BEGIN; SELECT insp.set_retention('acme', '100 years', '100 years', keep_references => '100 years');
+            SELECT insp.set_retention(what => r.what, keep => '100 years') FROM insp.retention r;
+            SELECT insp.set_face_limits('acme', keep => '100 years');
+            SELECT insp.purge(), insp.face_purge(), insp.sample_queue(); ROLLBACK
+            """)
         _ = try await fixture.admin.query("SELECT insp.set_retention(what => 'events', keep => '120 days')")
         #expect(try await fixture.count("insp.retention WHERE keep = '120 days'") == 1)
         #expect(try await fixture.count("insp.record WHERE action = 'set_retention'") == 1)

@@ -68,6 +68,39 @@ import Testing
         #expect(try await connection.query("SELECT 1")[0].int(0) == 1)
     }
 
+    @Test(arguments: ["repeatable read", "serializable"])
+    func `Each statement sees what others have committed, whatever the database begins with`(isolation: String)
+        async throws
+    {
+        let database = try await ScratchDatabase.empty()
+        let admin = try await database.connect()
+        let name = try await admin.query("SELECT current_database()")[0].string(0)
+        try await admin.execute(
+            "CREATE TABLE t (n int); ALTER DATABASE \(name) SET default_transaction_isolation = '\(isolation)'")
+        let connection = try await database.connect()
+        let level = PostgresStatement("SELECT current_setting('transaction_isolation')")
+        let add = PostgresStatement("INSERT INTO t VALUES (1)")
+        let fail = PostgresStatement("SELECT 1 / 0")
+        for _ in 0..<2 {
+            #expect(try await connection.query(level.sql)[0].string(0) == "read committed")
+            let rows = try await connection.pipeline([level, add, level])
+            #expect(try rows.map { try $0.first?.string(0) } == ["read committed", nil, "read committed"])
+            // What fails leaves nothing behind, neither rows nor its transaction.
+            await #expect(throws: PostgresError.self) { try await connection.pipeline([add, fail, add]) }
+        }
+        #expect(try await admin.query("SELECT count(*) FROM t")[0].int(0) == 2)
+        let inside = try await connection.transaction { try $0.query(level.sql)[0].string(0) }
+        #expect(inside == "read committed")
+        // Who asks for another level has it, to the end of the transaction.
+        try await connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        #expect(try await connection.query(level.sql)[0].string(0) == "serializable")
+        await #expect(throws: PostgresError.self) { try await connection.query(fail.sql) }
+        let aborted = await #expect(throws: PostgresError.self) { try await connection.query(level.sql) }
+        #expect(aborted?.sqlState == "25P02")
+        try await connection.execute("ROLLBACK")
+        #expect(try await connection.query(level.sql)[0].string(0) == "read committed")
+    }
+
     @Test func `Details and hints are kept of the schema's own errors alone`() async throws {
         let connection = try await ScratchDatabase.empty().connect()
         func error(_ sql: String) async throws -> PostgresError {

@@ -42,6 +42,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case jobNotFinished = "JOB_NOT_FINISHED"
     case partsPurged = "PARTS_PURGED"
     case requestPurged = "REQUEST_PURGED"
+    case isolationLevelInvalid = "ISOLATION_LEVEL_INVALID"
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 
@@ -242,6 +243,12 @@ extension ErrorCode {
         case .jobNotFinished: refusal("IN030", "the job is not finished", status: 409, jumio: "J00000")
         case .partsPurged: refusal("IN031", "the job's parts were removed", status: 409, jumio: "J00000")
         case .requestPurged: refusal("IN135", "the job's request was removed", status: 409, jumio: "J00000")
+        case .isolationLevelInvalid:
+            refusal(
+                "IN136", "the call needs the isolation level READ COMMITTED", status: nil,
+                hint:
+                    "Begin with BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to read committed."
+            )
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .reviewInvalid:
             refusal(

@@ -34,7 +34,7 @@ CREATE INDEX callback_named ON insp.callback (webhook_id) WHERE job_id < 0;
 COMMENT ON TABLE insp.callback IS 'Outbox: one event to be delivered to one endpoint, and what its body is composed of';
 COMMENT ON COLUMN insp.callback.id IS 'Internal number';
 COMMENT ON COLUMN insp.callback.webhook_id IS
-    'The webhook-id header: the same in every attempt, so that receivers can drop repeats. Once something that the body held was removed or may not be sent any more, the rest is sent with an addition to it';
+    'The webhook-id header: the same in every attempt, so that receivers can drop repeats. Once something that the body held was removed or may not be sent any more, the rest is sent under this id with a suffix';
 COMMENT ON COLUMN insp.callback.job_id IS 'The job it tells of; below 0: minus the id of an endpoint''s row in insp.record';
 COMMENT ON COLUMN insp.callback.endpoint_id IS 'Whose limits and secret apply';
 COMMENT ON COLUMN insp.callback.event IS

@@ -17,7 +17,7 @@ CREATE UNIQUE INDEX secret_current ON insp.secret (owner, purpose) WHERE valid_u
 CREATE INDEX secret_expired ON insp.secret (valid_until) WHERE valid_until IS NOT NULL;
 COMMENT ON TABLE insp.secret IS 'Secrets, tokens and private keys, and what a gateway shows in their place; no role may read the values';
 COMMENT ON COLUMN insp.secret.id IS 'Number of the secret';
-COMMENT ON COLUMN insp.secret.owner IS 'Whose it is, and with whom it goes: endpoint 12, credential 5, or inspectd itself';
+COMMENT ON COLUMN insp.secret.owner IS 'Its owner, and it is deleted with the owner: endpoint 12, credential 5, or inspectd itself';
 COMMENT ON COLUMN insp.secret.purpose IS
     'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that stay of consents)';
 COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8';

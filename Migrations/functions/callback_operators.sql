@@ -72,9 +72,8 @@ DECLARE
     lowest constant bigint := insp.callback_since(p_since - interval '1 hour');
     highest constant bigint := insp.callback_since(p_until + interval '1 hour');
 BEGIN
-    IF p_per_second IS NULL OR p_per_second <= 0 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'p_per_second', 'p_per_second is above 0.');
-    END IF;
+    PERFORM insp.require(p_per_second BETWEEN 0.001 AND 1000000, 'p_per_second', 'p_per_second is 0.001 to 1000000.');
+    PERFORM insp.require(num_nulls(p_since, p_until, p_delivered) = 0, 'p_since, p_until or p_delivered is null');
     PERFORM insp.endpoint_lock(p_endpoint);
     WITH chosen AS MATERIALIZED (
         SELECT w.callback_id AS id FROM insp.callback_waiting w

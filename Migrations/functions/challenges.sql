@@ -70,26 +70,23 @@ BEGIN
     SELECT p.id INTO owner FROM insp.partner p WHERE p.name = challenge_issue.partner AND p.enabled AND insp.may_act(p.id);
     IF NOT FOUND THEN
         PERFORM insp.refuse('PARTNER_UNKNOWN');
-    ELSIF challenge_issue.method NOT IN ('colour_flash', 'motion', 'colour_flash+motion') THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'method ' || left(quote_literal(challenge_issue.method), 40),
-            'A method is colour_flash, motion or colour_flash+motion.');
-    ELSIF challenge_issue.colours NOT BETWEEN 6 AND 8 OR challenge_issue.steps NOT BETWEEN 1 AND 5 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'colours or steps', 'colours is 6 to 8, steps is 1 to 5.');
-    ELSIF challenge_issue.colour_ms NOT BETWEEN 334 AND 1000 THEN
-        -- At most three changes a second, for the sake of photosensitive people (WCAG 2.2, 2.3.1).
-        PERFORM insp.refuse('PARAMETER_INVALID', 'colour_ms', 'colour_ms is 334 to 1000.');
-    ELSIF challenge_issue.step_timeout_ms NOT BETWEEN 1000 AND 30000 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'step_timeout_ms', 'step_timeout_ms is 1000 to 30000.');
-    ELSIF NOT challenge_issue.motions <@ ARRAY['MOUTH_OPEN', 'SMILE', 'BLINK', 'SHAKE', 'NOD']
-        OR (SELECT count(DISTINCT m) FROM unnest(challenge_issue.motions) m) <> cardinality(challenge_issue.motions)
-        OR cardinality(challenge_issue.motions) < 2 THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'motions', 'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD.');
     END IF;
+    PERFORM insp.require(challenge_issue.method IN ('colour_flash', 'motion', 'colour_flash+motion'),
+        'method ' || left(quote_nullable(challenge_issue.method), 40), 'A method is colour_flash, motion or colour_flash+motion.');
+    PERFORM insp.require(challenge_issue.colours BETWEEN 6 AND 8 AND challenge_issue.steps BETWEEN 1 AND 5, 'colours or steps',
+        'colours is 6 to 8, steps is 1 to 5.');
+    -- At most three changes a second, for the sake of photosensitive people (WCAG 2.2, 2.3.1).
+    PERFORM insp.require(challenge_issue.colour_ms BETWEEN 334 AND 1000, 'colour_ms', 'colour_ms is 334 to 1000.');
+    PERFORM insp.require(challenge_issue.step_timeout_ms BETWEEN 1000 AND 30000, 'step_timeout_ms',
+        'step_timeout_ms is 1000 to 30000.');
+    PERFORM insp.require(cardinality(challenge_issue.motions) >= 2
+        AND challenge_issue.motions <@ ARRAY['MOUTH_OPEN', 'SMILE', 'BLINK', 'SHAKE', 'NOD']
+        AND (SELECT count(DISTINCT m) FROM unnest(challenge_issue.motions) m) = cardinality(challenge_issue.motions), 'motions',
+        'motions are two or more of MOUTH_OPEN, SMILE, BLINK, SHAKE, NOD.');
     term := coalesce(challenge_issue.lifetime, interval '30 seconds' + CASE WHEN challenge_issue.method LIKE '%motion'
         THEN make_interval(secs => challenge_issue.steps * challenge_issue.step_timeout_ms / 1000.0) ELSE interval '0' END);
-    IF term NOT BETWEEN interval '5 seconds' AND interval '5 minutes' THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'lifetime', 'lifetime is 5 seconds to 5 minutes.');
-    END IF;
+    PERFORM insp.require(term BETWEEN interval '5 seconds' AND interval '5 minutes', 'lifetime',
+        'lifetime is 5 seconds to 5 minutes.');
     IF challenge_issue.method LIKE 'colour_flash%' THEN
         asked := jsonb_build_object('colourMs', challenge_issue.colour_ms, 'colours',
             (SELECT jsonb_agg(names[d.kind + 1] ORDER BY d.n)

@@ -18,6 +18,13 @@ DECLARE
     until timestamptz;
     unknown text;
 BEGIN
+    PERFORM insp.require(cardinality(create_credential.scopes) > 0, 'no scope', 'A credential has at least one scope.');
+    PERFORM insp.require((length(create_credential.note) <= 200) IS NOT FALSE, 'note', 'A note has at most 200 characters.');
+    PERFORM insp.require((create_credential.expires > '0' AND create_credential.expires <= '100 years') IS NOT FALSE, 'expires',
+        'expires is above 0 and at most 100 years.');
+    PERFORM insp.require((create_credential.rate_per_second > 0 AND create_credential.rate_per_second <= 1000000) IS NOT FALSE
+            AND (create_credential.rate_burst > 0) IS NOT FALSE, 'rate_per_second or rate_burst',
+        'rate_per_second is above 0 and at most 1000000, rate_burst is at least 1.');
     SELECT quote_nullable(s) INTO unknown FROM unnest(create_credential.scopes) s
     WHERE NOT EXISTS (SELECT FROM insp.scope x WHERE x.scope = s);
     IF FOUND THEN

@@ -8,6 +8,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     problem constant text := insp.url_problem(p_url, 255, p_allow_http, p_allow_private);
 BEGIN
+    PERFORM insp.require(num_nulls(p_allow_http, p_allow_private) = 0, 'p_allow_http or p_allow_private is null',
+        'Each is true or false.', 'ENDPOINT_INVALID');
     IF p_url IS NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_MISSING');
     ELSIF problem IS NOT NULL THEN
@@ -32,16 +34,14 @@ DECLARE
     settings constant text[] := ARRAY['url', 'maxInflight', 'events', 'inlineResult', 'ordering', 'alertEndpoint',
         'http2', 'pins', 'allowHTTP', 'allowPrivate', 'allowedNetworks', 'signingKey', 'clientCertificate', 'clientKey',
         'apiKeyHeader', 'apiKey', 'origins'];
-    unknown constant jsonb := p_settings - settings;
+    unknown constant jsonb := CASE jsonb_typeof(p_settings) WHEN 'object' THEN p_settings - settings END;
     problem text;
 BEGIN
-    IF jsonb_typeof(p_settings) IS DISTINCT FROM 'object' OR unknown <> '{}' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'unknown setting '
-            || coalesce((SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), ''),
-            format('Settings are %s.', array_to_string(settings, ', ')));
-    END IF;
+    PERFORM insp.require(unknown = '{}', coalesce('unknown setting '
+            || (SELECT left(quote_literal(k), 40) FROM jsonb_object_keys(unknown) k LIMIT 1), 'the settings are not an object'),
+        format('Settings are %s.', array_to_string(settings, ', ')), 'ENDPOINT_INVALID');
     BEGIN
-        -- Keys that are given replace, null resets; the table's own checks say what is acceptable.
+        -- Keys that are given replace, null takes away; the table's own checks say what is acceptable.
         UPDATE insp.endpoint x SET
             url = CASE WHEN p_settings ? 'url' THEN p_settings ->> 'url' ELSE x.url END,
             max_inflight = CASE WHEN p_settings ? 'maxInflight' THEN (p_settings ->> 'maxInflight')::integer ELSE x.max_inflight END,
@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_endpoint(bigint, jsonb) IS
-    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the keys given; null resets. \d+ insp.endpoint tells what each means';
+    'Changes an endpoint''s settings: url, maxInflight, events, inlineResult, ordering, alertEndpoint, http2, pins, allowHTTP, allowPrivate, allowedNetworks, signingKey, clientCertificate, clientKey, apiKeyHeader, apiKey, origins. Only the keys given; null takes away what an endpoint may be without, so not events, maxInflight, inlineResult, http2, allowHTTP or allowPrivate. \d+ insp.endpoint tells what each means';
 GRANT EXECUTE ON FUNCTION insp.set_endpoint(bigint, jsonb) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.set_endpoint_secrets(e insp.endpoint, p_settings jsonb) RETURNS void
@@ -154,7 +154,7 @@ BEGIN
     RETURN e;
 END
 $$;
-COMMENT ON FUNCTION insp.endpoint_lock(bigint) IS 'An endpoint''s row, locked; refuses numbers of none';
+COMMENT ON FUNCTION insp.endpoint_lock(bigint) IS 'An endpoint''s row, locked; refuses unknown numbers';
 
 CREATE OR REPLACE FUNCTION insp.callback_pause(p_endpoint bigint, p_reason text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -230,8 +230,8 @@ DECLARE
     fresh constant text := coalesce(p_secret, insp.new_secret());
 BEGIN
     PERFORM insp.endpoint_lock(p_endpoint);
-    IF p_overlap IS NULL OR p_overlap < '0' OR fresh !~ '^whs[ek]c?_[A-Za-z0-9+/]{22,88}={0,2}$' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'the key or the overlap', 'A key is whsec_ or whsk_ and base64, an overlap is not below 0.');
+    IF p_overlap NOT BETWEEN '0' AND '1 year' OR p_overlap IS NULL OR fresh !~ '^whs[ek]c?_[A-Za-z0-9+/]{22,88}={0,2}$' THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the key or the overlap', 'A key is whsec_ or whsk_ and base64, an overlap is 0 to a year.');
     END IF;
     PERFORM insp.set_secret('endpoint ' || p_endpoint,
         CASE WHEN fresh LIKE 'whsk\_%' THEN 'signing_key' ELSE 'signing_secret' END, fresh, p_overlap);

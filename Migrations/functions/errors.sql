@@ -35,6 +35,19 @@ $$;
 COMMENT ON FUNCTION insp.need_read_committed() IS
     'Refuses a transaction that has one snapshot for all statements: called first by what locks rows and must then see what others have committed until that moment';
 
+CREATE OR REPLACE FUNCTION insp.require(
+    p_holds boolean, p_detail text, p_hint text DEFAULT NULL, p_code text DEFAULT 'PARAMETER_INVALID'
+) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    IF p_holds IS NOT TRUE THEN
+        PERFORM insp.refuse(p_code, p_detail, p_hint);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.require(boolean, text, text, text) IS
+    'Refuses a call unless a condition on its arguments holds. A condition that is null, because an argument is, does not hold';
+
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT jsonb_build_object(

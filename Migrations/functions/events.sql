@@ -78,6 +78,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 BEGIN
+    PERFORM insp.require(p_epoch >= 0 AND p_position >= 0 AND p_limit > 0, 'p_epoch, p_position or p_limit',
+        'p_epoch and p_position are at least 0, p_limit is at least 1.');
     IF p_epoch > (SELECT e.id FROM insp.epoch e) THEN
         PERFORM insp.refuse('PARAMETER_INVALID', 'the place is of an epoch that this database does not know: it went back',
             'Read again from the last place before that epoch.');

@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.find_job(text) IS
-    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was given up, finished recently, is the first of its queue or one of the newest: of each kind 100,000 are looked at. Refuses what is no job''s, and what is several jobs''';
+    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was given up, finished recently, is the first of its queue or one of the newest: of each kind 100,000 are looked at. Refuses an id that fits no job, or several';
 GRANT EXECUTE ON FUNCTION insp.find_job(text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.explain_running(p_job bigint) RETURNS TABLE (aspect text, explanation text)
@@ -83,7 +83,7 @@ BEGIN
         LEFT JOIN insp.worker w ON w.id = l.worker_id LEFT JOIN insp.v_workers v ON v.id = w.id
     WHERE l.job_id = ANY (ARRAY[p_job]);
     lost := CASE WHEN r.host IS NULL THEN 'is gone'
-        WHEN r.state = 'dead' THEN format('is dead: nothing was heard of it for %s', insp.in_words(r.silent_for))
+        WHEN r.state = 'dead' THEN format('is dead: nothing was heard from it for %s', insp.in_words(r.silent_for))
         WHEN r.fence < r.fence_floor THEN 'does not know that it has the job'
         WHEN r.deadline < clock_timestamp() THEN format('has kept the job for %s longer than it may',
             insp.in_words(clock_timestamp() - r.deadline)) END;
@@ -99,7 +99,7 @@ BEGIN
         ('worker', CASE
             WHEN r.host IS NULL THEN format('Worker %s %s.', r.worker_id, lost)
             WHEN lost IS NOT NULL THEN format('Worker %s (%s, process %s) %s.', r.worker_id, r.host, r.process, lost)
-            ELSE format('Worker %s (%s, process %s, version %s) is %s; last heard of %s ago. It may keep the job for another %s.',
+            ELSE format('Worker %s (%s, process %s, version %s) is %s; last heard from %s ago. It may keep the job for another %s.',
                 r.worker_id, r.host, r.process, r.version, r.state, insp.in_words(r.silent_for),
                 insp.in_words(r.deadline - clock_timestamp())) END),
         ('next step', CASE
@@ -196,7 +196,7 @@ BEGIN
     WHERE j.id = ANY (ARRAY[p_job]);
     IF r.status = 64 THEN
         RETURN QUERY VALUES
-            ('state', format('Decided as %s, and waiting for a person for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
+            ('state', format('Decided as %s, and has been waiting for a reviewer for %s.', r.decision, insp.in_words(clock_timestamp() - r.at))),
             ('reason', 'The partner''s review, or the request''s, says that a person confirms such a decision. No final callback is sent before that.'),
             ('next step', format(
                 'SELECT insp.review(%L, ''PASSED''), or with WARNING or REJECTED. SELECT * FROM insp.v_review says what was found.',

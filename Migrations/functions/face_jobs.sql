@@ -187,5 +187,5 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     WHERE j.public_id = p_id AND insp.may_act(j.partner_id)
 $$;
 COMMENT ON FUNCTION insp.face_event(uuid) IS
-    'The face SDK''s event of a finished enrolment, authentication or liveness job, whatever way it ended: type, status, code, result, error (insp.face_outcome); null: not finished, or another workflow';
+    'The face SDK''s event of a finished enrolment, authentication or liveness job, however it ended: type, status, code, result, error (insp.face_outcome); null: not finished, or another workflow';
 GRANT EXECUTE ON FUNCTION insp.face_event(uuid) TO insp_producer, insp_operator;

@@ -232,6 +232,9 @@ DECLARE
     kept record;
 BEGIN
     PERFORM insp.check_keep('PARTNER_INVALID', 'keep', set_face_limits.keep);
+    PERFORM insp.require((set_face_limits.templates BETWEEN 1 AND 20) IS NOT FALSE AND (set_face_limits.attempts > 0) IS NOT FALSE
+            AND (set_face_limits."window" > '0' AND set_face_limits."window" <= '1 day') IS NOT FALSE, 'templates, attempts or window',
+        'templates is 1 to 20, attempts is at least 1, window is above 0 and at most a day.', 'PARTNER_INVALID');
     UPDATE insp.partner p SET face_templates = coalesce(set_face_limits.templates, p.face_templates),
         face_attempts = coalesce(set_face_limits.attempts, p.face_attempts),
         face_window = coalesce(set_face_limits."window", p.face_window),

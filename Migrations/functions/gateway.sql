@@ -36,7 +36,7 @@ BEGIN
         AND EXISTS (SELECT FROM insp.secrets('credential ' || x.id, ARRAY['credential']) s WHERE s.value = p_secret_sha256);
     IF NOT FOUND OR c.revoked_at IS NOT NULL OR c.expires_at <= now() THEN
         PERFORM insp.refuse('UNAUTHENTICATED');
-    ELSIF NOT p_scope = ANY (c.scopes) THEN
+    ELSIF (p_scope = ANY (c.scopes)) IS NOT TRUE THEN
         PERFORM insp.refuse('SCOPE_MISSING', p_scope);
     END IF;
     RETURN c.partner_id;

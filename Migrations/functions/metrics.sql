@@ -13,6 +13,7 @@ DECLARE
     share constant double precision := least(1, most / greatest(1,
         pg_relation_size('insp.ready') / current_setting('block_size')::integer));
 BEGIN
+    PERFORM insp.require(p_exact BETWEEN 0 AND 1000000, 'p_exact', 'p_exact is 0 to 1000000.');
     RETURN QUERY
     WITH floors AS MATERIALIZED (
         -- What lies before the floors was claimed; its dead entries stay while any old transaction runs.
@@ -136,7 +137,7 @@ BEGIN
         ORDER BY i.inhrelid DESC LIMIT 8
     LOOP
         RETURN QUERY EXECUTE format(
-            'SELECT e.job_id, e.at FROM %s e WHERE e.ctid >= %L::tid AND e.kind = %L AND e.at > clock_timestamp() - $1',
+            'SELECT e.job_id, e.at FROM %s e WHERE e.ctid >= %L::tid AND e.kind = %L AND clock_timestamp() - e.at < $1',
             part.name, format('(%s,0)', greatest(0, part.pages - p_pages)), 'finished') USING p_within;
     END LOOP;
 END
@@ -151,8 +152,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     -- By callback and not by place: rows that retention removes make room in the middle of the table.
     SELECT a.started_at, a.duration_ms, a.error IS NULL FROM (
-        SELECT * FROM insp.callback_attempt x ORDER BY x.callback_id DESC, x.attempt DESC LIMIT p_limit) a
-    WHERE a.started_at > clock_timestamp() - p_within
+        SELECT * FROM insp.callback_attempt x ORDER BY x.callback_id DESC, x.attempt DESC LIMIT greatest(p_limit, 0)) a
+    WHERE clock_timestamp() - a.started_at < p_within
 $$;
 COMMENT ON FUNCTION insp.recent_attempts(interval, integer) IS
     'Attempts to deliver callbacks made lately, as far as the last p_limit attempts of the newest callbacks tell';
@@ -239,7 +240,7 @@ BEGIN
                 JOIN insp.partner p ON p.id = u.partner_id
             GROUP BY u.code, p.name ORDER BY 3 DESC, 4 DESC LIMIT 200) e),
         'finished', (SELECT jsonb_build_object(
-                'count', count(*), 'perSecond', count(*) FILTER (WHERE f.at > moment - p_rate) / greatest(0.001,
+                'count', count(*), 'perSecond', count(*) FILTER (WHERE moment - f.at < p_rate) / greatest(0.001,
                     -- A tail that does not reach back so far covers less time.
                     least(extract(epoch FROM p_rate), CASE WHEN count(*) > 1000 THEN extract(epoch FROM moment - min(f.at))
                         ELSE extract(epoch FROM p_rate) END)),
@@ -254,8 +255,8 @@ BEGIN
                 'deliveredPerSecond', a.delivered / a.span, 'failedPerSecond', a.failed / a.span,
                 'median', a.median, 'p95', a.p95)
             FROM insp.pending_callbacks() c CROSS JOIN (
-                SELECT count(*) FILTER (WHERE r.delivered AND r.at > moment - p_rate) AS delivered,
-                    count(*) FILTER (WHERE NOT r.delivered AND r.at > moment - p_rate) AS failed,
+                SELECT count(*) FILTER (WHERE r.delivered AND moment - r.at < p_rate) AS delivered,
+                    count(*) FILTER (WHERE NOT r.delivered AND moment - r.at < p_rate) AS failed,
                     greatest(0.001, least(extract(epoch FROM p_rate), CASE WHEN count(*) > 1000
                         THEN extract(epoch FROM moment - min(r.at)) ELSE extract(epoch FROM p_rate) END)) AS span,
                     percentile_cont(0.5) WITHIN GROUP (ORDER BY r.duration_ms / 1000.0) AS median,

@@ -36,7 +36,7 @@ BEGIN
     RETURN p;
 END
 $$;
-COMMENT ON FUNCTION insp.partner_lock(text) IS 'A partner''s row, locked; refuses names of none';
+COMMENT ON FUNCTION insp.partner_lock(text) IS 'A partner''s row, locked; refuses unknown names';
 
 CREATE OR REPLACE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -81,6 +81,8 @@ DECLARE
 BEGIN
     IF p_callback_url IS NOT NULL AND problem IS NOT NULL THEN
         PERFORM insp.refuse('CALLBACK_URL_INVALID', problem);
+    ELSIF num_nulls(p_allow_http, p_allow_private) > 0 THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'p_allow_http or p_allow_private is null', 'Each is true or false.');
     ELSIF p_name IS NULL OR p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$' THEN
         PERFORM insp.refuse('PARTNER_INVALID', 'the name',
             'A name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or digit.');
@@ -159,7 +161,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_liveness_policy(text, boolean) IS
-    'Sets whether passive evidence without any finding passes liveness for a partner''s jobs that are accepted from now on. It proves nobody alive: a good print or screen shows no finding, either';
+    'Sets whether passive evidence without any finding passes liveness for a partner''s jobs that are accepted from now on. It does not prove that anyone is alive: a good print or screen shows no findings either';
 GRANT EXECUTE ON FUNCTION insp.set_liveness_policy(text, boolean) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.bind_producer(login text, partner text) RETURNS text
@@ -167,11 +169,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 #variable_conflict use_column
 DECLARE
     number constant integer := insp.partner_number(bind_producer.partner);
-    who constant oid := to_regrole(quote_ident(bind_producer.login));
+    who constant oid := (SELECT r.oid FROM pg_roles r WHERE r.rolname = bind_producer.login AND r.rolcanlogin);
 BEGIN
-    IF who IS NULL THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', format('no login %s exists', quote_nullable(bind_producer.login)));
-    END IF;
+    -- A group is nobody's session_user.
+    PERFORM insp.require(who IS NOT NULL, format('no login %s exists', left(quote_nullable(bind_producer.login), 70)));
     -- What it had under another name.
     DELETE FROM insp.producer_partner b WHERE b.role = who AND b.partner_id = number AND b.login <> bind_producer.login;
     -- What a login that is called otherwise now had under this name goes with that login: with no row left it would act for
@@ -197,13 +198,14 @@ DECLARE
     number constant integer := insp.partner_number(unbind_producer.partner);
     who constant oid := to_regrole(quote_ident(unbind_producer.login));
 BEGIN
+    PERFORM insp.require(unbind_producer.login IS NOT NULL, 'login is null');
     -- Not the row of a login that had the name before and has another one now: without it, that one would act for everybody.
     DELETE FROM insp.producer_partner b WHERE b.partner_id = number AND (b.role = who
         OR b.login = unbind_producer.login AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = b.role));
     PERFORM insp.record('unbind_producer', 'login ' || unbind_producer.login,
         jsonb_build_object('partner', unbind_producer.partner));
     RETURN CASE WHEN EXISTS (SELECT FROM insp.producer_partner b WHERE b.login = unbind_producer.login OR b.role = who)
-        THEN format('login %s acts no longer for partner %s', unbind_producer.login, unbind_producer.partner)
+        THEN format('login %s no longer acts for partner %s', unbind_producer.login, unbind_producer.partner)
         ELSE format('login %s acts for every partner', unbind_producer.login) END;
 END
 $$;

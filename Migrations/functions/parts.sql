@@ -126,7 +126,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_kinds(text, insp.workflow, text[]) IS
-    'Refuses parts that a workflow or document does not have, and misses those that it needs';
+    'Refuses parts that a workflow or document does not have, and requests that lack one it needs';
 
 -- The sum of the parts is known before a byte is read, and where parts by URL may lead to is what the job's endpoint allows.
 CREATE OR REPLACE FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint)

@@ -11,7 +11,7 @@ COMMENT ON FUNCTION insp.personal_bytes(jsonb) IS 'What job.personal is to hold'
 
 CREATE OR REPLACE FUNCTION insp.request_personal(p jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
-    -- What is not known to name nobody.
+    -- Every key that might name a person.
     SELECT p - ARRAY['partner', 'workflow', 'documentFormat', 'documentTypes', 'countries', 'idempotencyKey', 'digests', 'parts',
         'lane', 'region', 'delaySeconds', 'runAt', 'expiresAt', 'traceparent', 'challenge', 'review', 'threshold',
         'enrollmentMode']

@@ -21,6 +21,7 @@ DECLARE
     others integer := 0;
 BEGIN
     PERFORM insp.need_read_committed();
+    PERFORM insp.require(p_limit BETWEEN 1 AND 1000000, 'p_limit', 'p_limit is 1 to 1000000.');
     parts := 0;
     results := 0;
     keys := 0;

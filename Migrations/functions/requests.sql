@@ -20,11 +20,11 @@ DECLARE
 BEGIN
     -- RFC 3339 alone: PostgreSQL's own words for times (now, infinity, 04:05 yesterday) are no one's contract.
     IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$' THEN
-        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it', 'A time is written as 2026-01-31T12:00:00Z.');
+        PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.');
     END IF;
     RETURN value::timestamptz;
 EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_time_zone_displacement_value THEN
-    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not a time as RFC 3339 has it', 'A time is written as 2026-01-31T12:00:00Z.');
+    PERFORM insp.refuse('PAYLOAD_INVALID', p_key || ' is not an RFC 3339 time', 'A time is written as 2026-01-31T12:00:00Z.');
 END
 $$;
 COMMENT ON FUNCTION insp.request_time(jsonb, text) IS 'A time of a payload (RFC 3339 with its offset); refuses other types';
@@ -151,7 +151,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.check_document(jsonb) IS
-    'Refuses a payload whose documentFormat, documentTypes or countries are none';
+    'Refuses a payload whose documentFormat, documentTypes or countries are not valid';
 
 CREATE OR REPLACE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp.endpoint) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
@@ -234,8 +234,9 @@ BEGIN
             PERFORM insp.refuse('PAYLOAD_INVALID', 'both delaySeconds and runAt', 'Give one of them.');
         ELSIF jsonb_typeof(p -> 'delaySeconds') <> 'number' OR (p -> 'delaySeconds')::numeric NOT BETWEEN 0 AND 2592000 THEN
             PERFORM insp.refuse('PAYLOAD_INVALID', 'delaySeconds', 'delaySeconds is a number from 0 to 2592000.');
-        ELSIF (p -> 'delaySeconds')::numeric > 0 THEN
-            run_at := now() + make_interval(secs => (p -> 'delaySeconds')::double precision);
+        ELSIF round((p -> 'delaySeconds')::numeric, 6) > 0 THEN
+            -- Rounded, because a double cannot hold every small number.
+            run_at := now() + make_interval(secs => round((p -> 'delaySeconds')::numeric, 6)::double precision);
         END IF;
     ELSIF p ? 'runAt' THEN
         run_at := insp.request_time(p, 'runAt');

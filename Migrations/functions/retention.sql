@@ -101,7 +101,7 @@ DECLARE
     was insp.partner;
     kept record;
 BEGIN
-    IF set_retention.partner IS NOT NULL AND set_retention.what IS NULL THEN
+    IF set_retention.partner IS NOT NULL AND num_nonnulls(set_retention.what, set_retention.keep) = 0 THEN
         was := insp.partner_lock(set_retention.partner);
         PERFORM insp.check_keep('PARTNER_INVALID', 'keep_parts', set_retention.keep_parts);
         PERFORM insp.check_keep('PARTNER_INVALID', 'keep_results', set_retention.keep_results);
@@ -113,7 +113,8 @@ BEGIN
         RETURNING p.keep_parts AS parts, p.keep_results AS results, insp.keep_of(p, 'references') AS requests INTO kept;
         PERFORM insp.record_partner('set_retention', was);
         RETURN format('partner %s: parts %s, results %s, references %s', was.name, kept.parts, kept.results, kept.requests);
-    ELSIF set_retention.what IS NOT NULL AND set_retention.keep IS NOT NULL AND set_retention.partner IS NULL THEN
+    ELSIF num_nulls(set_retention.what, set_retention.keep) = 0 AND num_nonnulls(set_retention.partner, set_retention.keep_parts,
+        set_retention.keep_results, set_retention.keep_references) = 0 THEN
         PERFORM insp.check_keep('PARAMETER_INVALID', 'keep', set_retention.keep);
         UPDATE insp.retention r SET keep = set_retention.keep WHERE r.what = set_retention.what;
         IF NOT FOUND THEN

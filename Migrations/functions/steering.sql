@@ -143,6 +143,7 @@ DECLARE
     jobs bigint[];
     ended integer := 0;
 BEGIN
+    PERFORM insp.require(cancel_partner.batch BETWEEN 1 AND 1000000, 'batch', 'batch is 1 to 1000000.');
     -- Rows that a claim or maintenance holds for a moment are waited for: skipped, they could be taken for the last ones.
     -- Jobs that are claimed meanwhile run now, and are cancelled by their ids.
     WITH heads AS MATERIALIZED (

@@ -6,16 +6,14 @@ CREATE OR REPLACE FUNCTION insp.callback_authorize(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    e insp.endpoint;
+    e constant insp.endpoint := insp.endpoint_lock(p_endpoint);
     problem text;
 BEGIN
-    SELECT * INTO e FROM insp.endpoint x WHERE x.id = p_endpoint;
-    IF NOT FOUND THEN
-        PERFORM insp.refuse('ENDPOINT_UNKNOWN');
-    END IF;
-    IF p_method NOT IN ('basic', 'post', 'tls') THEN
-        PERFORM insp.refuse('PARAMETER_INVALID', 'method ' || left(quote_literal(p_method), 40), 'A method is basic, post or tls.');
-    ELSIF p_provider = 'client_credentials' THEN
+    PERFORM insp.require(p_method IN ('basic', 'post', 'tls'), 'method ' || left(quote_nullable(p_method), 40),
+        'A method is basic, post or tls.');
+    PERFORM insp.require(p_provider ~ '^[a-z][a-z0-9_-]{0,63}$', 'provider ' || left(quote_nullable(p_provider), 40),
+        'A provider is client_credentials, or one that the workers were built with.');
+    IF p_provider = 'client_credentials' THEN
         IF p_token_url IS NULL THEN
             PERFORM insp.refuse('CALLBACK_URL_MISSING', 'the token URL');
         END IF;
@@ -57,6 +55,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS
 DECLARE
     is_gone boolean;
 BEGIN
+    PERFORM insp.endpoint_lock(p_endpoint);
     DELETE FROM insp.endpoint_authorization a WHERE a.endpoint_id = p_endpoint;
     is_gone := FOUND;
     DELETE FROM insp.access_token t WHERE t.endpoint_id = p_endpoint;
@@ -130,10 +129,12 @@ SET lock_timeout = '1s' AS $$
 DECLARE
     name constant text := 'endpoint ' || p_endpoint;
     t insp.access_token;
+    -- What a provider of its own says may be more than a date can hold.
+    lifetime constant double precision := least(greatest(p_lifetime, 0), 30 * 86400);
 BEGIN
     UPDATE insp.access_token x SET generation = x.generation + 1, lease = NULL, lease_until = NULL,
-        refresh_at = clock_timestamp() + (p_lifetime - p_early) * interval '1 second',
-        expires_at = clock_timestamp() + p_lifetime * interval '1 second', failed_until = NULL, last_code = NULL
+        refresh_at = clock_timestamp() + (lifetime - least(p_early, lifetime)) * interval '1 second',
+        expires_at = clock_timestamp() + lifetime * interval '1 second', failed_until = NULL, last_code = NULL
     WHERE x.endpoint_id = p_endpoint AND x.lease = p_lease
     RETURNING * INTO t;
     IF FOUND THEN
@@ -145,7 +146,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) IS
-    'Stores a token that lives p_lifetime seconds and is to be refreshed p_early seconds before; returns its generation, or null if the right had lapsed';
+    'Stores a token that lives p_lifetime seconds (30 days at most) and is to be refreshed p_early seconds before; returns its generation, or null if the right had lapsed';
 GRANT EXECUTE ON FUNCTION insp.token_store(bigint, bigint, text, double precision, double precision) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.token_fail(p_endpoint bigint, p_lease bigint, p_code text, p_wait double precision) RETURNS void

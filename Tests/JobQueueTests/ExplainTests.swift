@@ -95,7 +95,7 @@ import Testing
             let worker = try await fixture.admin.query("SELECT id, process FROM insp.worker")[0]
             #expect(
                 try said["worker"]?.hasPrefix(
-                    "Worker \(worker.int(0)) (test, process \(worker.int(1)), version 0) is live; last heard of ")
+                    "Worker \(worker.int(0)) (test, process \(worker.int(1)), version 0) is live; last heard from ")
                     == true)
             #expect(said["next step"] == "Wait. SELECT insp.cancel('\(first)') ends it at once.")
 
@@ -159,7 +159,7 @@ import Testing
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.review_wait)")
         }
         var said = try await self.explain(fixture, id)
-        #expect(said["state"]?.hasPrefix("Decided as PASSED, and waiting for a person for ") == true)
+        #expect(said["state"]?.hasPrefix("Decided as PASSED, and has been waiting for a reviewer for ") == true)
         #expect(said["next step"]?.hasPrefix("SELECT insp.review('\(id)', 'PASSED'), or") == true)
         _ = try await fixture.admin.query("SELECT insp.review('\(id)', 'REJECTED', note => 'CANARY')")
         said = try await self.explain(fixture, id)
@@ -174,7 +174,7 @@ import Testing
         #expect(try await hand.claim(1, on: fixture.admin).jobs.count == 1)
         try await fixture.admin.execute("UPDATE insp.worker SET heartbeat_at = now() - interval '1 minute'")
         var said = try await self.explain(fixture, id)
-        #expect(said["worker"]?.contains(" is dead: nothing was heard of it for 6") == true)
+        #expect(said["worker"]?.contains(" is dead: nothing was heard from it for 6") == true)
         #expect(said["next step"] == "Start a worker: no live one is left to take the job back.")
         #expect(said["state"]?.contains("fetched") == false)
         // A living worker takes it back.

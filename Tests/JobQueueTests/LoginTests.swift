@@ -221,7 +221,7 @@ import Testing
         #expect(
             try await states() == ["\(name) acme: is called \(newName) now, and acts for nobody by this: bind it anew"])
         // What a wrong name takes back is not the other login's.
-        #expect(try await call("unbind_producer", name, "acme") == "login \(name) acts no longer for partner acme")
+        #expect(try await call("unbind_producer", name, "acme") == "login \(name) no longer acts for partner acme")
         #expect(try await acts(renamed) == [])
         // Nor does it become free because another login is bound under the name that it had.
         _ = try await call("bind_producer", name, "acme")
@@ -242,7 +242,7 @@ import Testing
         _ = try await call("bind_producer", newName, "club")
         #expect(try await acts(renamed) == ["club"])
         #expect(
-            try await call("unbind_producer", newName, "acme") == "login \(newName) acts no longer for partner acme")
+            try await call("unbind_producer", newName, "acme") == "login \(newName) no longer acts for partner acme")
         #expect(try await states() == ["\(newName) club: acts for the partner"])
 
         // Restored into another cluster: the number is somebody else's until the first to look notices the cluster.

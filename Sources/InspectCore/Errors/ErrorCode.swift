@@ -252,7 +252,7 @@ extension ErrorCode {
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .reviewInvalid:
             refusal(
-                "IN033", "the review's decision or label is none that a review can have",
+                "IN033", "the review's decision or label is not allowed",
                 hint:
                     "A decision is PASSED, WARNING or REJECTED; a label has 1 to 64 upper-case letters, digits and underscores."
             )

@@ -16,6 +16,24 @@ struct MigrationFolder: Sendable {
         /// What must stand in the database before this: names of other functions files.
         var after: Set<String> = []
         var isNumbered: Bool { !self.name.hasPrefix(MigrationFolder.functions) }
+
+        /// The tables, functions, views and triggers that it makes, as ``Migrator`` finds them in the catalogue; a function's name
+        /// stands here once for each of its signatures. Statements begin at the start of a line, and nothing in a body does.
+        var objects: [String] {
+            let lines = self.sql.utf8.split(separator: UInt8(ascii: "\n"))
+            return lines.indices.filter { lines[$0].starts(with: "CREATE ".utf8) }.compactMap { index in
+                // The table of a trigger may stand on a later line.
+                let statement = lines[index...].prefix(4).map { String(Substring($0)) }.joined(separator: " ")
+                let words = statement.split { " (;".contains($0) }.map(String.init)
+                let kinds = ["TABLE", "FUNCTION", "VIEW", "TRIGGER"]
+                guard let kind = words.prefix(5).firstIndex(where: kinds.contains), kind + 1 < words.count else {
+                    return nil
+                }
+                let object = "\(words[kind].lowercased()) \(words[kind + 1])"
+                guard words[kind] == "TRIGGER" else { return object }
+                return words.firstIndex(of: "ON").map { "\(object) on \(words[$0 + 1])" }
+            }
+        }
     }
 
     static let functions = "functions/"

@@ -4,7 +4,8 @@
 /// Safe when many processes run it at once: one works, the others wait for it and find nothing left to do. It waits for a
 /// table that somebody holds in turns of two seconds, with pauses in which all others get it.
 /// A numbered script that was applied must not change afterwards; its digest is kept and compared. A functions file may: it is
-/// then applied again, and so are the files that come after it, which may hang on what it drops.
+/// then applied again, and so are the files that come after it, which may hang on what it drops. So is a functions file of whose
+/// objects the database lacks one.
 public struct Migrator: Sendable {
     private let directory: String
     private let version: String?
@@ -20,6 +21,17 @@ public struct Migrator: Sendable {
     /// How long a script's statement may wait for a table: until then everybody else who wants the table waits behind it.
     private static let patience: Duration = .seconds(2)
 
+    /// What ``run(on:waitingUpTo:report:)`` did and found.
+    public struct Outcome: Sendable {
+        /// The names of the files that were applied, in order.
+        public var applied: [String] = []
+        /// Functions files that the database remembered and the folder has no more.
+        public var forgotten: [String] = []
+        /// Functions, views and triggers in the schema `insp` that no file makes: such a file's, unless another one dropped
+        /// them, or somebody's own. They stay.
+        public var unknown: [String] = []
+    }
+
     /// Scripts of 0.1.0, or of what followed it before 0.2.0 began anew.
     private static let first = ["0011_callback_dispatch", "0013_claim"]
 
@@ -28,16 +40,15 @@ public struct Migrator: Sendable {
     /// - Parameters:
     ///   - wait: The longest time to wait for another migrator, or for tables that somebody holds.
     ///   - report: Is told what is waited for.
-    /// - Returns: The names of the files that were applied, and of recorded functions files that are no more.
-    /// - Throws: ``PostgresError`` with ``PostgresError/Code/migration`` if an applied script has changed, the database is ahead
-    ///   of the folder or functions files wait for each other; with ``PostgresError/Code/roleMissing``,
+    /// - Throws: ``PostgresError`` with ``PostgresError/Code/migration`` if an applied script has changed, one of its tables is
+    ///   gone, the database is ahead of the folder, functions files wait for each other or nothing says what was applied; with ``PostgresError/Code/roleMissing``,
     ///   ``PostgresError/Code/otherWorkers`` or ``PostgresError/Code/firstVersion``; the server's error, with the file's name,
     ///   if one fails, and with who holds what it needs.
     @discardableResult
     public func run(
         on connection: PostgresConnection, waitingUpTo wait: Duration = .seconds(300),
         report: @Sendable (String) -> Void = { _ in }
-    ) async throws -> [String] {
+    ) async throws -> Outcome {
         let folder = try MigrationFolder(self.directory)
         let deadline = ContinuousClock.now + wait
         var pause = 0.2
@@ -101,7 +112,7 @@ public struct Migrator: Sendable {
         return "held by " + (try rows.map { try $0.string(0) }).joined(separator: ", ")
     }
 
-    private func apply(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> [String] {
+    private func apply(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Outcome {
         // Functions files may name what a later one makes, and drop what is not there.
         try connection.execute(
             """
@@ -131,7 +142,7 @@ public struct Migrator: Sendable {
         // only its owner can take; an advisory lock any login could hold for ever.
         try connection.execute("LOCK TABLE public.insp_migration IN SHARE ROW EXCLUSIVE MODE")
         let plan = try Self.plan(folder, on: connection)
-        guard !plan.apply.isEmpty || !plan.forget.isEmpty else { return [] }
+        guard !plan.apply.isEmpty || !plan.forget.isEmpty else { return Outcome(unknown: plan.unknown) }
         try self.refuseOtherWorkers(on: connection)
         for (script, digest) in plan.apply {
             _ = try connection.query(
@@ -147,19 +158,64 @@ public struct Migrator: Sendable {
         }
         _ = try connection.query("DELETE FROM public.insp_migration WHERE name = ANY ($1)", [.textArray(plan.forget)])
         try Self.analyze(on: connection)
-        return plan.apply.map(\.script.name) + plan.forget
+        // What was applied may have dropped some of them.
+        let unknown = try Self.objects(folder, on: connection).filter { $0.count > $0.made }.map(\.name)
+        return Outcome(applied: plan.apply.map(\.script.name), forgotten: plan.forget, unknown: unknown)
     }
 
     private static func isMigrated(on connection: isolated PostgresConnection) throws -> Bool {
-        try connection.query("SELECT to_regclass('public.insp_migration') IS NOT NULL")[0].bool(0)
+        // Both at one moment: another migrator makes them in one transaction.
+        let row = try connection.query(
+            """
+            SELECT EXISTS (SELECT FROM pg_tables t WHERE t.schemaname = 'public' AND t.tablename = 'insp_migration'),
+                EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = 'insp')
+            """)[0]
+        let isMigrated = try row.bool(0)
+        guard try isMigrated || !row.bool(1) else {
+            throw PostgresError(
+                .migration,
+                "the database has a schema insp and no public.insp_migration, which says what was applied: restore the whole database and not the schema alone, or drop the schema if it holds nothing"
+            )
+        }
+        return isMigrated
+    }
+
+    /// All that the files make, and all functions, views and triggers of the schema: how many the database has of each name, and
+    /// how many the files make.
+    private static func objects(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws
+        -> [(name: String, count: Int, made: Int)]
+    {
+        try connection.query(
+            """
+            WITH object AS (
+                SELECT 'function ' || p.pronamespace::regnamespace || '.' || p.proname AS name, p.pronamespace AS schema
+                FROM pg_proc p
+                UNION ALL
+                SELECT CASE c.relkind WHEN 'v' THEN 'view ' ELSE 'table ' END || c.relnamespace::regnamespace || '.' || c.relname,
+                    CASE c.relkind WHEN 'v' THEN c.relnamespace END
+                FROM pg_class c WHERE c.relkind IN ('r', 'p', 'v')
+                UNION ALL
+                SELECT format('trigger %s on %s.%s', t.tgname, c.relnamespace::regnamespace, c.relname), c.relnamespace
+                FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgparentid = 0
+            ), made AS (
+                SELECT m.name, count(*) FROM unnest($1::text[]) AS m (name) GROUP BY m.name
+            ), found AS (
+                SELECT o.name, count(*) FROM object o
+                WHERE o.schema = to_regnamespace('insp') OR o.name = ANY ($1::text[]) GROUP BY o.name
+            )
+            SELECT name, coalesce(f.count, 0), coalesce(m.count, 0) FROM found f FULL JOIN made m USING (name) ORDER BY name
+            """, [.textArray(folder.scripts.flatMap(\.objects))]
+        ).map { (name: try $0.string(0), count: Int(try $0.int(1)), made: Int(try $0.int(2))) }
     }
 
     /// What is to be done.
     private struct Plan {
         /// Files with their digests, in order.
         var apply: [(script: MigrationFolder.Script, digest: String)] = []
-        /// Recorded functions files that the folder has no more. Whatever they made, a file's DROP takes away.
+        /// Recorded functions files that the folder has no more.
         var forget: [String] = []
+        /// What no file makes.
+        var unknown: [String] = []
     }
 
     /// Compares the folder with what the database remembers.
@@ -186,10 +242,17 @@ public struct Migrator: Sendable {
                 .migration,
                 "the database is ahead of the folder, which has no \(newer): use a newer inspectd, or its folder")
         }
-        var plan = Plan(forget: gone)
+        let objects = try Self.objects(folder, on: connection)
+        let lacking = Set(objects.filter { $0.count < $0.made }.map(\.name))
+        var plan = Plan(forget: gone, unknown: objects.filter { $0.count > $0.made }.map(\.name))
         var fresh: Set<String> = []
         for (script, digest) in zip(folder.scripts, digests) {
-            if known[script.name] == digest, script.after.isDisjoint(with: fresh) { continue }
+            let lacks = lacking.intersection(script.objects).min()
+            if let lacks, script.isNumbered, known[script.name] != nil {
+                throw PostgresError(
+                    .migration, "the database lacks \(lacks), which \(script.name) made: restore it from a backup")
+            }
+            if known[script.name] == digest, script.after.isDisjoint(with: fresh), lacks == nil { continue }
             guard known[script.name] == nil || !script.isNumbered else {
                 throw PostgresError(.migration, "\(script.name) was changed after it was applied")
             }

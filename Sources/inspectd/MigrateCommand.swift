@@ -20,11 +20,14 @@ extension Command {
                 await connection.close()
                 return Output.line(ResultEnvelope.json(["created": created]))
             }
-            let applied = try await migrator.run(on: connection) {
+            let outcome = try await migrator.run(on: connection) {
                 configuration.log.warning("waiting for the database", ["reason": .string($0)])
             }
             await connection.close()
-            Output.line(ResultEnvelope.json(["applied": applied]))
+            Output.line(
+                ResultEnvelope.json([
+                    "applied": outcome.applied, "forgotten": outcome.forgotten, "unknown": outcome.unknown,
+                ]))
         }
     )
 }

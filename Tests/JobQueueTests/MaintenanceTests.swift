@@ -46,7 +46,7 @@ import Testing
         // Another migrator finds nothing to do, and no one's lock in its way.
         let connection = try await fixture.database.connect()
         let applied = try await Migrator(directory: ScratchDatabase.migrations)
-            .run(on: connection, waitingUpTo: .seconds(60))
+            .run(on: connection, waitingUpTo: .seconds(60)).applied
         #expect(applied.isEmpty)
         await connection.close()
     }

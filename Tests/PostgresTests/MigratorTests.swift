@@ -31,7 +31,7 @@ final class MigrationFiles: Sendable {
             for _ in 0..<20 {
                 group.addTask {
                     let connection = try await database.connect()
-                    let applied = try await migrator.run(on: connection)
+                    let applied = try await migrator.run(on: connection).applied
                     await connection.close()
                     return applied
                 }
@@ -45,13 +45,13 @@ final class MigrationFiles: Sendable {
         #expect(applied.sorted() == scripts.sorted())
         let connection = try await database.connect()
         #expect(try await migrator.pending(on: connection).isEmpty)
-        #expect(try await migrator.run(on: connection).isEmpty)
+        #expect(try await migrator.run(on: connection).applied.isEmpty)
     }
 
     @Test func `A script that changed after it was applied is refused`() async throws {
         let files = try MigrationFiles(["0001_first": "CREATE TABLE public.t (n int)"])
         let connection = try await ScratchDatabase.empty().connect()
-        #expect(try await files.migrator.run(on: connection) == ["0001_first"])
+        #expect(try await files.migrator.run(on: connection).applied == ["0001_first"])
         try files.write("0001_first", "CREATE TABLE public.t (n bigint)")
         let error = await #expect(throws: PostgresError.self) { try await files.migrator.run(on: connection) }
         #expect(error?.code == .migration)
@@ -82,7 +82,7 @@ final class MigrationFiles: Sendable {
         let connection = try await ScratchDatabase.empty().connect()
         let order = ["0001_log", "0002_log", "functions/b", "functions/d", "functions/c", "functions/a"]
         #expect(try await files.migrator.pending(on: connection) == order)
-        #expect(try await files.migrator.run(on: connection) == order)
+        #expect(try await files.migrator.run(on: connection).applied == order)
         let said = try await connection.query("SELECT said FROM public.log ORDER BY n").map { try $0.string(0) }
         #expect(said == ["0002", "b", "d", "c", "a"])
     }
@@ -121,10 +121,10 @@ final class MigrationFiles: Sendable {
                 + text.replacing("int LANGUAGE", with: "bigint LANGUAGE").replacing(
                     "SELECT 1", with: "SELECT 2::bigint"))
         #expect(try await files.migrator.pending(on: connection) == ["functions/number", "functions/view"])
-        #expect(try await files.migrator.run(on: connection) == ["functions/number", "functions/view"])
+        #expect(try await files.migrator.run(on: connection).applied == ["functions/number", "functions/view"])
         #expect(try await connection.query("SELECT n FROM public.v")[0].int(0) == 2)
         #expect(try await files.migrator.pending(on: connection).isEmpty)
-        #expect(try await files.migrator.run(on: connection).isEmpty)
+        #expect(try await files.migrator.run(on: connection).applied.isEmpty)
     }
 
     @Test func `A body may name what a later file makes`() async throws {
@@ -152,11 +152,85 @@ final class MigrationFiles: Sendable {
         try files.remove("functions/old")
         try files.write("functions/new", "DROP FUNCTION IF EXISTS public.f()")
         #expect(try await files.migrator.pending(on: connection) == ["functions/new", "functions/old"])
-        #expect(try await files.migrator.run(on: connection) == ["functions/new", "functions/old"])
+        let outcome = try await files.migrator.run(on: connection)
+        #expect(outcome.applied == ["functions/new"] && outcome.forgotten == ["functions/old"])
         let known = try await connection.query("SELECT name FROM public.insp_migration ORDER BY name").map {
             try $0.string(0)
         }
         #expect(known == ["0001_first", "functions/new"])
+    }
+
+    @Test func `What a file that is no more has made, and what nobody's file makes, is named at each run and stays`()
+        async throws
+    {
+        let files = try MigrationFiles([
+            "0001_first": "CREATE SCHEMA insp;\nCREATE TABLE insp.t (n int)",
+            "functions/both": """
+            CREATE OR REPLACE FUNCTION insp.f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+            CREATE OR REPLACE FUNCTION insp.f(n int) RETURNS int LANGUAGE sql AS 'SELECT n';
+            """,
+            "functions/old": "CREATE OR REPLACE VIEW insp.v AS SELECT 1 AS n",
+        ])
+        let connection = try await ScratchDatabase.empty().connect()
+        #expect(try await files.migrator.run(on: connection).unknown == [])
+        try files.remove("functions/old")
+        let gone = try await files.migrator.run(on: connection)
+        #expect(gone.applied == [] && gone.forgotten == ["functions/old"] && gone.unknown == ["view insp.v"])
+        // Also one more of a name that a file makes.
+        try await connection.execute(
+            "CREATE FUNCTION insp.f(t text) RETURNS text LANGUAGE sql AS 'SELECT t'; CREATE TABLE insp.own (n int)")
+        let again = try await files.migrator.run(on: connection)
+        #expect(again.forgotten == [] && again.unknown == ["function insp.f", "view insp.v"])
+        #expect(try await connection.query("SELECT n FROM insp.v")[0].int(0) == 1)
+    }
+
+    @Test(arguments: [
+        "DROP FUNCTION insp.callback_replay(text)", "DROP VIEW insp.v_queue", "DROP TRIGGER make_queue ON insp.queue",
+        "DROP FUNCTION insp.lane_number(text) CASCADE", "DROP FUNCTION insp.make_queue() CASCADE",
+        "DROP VIEW insp.v_floor CASCADE",
+    ])
+    func `What was dropped by hand is missed, and made again with its rights`(drop: String) async throws {
+        let catalog = """
+            SELECT p.oid::regprocedure::text || p.proacl::text FROM pg_proc p WHERE p.pronamespace = 'insp'::regnamespace
+            UNION ALL SELECT c.relname || c.relacl::text FROM pg_class c WHERE c.relnamespace = 'insp'::regnamespace AND c.relkind = 'v'
+            UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+                WHERE c.relnamespace = 'insp'::regnamespace AND NOT t.tgisinternal
+            ORDER BY 1
+            """
+        let connection = try await ScratchDatabase.migrated().connect()
+        let before = try await connection.query(catalog).map { try $0.optionalString(0) }
+        try await connection.execute(drop)
+        let migrator = Migrator(directory: ScratchDatabase.migrations)
+        let pending = try await migrator.pending(on: connection)
+        #expect(!pending.isEmpty)
+        let outcome = try await migrator.run(on: connection)
+        #expect(outcome.applied == pending && outcome.unknown == [])
+        #expect(try await connection.query(catalog).map { try $0.optionalString(0) } == before)
+        #expect(try await migrator.run(on: connection).applied == [])
+    }
+
+    @Test func `A table that is gone is not made again without its rows, but named`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute("DROP TABLE insp.queue_sample CASCADE")
+        let migrator = Migrator(directory: ScratchDatabase.migrations)
+        let error = await #expect(throws: PostgresError.self) { try await migrator.run(on: connection) }
+        #expect(error?.code == .migration)
+        #expect(error?.message.hasPrefix("the database lacks table insp.queue_sample, which 00") == true)
+    }
+
+    @Test func `A schema without the table that says what was applied is refused with what to do`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute("DROP TABLE public.insp_migration")
+        let migrator = Migrator(directory: ScratchDatabase.migrations)
+        for isPending in [false, true] {
+            let error = await #expect(throws: PostgresError.self) {
+                isPending
+                    ? try await migrator.pending(on: connection) : try await migrator.run(on: connection).applied
+            }
+            #expect(error?.code == .migration)
+            #expect(error?.message.contains("restore the whole database") == true)
+        }
+        #expect(try await connection.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))
     }
 
     @Test func `A database that is ahead of the folder is refused, and one of the first version by its own name`()
@@ -178,7 +252,8 @@ final class MigrationFiles: Sendable {
         for isPending in [false, true] {
             let first = await #expect(throws: PostgresError.self) {
                 isPending
-                    ? try await files.migrator.pending(on: connection) : try await files.migrator.run(on: connection)
+                    ? try await files.migrator.pending(on: connection)
+                    : try await files.migrator.run(on: connection).applied
             }
             #expect(first?.code == .firstVersion)
             #expect(first?.message.contains("inspectd 0.1.0") == true)
@@ -198,14 +273,14 @@ final class MigrationFiles: Sendable {
         let migrator = Migrator(directory: ScratchDatabase.migrations, version: "2")
         // Nothing to do: nothing to refuse. What is dead does not matter, nor who is of this version.
         try await beat("1", 0)
-        #expect(try await migrator.run(on: connection).isEmpty)
+        #expect(try await migrator.run(on: connection).applied.isEmpty)
         try await connection.execute("DELETE FROM insp.worker")
         try await beat("1", 20)
         try await beat("2", 0)
         let undo =
             "UPDATE public.insp_migration SET sha256 = 'older' WHERE name = (SELECT max(name) FROM public.insp_migration WHERE name ~ '^functions')"
         try await connection.execute(undo)
-        #expect(try await migrator.run(on: connection).count >= 1)
+        #expect(try await migrator.run(on: connection).applied.count >= 1)
         try await connection.execute(undo)
         try await beat("1", 10)
         try await beat("3", -3600)
@@ -253,7 +328,7 @@ final class MigrationFiles: Sendable {
             "SELECT rolname FROM pg_roles WHERE rolname LIKE 'insp\\_%' AND NOT rolcanlogin AND NOT rolcreaterole ORDER BY 1"
         ).map { try $0.string(0) }
         #expect(roles == ["insp_auditor", "insp_gateway", "insp_operator", "insp_producer", "insp_worker"])
-        #expect(try await migrator.run(on: owner).isEmpty == false)
+        #expect(try await migrator.run(on: owner).applied.isEmpty == false)
     }
 
     @Test func `Small tables with rows are analyzed, and empty ones are left alone`() async throws {
@@ -303,6 +378,6 @@ final class MigrationFiles: Sendable {
         #expect(longest < .seconds(3.5))
         #expect(reports.withLock { $0.count } >= 1)
         try await dump.execute("COMMIT")
-        #expect(try await running.value == ["0002_more"])
+        #expect(try await running.value.applied == ["0002_more"])
     }
 }

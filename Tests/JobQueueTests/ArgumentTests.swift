@@ -1,0 +1,257 @@
+import Foundation
+import InspectCore
+import JobQueue
+import Postgres
+import TestSupport
+import Testing
+
+/// Every function that people, producers and the gateway may call, with arguments of every wrong kind.
+///
+/// What may be called, and with what, stands in the catalogue: a new function is tried from the day it is granted. Functions of
+/// `insp_worker` alone are left out: no one but this program's own statements calls them, and they are on the hot path.
+///
+/// `ARGUMENT_SEED` draws the calls of one seed again.
+@Suite struct ArgumentTests {
+    /// What may go wrong with any argument of a type, as SQL.
+    private static let bad: [String: [String]] = [
+        "text": [
+            "''", "'no such'", "repeat('x', 5000)", "E'a\\nb'", "E'\\x01'", "'%'", "'\\'", "'{}'", "'-1'", "'é€😀'",
+            "'infinity'", "'00000000-0000-0000-0000-000000000000'",
+        ],
+        "text[]": ["'{}'", "'{NULL}'", "'{x}'", "'{{a,b},{c,d}}'", "array_fill('x'::text, ARRAY[1000])"],
+        "smallint": ["0", "-1", "64", "-32768", "32767"],
+        "integer": ["0", "-1", "1", "64", "70000", "-2147483648", "2147483647"],
+        "bigint": ["0", "-1", "1", "70000", "-9223372036854775808", "9223372036854775807"],
+        "bigint[]": ["'{}'", "'{NULL}'", "'{-1}'", "'{{1,2},{3,4}}'", "array_fill(1::bigint, ARRAY[1000])"],
+        "double precision": ["0", "-1", "'NaN'", "'Infinity'", "'-Infinity'", "1e300", "-1e300", "1e-300"],
+        "interval": [
+            "'0'", "'-1 day'", "'1 microsecond'", "'10 minutes'", "'3 days -72 hours'", "'10000 years'",
+            "'1000000 years'", "'170000000 years'", "'-170000000 years'",
+        ],
+        "timestamp with time zone": ["'infinity'", "'-infinity'", "'4713-01-01 BC'", "'294276-12-31'", "'epoch'"],
+        "uuid": ["'00000000-0000-0000-0000-000000000000'"],
+        "boolean": ["true", "false"],
+        "bytea": ["''", "'\\x00'", "convert_to(repeat('x', 100000), 'UTF8')"],
+        "bytea[]": [
+            "'{}'", "'{NULL}'", "ARRAY[''::bytea]", "ARRAY[ARRAY['\\x01'::bytea]]",
+            "array_fill('\\x01'::bytea, ARRAY[300])",
+        ],
+        "jsonb": [
+            "'null'", "'5'", "'\"x\"'", "'[]'", "'{}'", "'{\"x\":1}'", "'{\"\":null}'", "'[{\"x\":[null]}]'",
+            "to_jsonb(repeat('x', 20000))", "jsonb_build_object(repeat('x', 20000), 1)",
+        ],
+        "jsonb[]": [
+            "'{}'", "'{NULL}'", "ARRAY['5'::jsonb]", "ARRAY[ARRAY['\(request)'::jsonb]]",
+            "array_fill('\(request)'::jsonb, ARRAY[100])",
+        ],
+        "insp.callback": [], "insp.partner": [],
+    ]
+
+    /// What a key of a payload or of settings may be.
+    private static let members = [
+        "null", "true", "5", "-1", "0.5", "1e400", "1e-400", "99999999999999999999", #""""#, #""x""#, #""acme""#,
+        #""\u0001\n""#, #""infinity""#, #""9999-12-31T23:59:59Z""#, "[]", "[null]", #"["x"]"#, "[5]", "[[]]", "{}",
+        #"{"x":null}"#, #"{"FRONT":null}"#, #"{"FRONT":{}}"#, #"{"FRONT":{"url":5}}"#, #"{"token":null}"#,
+        #"{"token":"x","frameTimes":[1e400]}"#, #"{"token":"x","frameTimes":[1e-400]}"#, #"{"obtained":null}"#,
+        #"{"obtained":"yes","obtainedAt":"infinity"}"#, "\"\(String(repeating: "x", count: 5000))\"",
+    ]
+
+    private static let request = #"{"partner":"acme","workflow":"id"}"#
+
+    /// What makes sense for an argument of a name: the first one is given while another argument is tried.
+    private static let good: [String: [String]] = [
+        "partner": ["'acme'"], "p_partner": ["'acme'"], "p_name": ["'other'"], "p_endpoint": ["1"],
+        "id": jobs, "p_id": jobs, "job": jobs, "p_webhook_id": ["(SELECT min(c.webhook_id) FROM insp.callback c)"],
+        "p_url": ["'https://hooks.example.com/y'"], "p_token_url": ["'https://hooks.example.com/y'"],
+        "p_client_id": ["'me'"], "p_client_secret": ["'secret'"], "login": ["session_user::text"],
+        "face_id": ["'face'"], "feature": ["repeat('0', 1024)"], "engine": ["'e'"], "model_sha256": ["repeat('0', 64)"],
+        "payload": ["'\(request)'"], "p_payload": [#"'{"workflow":"id"}'"#], "front": ["'\\x01'"],
+        "p_settings": ["'{}'"], "p_scope": ["'create'", "'read'"], "p_credential": ["1"], "scopes": ["'{read}'"],
+        "p_secret_sha256": ["(SELECT s.value FROM insp.secret s WHERE s.purpose = 'credential')"],
+        "decision": ["'PASSED'"],
+        "lane": ["'normal'"], "weight": ["3"], "reference": ["'u'"], "user_reference": ["'u'"],
+        "p_since": ["now() - interval '1 day'"], "p_chain": ["'operator'"], "evidence_suffices": ["true"],
+        "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
+        "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
+        "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
+    ]
+    /// Finished, in review, given up, cancelled, waiting and delayed.
+    private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
+
+    /// A function, and what it takes.
+    private struct Routine {
+        var name: String
+        var arguments: [(name: String, type: String, isOptional: Bool)] = []
+
+        /// A call with these arguments, and sensible ones where one must be given.
+        func call(_ given: [String: String]) -> String {
+            let all = self.arguments.compactMap { argument -> String? in
+                guard given[argument.name] != nil || !argument.isOptional || argument.name == "front" else {
+                    return nil
+                }
+                let value = given[argument.name] ?? ArgumentTests.good[argument.name]?[0] ?? "NULL"
+                return "\"\(argument.name)\" => (\(value))::\(argument.type)"
+            }
+            return "SELECT * FROM insp.\(self.name)(\(all.joined(separator: ", ")))"
+        }
+    }
+
+    private static func routines(_ connection: PostgresConnection) async throws -> [Routine] {
+        let rows = try await connection.query(
+            """
+            SELECT p.oid::text, p.proname::text, a.name, format_type(a.type, NULL), a.n > p.pronargs - p.pronargdefaults
+            FROM pg_proc p LEFT JOIN LATERAL unnest(p.proargtypes::oid[], p.proargnames[1:p.pronargs])
+                WITH ORDINALITY AS a (type, name, n) ON true
+            WHERE p.pronamespace = 'insp'::regnamespace AND p.prorettype <> 'trigger'::regtype AND EXISTS (
+                SELECT FROM pg_roles r WHERE r.rolname ~ '^insp_' AND r.rolname <> 'insp_worker'
+                    AND has_function_privilege(r.oid, p.oid, 'EXECUTE'))
+            ORDER BY p.oid::regprocedure::text, a.n
+            """)
+        var routines: [Routine] = []
+        var last = ""
+        for row in rows {
+            if try row.string(0) != last { routines.append(Routine(name: try row.string(1))) }
+            last = try row.string(0)
+            guard let name = try row.optionalString(2) else { continue }
+            routines[routines.count - 1].arguments.append((name, try row.string(3), try row.bool(4)))
+        }
+        return routines
+    }
+
+    /// Carries calls out one by one, undoes each, and says which SQLSTATE it had and which words; UNDON is success.
+    private static let attempt = """
+        CREATE FUNCTION pg_temp.attempt(call text) RETURNS text LANGUAGE plpgsql AS $$
+        BEGIN
+            EXECUTE call;
+            SET CONSTRAINTS ALL IMMEDIATE;
+            RAISE EXCEPTION USING ERRCODE = 'UNDON';
+        EXCEPTION WHEN OTHERS THEN
+            RETURN SQLSTATE || ' ' || SQLERRM;
+        END
+        $$
+        """
+
+    /// The keys that a refusal's hint lists, each with every kind of value.
+    private static func objects(
+        refusedBy call: String, with base: String, _ connection: PostgresConnection
+    ) async throws -> [String] {
+        let error = await #expect(throws: PostgresError.self) { try await connection.query(call) }
+        let keys = try #require(error?.hint?.split(separator: " are ").last).matches(of: /\w+/).map {
+            String($0.output)
+        }
+        #expect(keys.count > 10)
+        return keys.flatMap { key in
+            Self.members.map { "'\(base)'::jsonb || jsonb_build_object('\(key)', '\($0)'::jsonb)" }
+        }
+    }
+
+    /// A partner with a job in every state, a face, a credential and two dead callbacks.
+    private static func fixture() async throws -> QueueFixture {
+        let fixture = try await QueueFixture()
+        let request = QueueFixture.byURL.dropLast() + #","review":"warning"}"#
+        _ = try await fixture.client.enqueue(many: Array(repeating: Data(request.utf8), count: 3))
+        let handler = ClosureHandler { job, _ in
+            if job.id % 3 == 0 { throw InspectError(.corruptImage) }
+            let decision = job.id % 3 == 1 ? "PASSED" : "WARNING"
+            return Data(#"{"decision":{"type":"\#(decision)","details":{"label":"X"},"risk":{"score":0}}}"#.utf8)
+        }
+        try await withWorker(fixture.configuration(), handler) { _ in
+            try await fixture.wait(for: "count(*) = 3 FROM insp.job WHERE status >= 64")
+        }
+        try await fixture.admin.execute(
+            """
+            SELECT insp.cancel(insp.enqueue('\(Self.request)', 'front'));
+            SELECT insp.enqueue('{"partner":"acme","workflow":"id","userReference":"u"}', 'front');
+            SELECT insp.enqueue('{"partner":"acme","workflow":"id","delaySeconds":600}', 'front');
+            SELECT insp.callback_bury(c.webhook_id) FROM insp.callback c;
+            SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
+            SELECT insp.create_credential('acme')
+            """)
+        try await fixture.admin.execute(Self.attempt)
+        return fixture
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `Whatever the arguments are, a call succeeds or is refused with a code of the error table`() async throws {
+        let given = ProcessInfo.processInfo.environment["ARGUMENT_SEED"].flatMap { UInt64($0) }
+        let seed = given ?? UInt64(UInt32.random(in: 0...UInt32.max))
+        print("ARGUMENT_SEED=\(seed)")
+        var random = SeededRandom(seed)
+        let fixture = try await Self.fixture()
+        let routines = try await Self.routines(fixture.admin)
+        #expect(routines.count > 70)
+        var bad = Self.bad
+        let payloads = try await Self.objects(
+            refusedBy: #"SELECT insp.enqueue('{"?":1}')"#, with: Self.request, fixture.admin)
+        let unnamed = payloads.map { $0.replacing(#""partner":"acme","#, with: "") }
+        let settings = try await Self.objects(
+            refusedBy: #"SELECT insp.set_endpoint(1, '{"?":1}')"#, with: "{}", fixture.admin)
+        for (name, values) in [("payload", payloads), ("p_payload", unnamed), ("p_settings", settings)] {
+            bad[name] = values
+        }
+        func values(_ argument: (name: String, type: String, isOptional: Bool)) -> [String] {
+            let known = bad[argument.type] ?? []
+            #expect(bad[argument.type] != nil, "no values are known for the type \(argument.type)")
+            return ["NULL"] + known + (Self.good[argument.name] ?? []) + (bad[argument.name] ?? [])
+        }
+        // Each argument with each value, and then several at once, as the dice fall.
+        var calls = routines.flatMap { routine in
+            [routine.call([:])]
+                + routine.arguments.flatMap { argument in values(argument).map { routine.call([argument.name: $0]) } }
+        }
+        #expect(calls.count > 3000)
+        let several = routines.filter { $0.arguments.count > 1 }
+        for _ in 0..<3000 {
+            let routine = several.randomElement(using: &random)!
+            var given: [String: String] = [:]
+            for argument in routine.arguments where Bool.random(using: &random) {
+                given[argument.name] = values(argument).randomElement(using: &random)
+            }
+            calls.append(routine.call(given))
+        }
+        let codes = Set(ErrorCode.allCases.map(\.sqlState))
+        var succeeded: Set<Substring> = []
+        let deadline = ContinuousClock.now + .seconds(8)
+        for start in stride(from: 0, to: calls.count, by: 250) where ContinuousClock.now < deadline {
+            let some = Array(calls[start..<min(start + 250, calls.count)])
+            let rows = try await fixture.admin.query(
+                "SELECT c.call, pg_temp.attempt(c.call) FROM unnest($1::text[]) AS c (call)", [.texts(some)],
+                timeout: .seconds(60))
+            for row in rows {
+                let (call, outcome) = (try row.string(0), try row.string(1))
+                if outcome.hasPrefix("UNDON") { succeeded.insert(call.prefix { $0 != "(" }) }
+                guard !outcome.hasPrefix("UNDON"), !codes.contains(String(outcome.prefix(5))) else { continue }
+                Issue.record("\(call.prefix(300)): \(outcome.prefix(200))")
+            }
+        }
+        // Without any success, a function was tried at its door alone.
+        for routine in routines where !succeeded.contains("SELECT * FROM insp.\(routine.name)") {
+            Issue.record("no call of insp.\(routine.name) succeeded")
+        }
+    }
+
+    @Test(arguments: [
+        "method => NULL", "colours => NULL", "colour_ms => NULL", "method => 'motion', steps => NULL",
+        "method => 'motion', motions => NULL", "method => 'motion', motions => '{}'", "motions => '{NOD,NULL}'",
+        "method => 'motion', step_timeout_ms => NULL",
+    ])
+    func `A challenge that would ask for nothing is not issued`(arguments: String) async throws {
+        let fixture = try await QueueFixture()
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query("SELECT insp.challenge_issue('acme', \(arguments))")
+        }
+        #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
+    }
+
+    @Test(arguments: [
+        "set_retention('acme', keep => '2 days')",
+        "set_retention(what => 'events', keep => '2 days', keep_parts => '2 days')",
+        "cancel_partner('acme', batch => NULL)", "bind_producer('insp_producer', 'acme')",
+        "create_credential('acme', rate_per_second => 'NaN')", "create_credential('acme', expires => '-1 day')",
+    ])
+    func `An argument that would have no effect, or another one than it says, is refused`(call: String) async throws {
+        let fixture = try await QueueFixture()
+        let error = await #expect(throws: PostgresError.self) { try await fixture.admin.query("SELECT insp.\(call)") }
+        #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
+    }
+}

@@ -22,7 +22,7 @@ COMMENT ON COLUMN insp.secret.purpose IS
     'signing_secret (whsec_, signs callbacks as v1), signing_key (whsk_, Ed25519, as v1a), client_key (PEM, mutual TLS), api_key (deprecated), client_secret (OAuth 2.0), access_token, credential (SHA-256 of a gateway credential''s secret), consent_key (keys the digests that stay of consents)';
 COMMENT ON COLUMN insp.secret.value IS 'The secret; a text as UTF-8';
 COMMENT ON COLUMN insp.secret.seal IS 'How the value is sealed; 0: it is plain';
-COMMENT ON COLUMN insp.secret.valid_from IS 'When it took its place; it is used from then on';
+COMMENT ON COLUMN insp.secret.valid_from IS 'When it was made; it is used from its commit on';
 COMMENT ON COLUMN insp.secret.valid_until IS
     'End of its use: of the overlap after a rotation, of a token or a credential; null: the current one, until it is replaced';
 GRANT SELECT (id, owner, purpose, seal, valid_from, valid_until) ON insp.secret TO insp_operator, insp_auditor;

@@ -189,8 +189,8 @@ BEGIN
         SELECT array_agg((w.endpoint, w.floor, lowest[array_position(taken, w.endpoint)], limits[array_position(taken, w.endpoint)],
             ARRAY(SELECT convert_from(s.value, 'UTF8')
                 FROM insp.secrets('endpoint ' || e.id, ARRAY['signing_secret', 'signing_key']) s
-                -- The newest first, as the index has them.
-                ORDER BY s.purpose DESC, s.valid_until DESC LIMIT 24),
+                -- The newest first, as the index has them. callback_rotate_secret sees to it that they are few.
+                ORDER BY s.purpose DESC, s.valid_until DESC),
             e.allow_http, e.allow_private,
             -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
             CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL

@@ -98,8 +98,10 @@ DECLARE
     name constant text := 'endpoint ' || e.id;
     held text[];
 BEGIN
-    IF p_settings ->> 'signingKey' NOT LIKE 'whsk\_%' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey', 'A signing key is whsk_ and base64.');
+    IF p_settings ->> 'signingKey' IS NOT NULL
+        AND insp.signing_purpose(p_settings ->> 'signingKey') IS DISTINCT FROM 'signing_key' THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'signingKey',
+            'A signing key is whsk_ and base64 of 32 bytes (64 with the public key).');
     ELSIF p_settings ->> 'apiKey' !~ '^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$' OR length(p_settings ->> 'apiKey') > 4096 THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'apiKey', 'An API key has 1 to 4096 characters that a header may hold.');
     END IF;
@@ -227,19 +229,28 @@ CREATE OR REPLACE FUNCTION insp.callback_rotate_secret(
 ) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
+    name constant text := 'endpoint ' || p_endpoint;
     fresh constant text := coalesce(p_secret, insp.new_secret());
+    purpose constant text := insp.signing_purpose(fresh);
+    -- Each makes a signature in the header of every callback.
+    most constant integer := 12;
 BEGIN
     PERFORM insp.endpoint_lock(p_endpoint);
-    IF p_overlap NOT BETWEEN '0' AND '1 year' OR p_overlap IS NULL OR fresh !~ '^whs[ek]c?_[A-Za-z0-9+/]{22,88}={0,2}$' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'the key or the overlap', 'A key is whsec_ or whsk_ and base64, an overlap is 0 to a year.');
+    IF purpose IS NULL THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the key',
+            'A key is whsec_ and base64 of 16 to 64 bytes, or whsk_ and base64 of 32 bytes (64 with the public key).');
+    ELSIF p_overlap IS NULL OR p_overlap NOT BETWEEN '0' AND '1 year' THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to a year.');
+    ELSIF p_overlap > '0' AND (SELECT count(*) FROM insp.secrets(name, ARRAY[purpose])) >= most THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', format('%s keys of this kind are valid', most),
+            'No more are sent. Wait until an overlap has passed; the overlap ''0'' ends all older keys at once.');
     END IF;
-    PERFORM insp.set_secret('endpoint ' || p_endpoint,
-        CASE WHEN fresh LIKE 'whsk\_%' THEN 'signing_key' ELSE 'signing_secret' END, fresh, p_overlap);
-    PERFORM insp.record('callback_rotate_secret', 'endpoint ' || p_endpoint, jsonb_build_object('overlap', p_overlap,
-        'version', CASE WHEN fresh LIKE 'whsk\_%' THEN 'v1a' ELSE 'v1' END));
+    PERFORM insp.set_secret(name, purpose, fresh, p_overlap);
+    PERFORM insp.record('callback_rotate_secret', name, jsonb_build_object('overlap', p_overlap,
+        'version', CASE purpose WHEN 'signing_key' THEN 'v1a' ELSE 'v1' END));
     RETURN fresh;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) IS
-    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks carry a signature by the old one as well, however many rotations overlap';
+    'Gives an endpoint a new signing secret (or p_secret; one of whsk_ replaces the Ed25519 key) and returns it; until p_overlap has passed, callbacks carry a signature by the old one as well. Rotations may overlap, up to 12 valid keys of a kind; the overlap 0 ends all older keys of the kind at once';
 GRANT EXECUTE ON FUNCTION insp.callback_rotate_secret(bigint, interval, text) TO insp_operator;

@@ -169,8 +169,10 @@ BEGIN
     RETURN QUERY VALUES ('state', 'Waits in its partner''s queue, ' || CASE
         WHEN place.before IS NULL THEN format('with more than %s jobs before it.', most)
         WHEN place.before = 0 THEN 'as the first.' ELSE format('with %s before it.', place.before) END);
-    SELECT w.why, w.remedy INTO waits FROM insp.why_waiting(q.id) w;
-    RETURN QUERY VALUES ('reason', upper(left(waits.why, 1)) || substr(waits.why, 2) || '.'),
+    SELECT w.why, w.remedy INTO waits FROM insp.why_waiting(ARRAY[q.id]) w;
+    -- It may end in an operator's words, and these in a full stop.
+    RETURN QUERY VALUES ('reason', upper(left(waits.why, 1)) || substr(waits.why, 2)
+            || CASE WHEN waits.why ~ '[.!?]$' THEN '' ELSE '.' END),
         ('next step', upper(left(waits.remedy, 1)) || substr(waits.remedy, 2)
             || CASE WHEN waits.remedy LIKE 'SELECT %' THEN ';' ELSE '.' END);
     IF place.attempt > 0 THEN
@@ -187,7 +189,9 @@ DECLARE
     r record;
 BEGIN
     SELECT j.public_id, j.status, coalesce(j.completed_at, w.since) AS at, e.detail ->> 'decision' AS decision,
-        e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by
+        e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by,
+        -- As insp.rerun asks.
+        j.forgotten_at IS NULL AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) AS can_rerun
     INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = j.id LEFT JOIN insp.dead d ON d.job_id = j.id
         LEFT JOIN LATERAL (
             SELECT v.detail FROM insp.event v
@@ -211,9 +215,12 @@ BEGIN
             ', of which %s ended in the death of a process or worker', r.crashes) END));
     END IF;
     RETURN QUERY VALUES ('next step', CASE
+        WHEN r.is_dead AND r.resolved_at IS NULL AND NOT r.can_rerun THEN format(
+            'It cannot run again: its parts or its request are removed. SELECT insp.resolve_dead(%L).', r.public_id)
         WHEN r.is_dead AND r.resolved_at IS NULL THEN format(
             'Once the cause is gone, SELECT insp.rerun(%1$L). If nothing is to be done, SELECT insp.resolve_dead(%1$L).', r.public_id)
         WHEN r.is_dead THEN format('None: resolved by %s %s ago.', r.resolved_by, insp.in_words(clock_timestamp() - r.resolved_at))
+        WHEN r.error IS NOT NULL AND NOT r.can_rerun THEN 'None. It cannot run again: its parts or its request are removed.'
         WHEN r.error IS NOT NULL THEN format('None. SELECT insp.rerun(%L) runs it again as a new job.', r.public_id)
         ELSE 'None.' END);
 END
@@ -256,6 +263,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 #variable_conflict use_column
 DECLARE
     j record;
+    waits boolean := false;
 BEGIN
     SELECT x.id, x.public_id, x.partner_id, x.status, x.created_at, x.expires_at, p.name AS partner, p.enabled,
         insp.lane_name(x.lane) AS lane, coalesce(g.name, 'any') AS region
@@ -270,11 +278,18 @@ BEGIN
     ELSIF EXISTS (SELECT FROM insp.delayed d WHERE d.job_id = j.id) THEN
         RETURN QUERY SELECT * FROM insp.explain_delayed(j.id);
     ELSE
+        waits := true;
         RETURN QUERY SELECT * FROM insp.explain_waiting(j.id);
     END IF;
     IF j.status < 128 AND j.expires_at > clock_timestamp() THEN
         RETURN QUERY VALUES ('deadline', format('Ends as EXPIRED in %s if it is not finished by then.',
             insp.in_words(j.expires_at - clock_timestamp())));
+    ELSIF j.status < 128 AND NOT waits THEN
+        RETURN QUERY VALUES ('deadline', format('Passed %s ago. %s', insp.in_words(clock_timestamp() - j.expires_at), CASE
+            WHEN EXISTS (SELECT FROM insp.expiry x WHERE x.expires_at = j.expires_at AND x.job_id = j.id)
+                THEN 'Maintenance ends the job as EXPIRED within seconds. If not, insp.v_maintenance says why.'
+            WHEN EXISTS (SELECT FROM insp.lease l WHERE l.job_id = j.id) THEN 'The attempt under way may still finish the job.'
+            ELSE 'The job ends as EXPIRED when its next attempt would begin.' END));
     END IF;
     RETURN QUERY SELECT 'quota', format('The partner''s quota is full: %s of %s waiting jobs. New jobs are refused. insp.set_quota changes that.',
         q.waiting, q.max_waiting)

@@ -241,22 +241,27 @@ COMMENT ON COLUMN insp.v_producer.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_producer.state IS 'Whether it acts for the partner; if not, why and what to do';
 GRANT SELECT ON insp.v_producer TO insp_operator, insp_auditor;
 
+-- Each table is read once for all partners: asked for each of them, hundreds would read it hundreds of times.
 CREATE OR REPLACE VIEW insp.v_partner AS
 SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coalesce(g.name, 'any') AS region,
-    (SELECT count(*) FROM (
-        SELECT FROM insp.queue q LEFT JOIN insp.v_floor f ON f.queue = q.id CROSS JOIN LATERAL (
-            SELECT FROM insp.ready r WHERE r.queue = q.id AND r.seq >= coalesce(f.seq, 0) LIMIT 100001) y
-        WHERE q.partner_id = p.id LIMIT 100001) w) AS waiting,
-    (SELECT count(*) FROM insp.lease l JOIN insp.queue q ON q.id = l.queue WHERE q.partner_id = p.id) AS running,
-    p.max_running, p.rate_per_second,
-    (SELECT count(*) FROM insp.dead d JOIN insp.job j ON j.id = d.job_id
-        WHERE j.partner_id = p.id AND d.resolved_at IS NULL) AS given_up,
-    (SELECT count(*) FROM insp.endpoint e WHERE e.partner_id = p.id AND e.enabled) AS endpoints,
-    p.pause_reason, p.rate_burst, p.review,
-    (SELECT count(*) FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id
-        WHERE j.partner_id = p.id AND j.status = 64) AS in_review,
+    coalesce(w.jobs, 0) AS waiting, coalesce(l.jobs, 0) AS running, p.max_running, p.rate_per_second,
+    coalesce(d.jobs, 0) AS given_up, coalesce(e.endpoints, 0) AS endpoints,
+    p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.liveness_evidence_suffices, p.consent_required, p.callback_required, p.job_lifetime
-FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region;
+FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
+    LEFT JOIN (SELECT q.partner_id, sum(x.waiting)::bigint AS jobs
+        FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) w ON w.partner_id = p.id
+    LEFT JOIN (SELECT q.partner_id, count(*) AS jobs
+        FROM insp.lease x JOIN insp.queue q ON q.id = x.queue GROUP BY q.partner_id) l ON l.partner_id = p.id
+    -- Looked up one by one, so that no partition of jobs is read whole for a few.
+    LEFT JOIN (SELECT j.partner_id, count(*) AS jobs
+        FROM insp.dead x JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id])
+        WHERE x.resolved_at IS NULL GROUP BY j.partner_id) d ON d.partner_id = p.id
+    LEFT JOIN (SELECT j.partner_id, count(*) AS jobs
+        FROM insp.review_wait x JOIN insp.job j ON j.id = ANY (ARRAY[x.job_id])
+        WHERE j.status = 64 GROUP BY j.partner_id) r ON r.partner_id = p.id
+    LEFT JOIN (SELECT x.partner_id, count(*) AS endpoints
+        FROM insp.endpoint x WHERE x.enabled GROUP BY x.partner_id) e ON e.partner_id = p.id;
 COMMENT ON VIEW insp.v_partner IS 'Partners and what goes on for them';
 COMMENT ON COLUMN insp.v_partner.id IS 'Number of the partner';
 COMMENT ON COLUMN insp.v_partner.name IS 'Its name in payloads';
@@ -267,7 +272,7 @@ COMMENT ON COLUMN insp.v_partner.running IS 'Jobs being worked on';
 COMMENT ON COLUMN insp.v_partner.given_up IS 'Given-up jobs that nobody has resolved';
 COMMENT ON COLUMN insp.v_partner.endpoints IS 'Enabled callback endpoints';
 COMMENT ON COLUMN insp.v_partner.paused IS 'Whether nothing of it is claimed';
-COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; counting stops at 100,001';
+COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; of many, an estimate';
 COMMENT ON COLUMN insp.v_partner.max_running IS 'Most jobs running at once; null: no limit';
 COMMENT ON COLUMN insp.v_partner.rate_per_second IS 'Most jobs started in a second; null: no limit';
 COMMENT ON COLUMN insp.v_partner.pause_reason IS 'Why nothing of it is claimed (insp.pause)';

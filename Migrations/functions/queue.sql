@@ -1,5 +1,6 @@
 -- Queues, lanes and how workers are woken; what operators look at first. Every view costs little, also with ten million
 -- jobs waiting.
+-- After: metrics
 
 CREATE OR REPLACE FUNCTION insp.lane_name(p_lane smallint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -120,32 +121,31 @@ GRANT SELECT ON insp.v_floor TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_queue AS
 SELECT coalesce(g.name, 'any') AS region, insp.lane_name(c.lane) AS lane, c.paused,
-    w.waiting, w.waiting > 100000 AS waiting_is_more,
+    coalesce(w.jobs, 0) AS waiting, coalesce(w.is_estimate, false) AS is_estimate,
     now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job) AS oldest,
-    (SELECT count(*) FROM insp.delayed d JOIN insp.queue q ON q.id = d.queue WHERE q.region = r.id AND q.lane = c.lane)
-        AS delayed,
-    (SELECT count(*) FROM insp.lease l JOIN insp.queue q ON q.id = l.queue WHERE q.region = r.id AND q.lane = c.lane)
-        AS running,
-    c.weight
+    coalesce(d.jobs, 0) AS delayed, coalesce(l.jobs, 0) AS running, c.weight
 FROM (SELECT 0::smallint AS id UNION ALL SELECT id FROM insp.region) r
     CROSS JOIN insp.control c
     LEFT JOIN insp.region g ON g.id = r.id
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS waiting, min(x.job_id) AS first_job FROM (
-            SELECT y.job_id FROM insp.queue q LEFT JOIN insp.v_floor f ON f.queue = q.id
-                CROSS JOIN LATERAL (
-                    SELECT z.job_id FROM insp.ready z WHERE z.queue = q.id AND z.seq >= coalesce(f.seq, 0)
-                    ORDER BY z.seq LIMIT 100001) y
-            WHERE q.region = r.id AND q.lane = c.lane LIMIT 100001) x) w
+    LEFT JOIN (SELECT q.region, q.lane, sum(x.waiting)::bigint AS jobs, bool_or(x.is_estimate) AS is_estimate,
+            min(x.head_job) AS first_job
+        FROM insp.waiting_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.region, q.lane) w
+        ON w.region = r.id AND w.lane = c.lane
+    LEFT JOIN (SELECT q.region, q.lane, sum(x.delayed)::bigint AS jobs
+        FROM insp.delayed_by_queue() x JOIN insp.queue q ON q.id = x.queue GROUP BY q.region, q.lane) d
+        ON d.region = r.id AND d.lane = c.lane
+    LEFT JOIN (SELECT q.region, q.lane, count(*) AS jobs
+        FROM insp.lease x JOIN insp.queue q ON q.id = x.queue GROUP BY q.region, q.lane) l
+        ON l.region = r.id AND l.lane = c.lane
 WHERE r.id = 0 OR EXISTS (SELECT FROM insp.queue q WHERE q.region = r.id AND q.lane = c.lane);
-COMMENT ON VIEW insp.v_queue IS 'How much waits and runs in each region and lane; counting stops at 100,000 waiting jobs';
+COMMENT ON VIEW insp.v_queue IS 'How much waits and runs in each region and lane';
 COMMENT ON COLUMN insp.v_queue.region IS 'Region; any: jobs that every worker may process';
 COMMENT ON COLUMN insp.v_queue.lane IS 'Lane';
 COMMENT ON COLUMN insp.v_queue.paused IS 'Whether claims are stopped (pause, resume)';
 COMMENT ON COLUMN insp.v_queue.waiting IS 'Jobs ready to be claimed';
-COMMENT ON COLUMN insp.v_queue.waiting_is_more IS 'Whether waiting was not counted to the end';
-COMMENT ON COLUMN insp.v_queue.oldest IS 'Age of the oldest job among those counted';
-COMMENT ON COLUMN insp.v_queue.delayed IS 'Jobs that wait for a time';
+COMMENT ON COLUMN insp.v_queue.is_estimate IS 'Whether waiting is an estimate, as it is where more than 20,000 jobs wait in all';
+COMMENT ON COLUMN insp.v_queue.oldest IS 'Age of the oldest among the first of each queue';
+COMMENT ON COLUMN insp.v_queue.delayed IS 'Jobs that wait for a time; of many, an estimate';
 COMMENT ON COLUMN insp.v_queue.running IS 'Jobs being worked on';
 COMMENT ON COLUMN insp.v_queue.weight IS 'The lane''s share of claims while others wait as well (control.weight)';
 GRANT SELECT ON insp.v_queue TO insp_operator, insp_auditor;
@@ -197,24 +197,33 @@ COMMENT ON COLUMN insp.v_stuck.since IS 'For how long';
 COMMENT ON COLUMN insp.v_stuck.what IS 'What to look at';
 GRANT SELECT ON insp.v_stuck TO insp_operator, insp_auditor;
 
-CREATE OR REPLACE FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text)
+CREATE OR REPLACE FUNCTION insp.why_waiting(p_queues integer[])
+RETURNS TABLE (queue integer, why text, remedy text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET jit = off AS $$
-    SELECT y.why, y.remedy
+    WITH worker AS MATERIALIZED (
+        -- A job that fetches its parts or asks a vendor has a lease and no slot: workers say how many have one. What they
+        -- said a moment ago may be over.
+        SELECT x.lanes, x.region, x.slots, l.running, least(x.busy, l.running) AS busy
+        FROM insp.worker x CROSS JOIN LATERAL (
+            SELECT count(*) AS running FROM insp.lease l WHERE l.worker_id = x.id AND l.fence >= x.fence_floor) l
+        WHERE x.heartbeat_at > now() - interval '15 s' AND NOT x.draining
+    ), fleet AS MATERIALIZED (
+        SELECT k.region, k.lane, count(w.slots) AS workers, coalesce(sum(w.slots), 0) AS slots,
+            coalesce(sum(w.running), 0) AS running, coalesce(sum(w.busy), 0) AS busy
+        FROM (SELECT DISTINCT q.region, q.lane FROM insp.queue q WHERE q.id = ANY (p_queues)) k
+            LEFT JOIN worker w ON k.lane = ANY (w.lanes) AND (k.region = 0 OR w.region = k.region)
+        GROUP BY k.region, k.lane
+    ), running AS MATERIALIZED (
+        -- Read only where a partner has a limit.
+        SELECT k.partner_id, count(*) AS jobs FROM insp.lease l JOIN insp.queue k ON k.id = l.queue GROUP BY k.partner_id
+    )
+    SELECT q.id, y.why, y.remedy
     FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id JOIN insp.control c ON c.lane = q.lane
+        JOIN fleet ON fleet.region = q.region AND fleet.lane = q.lane
         LEFT JOIN insp.region g ON g.id = q.region
         CROSS JOIN LATERAL (
-            SELECT count(*) AS workers, coalesce(sum(x.slots), 0) AS slots, coalesce(sum(l.running), 0) AS running,
-                -- A job that fetches its parts or asks a vendor has a lease and no slot: workers say how many have one. What they
-                -- said a moment ago may be over.
-                coalesce(sum(least(x.busy, l.running)), 0) AS busy
-            FROM insp.worker x CROSS JOIN LATERAL (
-                SELECT count(*) AS running FROM insp.lease l WHERE l.worker_id = x.id AND l.fence >= x.fence_floor) l
-            WHERE x.heartbeat_at > now() - interval '15 s' AND NOT x.draining AND q.lane = ANY (x.lanes)
-                AND (q.region = 0 OR x.region = q.region)) fleet
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN p.max_running IS NOT NULL THEN (
-                SELECT count(*) FROM insp.lease l JOIN insp.queue k ON k.id = l.queue WHERE k.partner_id = p.id)
-                END AS running) r
+            SELECT CASE WHEN p.max_running IS NOT NULL
+                THEN coalesce((SELECT x.jobs FROM running x WHERE x.partner_id = p.id), 0) END AS running) r
         CROSS JOIN LATERAL (
             SELECT v.why, v.remedy FROM (VALUES
                 (1, c.paused, 'the lane is paused' || coalesce(': ' || c.reason, ''),
@@ -237,30 +246,24 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
                     fleet.running - fleet.busy, fleet.busy, fleet.slots), 'wait'),
                 (8, true, 'about to be claimed', 'wait')) AS v (place, holds, why, remedy)
             WHERE v.holds ORDER BY v.place LIMIT 1) y
-    WHERE q.id = p_queue
+    WHERE q.id = ANY (p_queues)
 $$;
-COMMENT ON FUNCTION insp.why_waiting(integer) IS
-    'The first thing that keeps the jobs of a queue waiting, and what can be done about it; counts no job that waits';
-GRANT EXECUTE ON FUNCTION insp.why_waiting(integer) TO insp_operator, insp_auditor;
+COMMENT ON FUNCTION insp.why_waiting(integer[]) IS
+    'Of each of some queues the first thing that keeps its jobs waiting, and what can be done about it; counts no job that waits';
+GRANT EXECUTE ON FUNCTION insp.why_waiting(integer[]) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_waiting AS
 SELECT coalesce(g.name, 'any') AS region, insp.lane_name(q.lane) AS lane, p.name AS partner, w.waiting,
-    now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.first_job) AS oldest,
-    y.why, y.remedy
-FROM insp.queue q JOIN insp.partner p ON p.id = q.partner_id
-    LEFT JOIN insp.region g ON g.id = q.region LEFT JOIN insp.v_floor f ON f.queue = q.id
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS waiting, min(y.job_id) AS first_job FROM (
-            SELECT z.job_id FROM insp.ready z WHERE z.queue = q.id AND z.seq >= coalesce(f.seq, 0)
-            ORDER BY z.seq LIMIT 10001) y) w
-    CROSS JOIN LATERAL insp.why_waiting(q.id) y
-WHERE w.waiting > 0;
+    now() - (SELECT j.created_at FROM insp.job j WHERE j.id = w.head_job) AS oldest, y.why, y.remedy
+FROM insp.waiting_by_queue() w JOIN insp.queue q ON q.id = w.queue JOIN insp.partner p ON p.id = q.partner_id
+    LEFT JOIN insp.region g ON g.id = q.region
+    JOIN insp.why_waiting(ARRAY(SELECT x.id FROM insp.queue x)) y ON y.queue = q.id;
 COMMENT ON VIEW insp.v_waiting IS 'Queues in which jobs wait, and why nobody works on them at this moment';
 COMMENT ON COLUMN insp.v_waiting.region IS 'Region; any: jobs that every worker may process';
 COMMENT ON COLUMN insp.v_waiting.lane IS 'Lane';
 COMMENT ON COLUMN insp.v_waiting.partner IS 'Whose jobs';
-COMMENT ON COLUMN insp.v_waiting.waiting IS 'Jobs ready to be claimed; counting stops at 10,001';
-COMMENT ON COLUMN insp.v_waiting.oldest IS 'Age of the oldest among those counted';
+COMMENT ON COLUMN insp.v_waiting.waiting IS 'Jobs ready to be claimed; of many, an estimate';
+COMMENT ON COLUMN insp.v_waiting.oldest IS 'Age of the first of them';
 COMMENT ON COLUMN insp.v_waiting.why IS 'The first thing that keeps them waiting';
 COMMENT ON COLUMN insp.v_waiting.remedy IS 'What can be done about it';
 GRANT SELECT ON insp.v_waiting TO insp_operator, insp_auditor;

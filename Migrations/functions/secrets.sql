@@ -19,6 +19,17 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION insp.new_secret() IS 'A new signing secret of Standard Webhooks: whsec_ and 32 random bytes in base64';
 
+CREATE OR REPLACE FUNCTION insp.signing_purpose(p_key text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN p_key ~ '^wh(sec|sk)_([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
+        -- Nothing else is decoded: it would be an error.
+        THEN (SELECT CASE WHEN p_key LIKE 'whsec\_%' AND k.bytes BETWEEN 16 AND 64 THEN 'signing_secret'
+                WHEN p_key LIKE 'whsk\_%' AND k.bytes IN (32, 64) THEN 'signing_key' END
+            FROM (SELECT octet_length(decode(split_part(p_key, '_', 2), 'base64')) AS bytes) k) END
+$$;
+COMMENT ON FUNCTION insp.signing_purpose(text) IS
+    'What a key of Standard Webhooks is for: signing_secret (whsec_ and base64 of 16 to 64 bytes) or signing_key (whsk_ and base64 of 32 bytes, or of 64 with the public key); null: it is no such key';
+
 -- Without settings of its own, so that it becomes part of its caller's statement: a claim asks it for every endpoint.
 CREATE OR REPLACE FUNCTION insp.secrets(p_owner text, p_purposes text[])
 RETURNS TABLE (id bigint, purpose text, value bytea, valid_until timestamptz)
@@ -39,14 +50,15 @@ DECLARE
 BEGIN
     UPDATE insp.secret s SET valid_until = moment + p_overlap
     WHERE s.owner = p_owner AND s.purpose = p_purpose AND s.valid_until IS NULL AND p_overlap > '0';
+    -- Without an overlap also those of earlier overlaps: what leaked may be one of them.
     DELETE FROM insp.secret s
-    WHERE s.owner = p_owner AND s.purpose = p_purpose AND (s.valid_until IS NULL OR s.valid_until <= moment);
+    WHERE s.owner = p_owner AND s.purpose = p_purpose AND (p_overlap <= '0' OR s.valid_until <= moment);
     INSERT INTO insp.secret (owner, purpose, value)
     SELECT p_owner, p_purpose, convert_to(p_value, 'UTF8') WHERE p_value IS NOT NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.set_secret(text, text, text, interval) IS
-    'Replaces an owner''s current secret for a purpose (null: by none); the old one stays valid for p_overlap. Whoever calls it has locked the owner''s row';
+    'Replaces an owner''s current secret for a purpose (null: by none); the old one stays valid for p_overlap, and without an overlap all older ones end. Whoever calls it has locked the owner''s row';
 
 CREATE OR REPLACE FUNCTION insp.need_consent_key() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -182,7 +182,7 @@ DECLARE
     old insp.job;
     partner insp.partner;
     number bigint;
-    fresh constant uuid := gen_random_uuid();
+    fresh constant uuid := insp.random_id(insp.id_prefix());
 BEGIN
     PERFORM insp.need_read_committed();
     -- Locked, so that neither erasure nor retention can remove between this look and the copying what is copied here; where

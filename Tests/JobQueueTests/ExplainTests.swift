@@ -64,6 +64,12 @@ import Testing
         said = try await self.explain(fixture, ids[1])
         #expect(said["reason"] == "The partner is paused: they asked.")
         #expect(said["next step"] == "SELECT insp.resume(partner => 'acme');")
+        for (reason, sentence) in [("tests.", "tests."), ("why?", "why?"), ("", ".")] {
+            _ = try await fixture.admin.query("SELECT insp.pause('normal', reason => '\(reason)')")
+            #expect(
+                try await self.explain(fixture, ids[1])["reason"]
+                    == "The lane is paused: " + sentence)
+        }
         _ = try await fixture.admin.query("SELECT insp.pause('normal', reason => 'night')")
         said = try await self.explain(fixture, ids[1])
         #expect(said["reason"] == "The lane is paused: night.")
@@ -192,6 +198,72 @@ import Testing
         said = try await self.explain(fixture, late)
         #expect(said["state"] == "Its deadline has passed." && said["deadline"] == nil)
         #expect(said["next step"]?.contains("EXPIRED") == true)
+    }
+
+    @Test func `A deadline that has passed is told of a job that is delayed, runs or waits for a person`() async throws
+    {
+        let fixture = try await QueueFixture()
+        func soon() -> String {
+            let time = (Date() + 1).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+            return #","expiresAt":"\#(time)""#
+        }
+        _ = try await fixture.admin.query("SELECT insp.set_partner('acme', job_lifetime => '1 s')")
+        // The worker does no maintenance, so what is past its deadline stays to be seen.
+        var configuration = fixture.configuration()
+        configuration.maintains = false
+        configuration.retryPolicy.base = 600
+        let retried = try await self.enqueue(fixture)[0]
+        let named = try await self.enqueue(fixture, soon())[0]
+        try await withWorker(configuration, ClosureHandler { _, _ in throw InspectError(.partUnreachable) }) { _ in
+            try await fixture.wait(for: "(SELECT count(*) FROM insp.delayed) = 2")
+        }
+        _ = try await fixture.admin.query("SELECT insp.set_partner('acme', review => 'always')")
+        let reviewed = try await self.enqueue(fixture)[0]
+        try await withWorker(configuration, ClosureHandler()) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.review_wait)")
+        }
+        let running = try await self.enqueue(fixture)[0]
+        var hand = try await Hand(fixture.admin)
+        #expect(try await hand.claim(1, on: fixture.admin).jobs.count == 1)
+        try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE expires_at > clock_timestamp())")
+        for (id, what) in [
+            (retried, "The job ends as EXPIRED when its next attempt would begin."),
+            (named, "Maintenance ends the job as EXPIRED within seconds. If not, insp.v_maintenance says why."),
+            (reviewed, "Maintenance ends the job as EXPIRED within seconds. If not, insp.v_maintenance says why."),
+            (running, "The attempt under way may still finish the job."),
+        ] {
+            let deadline = try await self.explain(fixture, id)["deadline"]
+            #expect(deadline?.wholeMatch(of: /Passed \d+ s ago\. (.+)/)?.1 == what[...], "\(deadline ?? "none")")
+        }
+    }
+
+    @Test func `A rerun is advised only where it is possible`() async throws {
+        let fixture = try await QueueFixture()
+        let erased = try await self.enqueue(fixture)[0]
+        let dead = try await self.enqueue(fixture)[0]
+        #expect(try await fixture.client.cancel(erased))
+        try await withWorker(
+            fixture.configuration(), ClosureHandler { _, _ in throw InspectError(.corruptImage) }
+        ) { _ in try await fixture.wait(for: "EXISTS (SELECT FROM insp.dead)") }
+        let enrolled = try await fixture.client.enqueue(
+            payload: Data(#"{"partner":"acme","workflow":"enrollment","faceId":"f1"}"#.utf8),
+            parts: [.face: [Data("x".utf8)]])
+        #expect(try await fixture.client.cancel(enrolled))
+        for id in [erased, dead] { _ = try await fixture.admin.query("SELECT insp.erase('\(id)')") }
+        for (id, next) in [
+            (erased, "None. It cannot run again: its parts or its request are removed."),
+            (enrolled, "None. It cannot run again: its parts or its request are removed."),
+            (
+                dead,
+                "It cannot run again: its parts or its request are removed. SELECT insp.resolve_dead('\(dead)')."
+            ),
+        ] {
+            #expect(try await self.explain(fixture, id)["next step"] == next)
+            let refused = await #expect(throws: PostgresError.self) {
+                try await fixture.admin.query("SELECT insp.rerun('\(id)')")
+            }
+            #expect(refused?.sqlState == ErrorCode.partsPurged.sqlState)
+        }
     }
 
     @Test func `Each callback: what it waits for, and its endpoint's breaker`() async throws {

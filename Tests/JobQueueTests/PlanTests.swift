@@ -235,6 +235,57 @@ import Testing
         await connection.close()
     }
 
+    @Test func `A view reads what it tells of once, however many partners and queues there are`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await self.prepare(connection)
+        try await self.fill(connection, jobs: 1...20_000, waiting: 10_001...20_000)
+        try await connection.execute(
+            """
+            INSERT INTO insp.dead (job_id, code, attempts, crashes)
+            SELECT n, 'CORRUPT_IMAGE', 1, 0 FROM generate_series(1, 5000) n;
+            UPDATE insp.job SET status = 64 WHERE id BETWEEN 5001 AND 6000;
+            INSERT INTO insp.review_wait (job_id) SELECT n FROM generate_series(5001, 6000) n;
+            UPDATE insp.partner SET max_running = 100000;
+            SELECT insp.queue_of(r.id, l::smallint, 1) FROM insp.region r, generate_series(0, 2) l;
+            ANALYZE;
+            """, timeout: .seconds(300))
+        let totals = PostgresStatement(
+            """
+            SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
+            FROM pg_stat_xact_user_tables WHERE schemaname = 'insp'
+            """)
+        let all = try await connection.query(
+            """
+            SELECT sum(reltuples)::bigint FROM pg_class WHERE relnamespace = 'insp'::regnamespace AND relkind = 'r'
+                AND reltuples > 0
+            """)[0].int(0)
+        #expect(all > 100_000 && all < 200_000)
+        let views = try await connection.query(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'insp'::regnamespace AND relkind = 'v' ORDER BY 1"
+        ).map { try $0.string(0) }
+        #expect(views.count > 20)
+        for view in views {
+            let (rows, read) = try await connection.transaction { connection in
+                let before = try connection.query(totals.sql)[0].int(0)
+                let rows = try connection.query("SELECT count(v::text) FROM insp.\(view) v")[0].int(0)
+                return (rows, try connection.query(totals.sql)[0].int(0) - before)
+            }
+            print("\(view): \(rows) rows, of \(read) read")
+            #expect(read < all, "\(view) reads \(read) rows of tables that have \(all)")
+        }
+        // What is counted once for all is counted for each.
+        let counted = try await connection.query(
+            """
+            SELECT sum(given_up)::bigint, sum(in_review)::bigint, sum(running)::bigint, sum(waiting)::bigint,
+                max(given_up)::bigint, (SELECT sum(waiting)::bigint FROM insp.v_queue), (SELECT sum(running)::bigint FROM insp.v_queue),
+                (SELECT sum(delayed)::bigint FROM insp.v_queue), (SELECT sum(waiting)::bigint FROM insp.v_waiting)
+            FROM insp.v_partner
+            """)[0]
+        let sums = try (0..<9).map { try counted.int($0) }
+        #expect(sums == [5_000, 1_000, 20_000, 10_000, 25, 10_000, 20_000, 20_000, 10_000])
+        await connection.close()
+    }
+
     @Test func `A call's plan from when nothing waited holds when much does`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await self.prepare(connection)

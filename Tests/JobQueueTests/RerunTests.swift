@@ -62,6 +62,16 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
+    @Test func `A rerun's id begins with its time, as every job's does`() async throws {
+        let fixture = try await QueueFixture()
+        let old = try await fixture.client.enqueue(payload: Self.payload, parts: [.front: [Data("front".utf8)]])
+        #expect(try await fixture.client.cancel(old))
+        let new = try await self.rerun(fixture, old)
+        let later = try await fixture.client.enqueue(payload: Self.payload, parts: [.front: [Data("front".utf8)]])
+        for id in [old, new, later] { #expect(Array(id)[14] == "7", "\(id) is not of version 7") }
+        #expect([later, new, old].sorted().map { $0.prefix(13) } == [old, new, later].map { $0.prefix(13) })
+    }
+
     @Test func `Two reruns at once are two jobs, and one of a purged or disabled one is refused`() async throws {
         let fixture = try await QueueFixture()
         let old = try await fixture.client.enqueue(payload: Self.payload, parts: [.front: [Data("front".utf8)]])

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import JobQueue
 import Postgres
 import TestSupport
@@ -87,6 +88,89 @@ import Testing
             try await self.held().filter { $0.hasPrefix(endpoint) } == [
                 "\(endpoint) signing_key", "\(endpoint) signing_secret",
             ])
+    }
+
+    private func refusal(_ sql: String) async throws -> PostgresError? {
+        await #expect(throws: PostgresError.self, "\(sql)") { try await self.query(sql) }
+    }
+
+    @Test func `A rotation without an overlap ends every older key of its kind at once`() async throws {
+        _ = try await self.rotate(", '24 hours'")
+        _ = try await self.rotate(", '7 days'")
+        let secret = try await self.rotate(", '0'")
+        #expect(try await self.claimed().keys == [secret])
+        _ = try await self.rotate(", '24 hours', '\(Self.signingKey)'")
+        let second = "whsk_" + Data(repeating: 8, count: 32).base64EncodedString()
+        _ = try await self.rotate(", '24 hours', '\(second)'")
+        #expect(try await Set(self.claimed().keys) == [secret, Self.signingKey, second])
+        // A key of the other kind stays.
+        let last = try await self.rotate(", '0'")
+        #expect(try await Set(self.claimed().keys) == [last, Self.signingKey, second])
+        let third = "whsk_" + Data(repeating: 9, count: 32).base64EncodedString()
+        try await self.set(#"{"signingKey": "\#(third)"}"#)
+        #expect(try await Set(self.claimed().keys) == [last, third])
+    }
+
+    @Test func `A key that nothing can be signed with is refused`() async throws {
+        func base64(_ bytes: Int) -> String { Data(repeating: 7, count: bytes).base64EncodedString() }
+        let before = try await self.claimed().keys
+        let wrong = [
+            "", "whsec_", "whse_\(base64(32))", "whsk_", "whskc_\(base64(32))", "whs_\(base64(32))", base64(32),
+            "whsec_\(base64(15))", "whsec_\(base64(65))", "whsec_\(base64(32).dropLast())", "whsec_\(base64(32))=",
+            "whsec_ \(base64(33))", "whsk_\(base64(31))", "whsk_\(base64(33))", "whsk_!!", "WHSEC_\(base64(32))",
+        ]
+        for key in wrong {
+            let rotated = try await self.refusal(
+                "SELECT insp.callback_rotate_secret(\(self.endpoint), '1 hour', '\(key)')")
+            let set = try await self.refusal(
+                "SELECT insp.set_endpoint(\(self.endpoint), '{\"signingKey\": \"\(key)\"}')")
+            for error in [rotated, set] {
+                #expect(error?.sqlState == "IN088" && error?.hint != nil, "\(key)")
+                #expect(error?.detail?.contains("whs") != true && error?.message.contains("whs") != true, "\(key)")
+            }
+        }
+        #expect(try await self.claimed().keys == before)
+        for key in ["whsec_\(base64(16))", "whsec_\(base64(64))", "whsk_\(base64(32))"] {
+            #expect(try await self.rotate(", '0', '\(key)'") == key)
+            #expect(try await self.claimed().keys.contains(key))
+        }
+    }
+
+    @Test func `However many rotations overlap, no valid key is left out: beyond twelve of a kind they are refused`()
+        async throws
+    {
+        try await self.set(#"{"signingKey": "\#(Self.signingKey)"}"#)
+        var keys = try await Set(self.claimed().keys)
+        for _ in 2...12 { keys.insert(try await self.rotate(", '24 hours'")) }
+        #expect(try await keys.count == 13 && Set(self.claimed().keys) == keys)
+        let error = try await self.refusal("SELECT insp.callback_rotate_secret(\(self.endpoint), '24 hours')")
+        #expect(error?.sqlState == "IN088" && error?.hint?.contains("'0'") == true)
+        let second = "whsk_" + Data(repeating: 8, count: 32).base64EncodedString()
+        keys.insert(try await self.rotate(", '24 hours', '\(second)'"))
+        #expect(try await Set(self.claimed().keys) == keys)
+        let last = try await self.rotate(", '0'")
+        #expect(try await Set(self.claimed().keys) == [last, Self.signingKey, second])
+        _ = try await self.rotate(", '24 hours'")
+        #expect(try await self.claimed().keys.count == 4)
+    }
+
+    @Test func `An authorization waits for a change of its endpoint under way`() async throws {
+        try await self.set(#"{"clientCertificate": "C", "clientKey": "p1"}"#)
+        let sql =
+            "SELECT insp.callback_authorize(\(self.endpoint), 'https://login.example.com/token', 'client', p_method => 'tls')"
+        _ = try await self.query(sql)
+        let open = try await self.fixture.database.connect()
+        try await open.execute("BEGIN")
+        _ = try await open.query(
+            "SELECT insp.set_endpoint($1, $2::jsonb)",
+            [.int(self.endpoint), .text(#"{"clientCertificate": null, "clientKey": null}"#)])
+        let late = Task { try await self.refusal(sql) }
+        try await self.fixture.wait(
+            for: "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())"
+        )
+        try await open.execute("COMMIT")
+        // It sees that the certificate is gone.
+        #expect(try await late.value?.sqlState == ErrorCode.clientIDInvalid.sqlState)
     }
 
     @Test func `An endpoint's keys are set, replaced and taken away together with what they belong to`() async throws {

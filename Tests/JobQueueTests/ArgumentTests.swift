@@ -243,6 +243,32 @@ import Testing
         #expect(error?.sqlState == ErrorCode.parameterInvalid.sqlState)
     }
 
+    @Test func `A token that is said to live for ever is kept for thirty days`() async throws {
+        let fixture = try await QueueFixture()
+        var refused: Int64?
+        for lifetime in ["1e13", "'Infinity'"] {
+            let stored = try await fixture.admin.query(
+                "SELECT insp.token_store(1, (SELECT t.lease FROM insp.token_take(1, $1) t), 'token', \(lifetime), 60)",
+                [.optional(refused)])
+            refused = try stored[0].int(0)
+            let taken = try await fixture.admin.query("SELECT token, expires_in FROM insp.token_take(1)")[0]
+            #expect(try taken.string(0) == "token")
+            #expect(try 2_591_000...2_592_000 ~= taken.double(1))
+        }
+    }
+
+    @Test func `A call of the gateway without a scope is refused`() async throws {
+        let fixture = try await QueueFixture()
+        let secret = try await fixture.admin.query("SELECT secret FROM insp.create_credential('acme')")[0].string(0)
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query(
+                """
+                SELECT insp.gateway_create(1, sha256(convert_to($1, 'UTF8')), NULL, '{"workflow":"id"}', NULL, front => 'f')
+                """, [.text(secret)])
+        }
+        #expect(error?.sqlState == ErrorCode.scopeMissing.sqlState)
+    }
+
     @Test(arguments: [
         "set_retention('acme', keep => '2 days')",
         "set_retention(what => 'events', keep => '2 days', keep_parts => '2 days')",

@@ -24,7 +24,7 @@ struct MigrationFolder: Sendable {
             return lines.indices.filter { lines[$0].starts(with: "CREATE ".utf8) }.compactMap { index in
                 // The table of a trigger may stand on a later line.
                 let statement = lines[index...].prefix(4).map { String(Substring($0)) }.joined(separator: " ")
-                let words = statement.split { " (;".contains($0) }.map(String.init)
+                let words = statement.prefix { $0 != ";" }.split { " (".contains($0) }.map(String.init)
                 let kinds = ["TABLE", "FUNCTION", "VIEW", "TRIGGER"]
                 guard let kind = words.prefix(5).firstIndex(where: kinds.contains), kind + 1 < words.count else {
                     return nil

@@ -78,10 +78,21 @@ import Testing
     /// Finished, in review, given up, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
 
+    private struct Argument {
+        var name: String
+        var type: String
+        var isOptional: Bool
+
+        /// What it is tried with.
+        var values: [String] {
+            ["NULL"] + ArgumentTests.bad[self.type, default: []] + ArgumentTests.good[self.name, default: []]
+        }
+    }
+
     /// A function, and what it takes.
     private struct Routine {
         var name: String
-        var arguments: [(name: String, type: String, isOptional: Bool)] = []
+        var arguments: [Argument] = []
 
         /// A call with these arguments, and sensible ones where one must be given.
         func call(_ given: [String: String]) -> String {
@@ -113,13 +124,14 @@ import Testing
             if try row.string(0) != last { routines.append(Routine(name: try row.string(1))) }
             last = try row.string(0)
             guard let name = try row.optionalString(2) else { continue }
-            routines[routines.count - 1].arguments.append((name, try row.string(3), try row.bool(4)))
+            routines[routines.count - 1].arguments.append(
+                Argument(name: name, type: try row.string(3), isOptional: try row.bool(4)))
         }
         return routines
     }
 
     /// Carries calls out one by one, undoes each, and says which SQLSTATE it had and which words; UNDON is success.
-    private static let attempt = """
+    private static let attemptFunction = """
         CREATE FUNCTION pg_temp.attempt(call text) RETURNS text LANGUAGE plpgsql AS $$
         BEGIN
             EXECUTE call;
@@ -130,6 +142,24 @@ import Testing
         END
         $$
         """
+    private static let codes = Set(ErrorCode.allCases.map(\.sqlState))
+
+    /// Which functions had a call that succeeded.
+    private static func attempt(_ calls: [String], _ connection: PostgresConnection) async throws -> Set<String> {
+        let rows = try await connection.query(
+            "SELECT c.call, pg_temp.attempt(c.call) FROM unnest($1::text[]) AS c (call)", [.texts(calls)],
+            timeout: .seconds(60))
+        var succeeded: Set<String> = []
+        for row in rows {
+            let (call, outcome) = (try row.string(0), try row.string(1))
+            if outcome.hasPrefix("UNDON") {
+                succeeded.insert(call.prefix { $0 != "(" }.replacing("SELECT * FROM ", with: ""))
+            } else if !Self.codes.contains(String(outcome.prefix(5))) {
+                Issue.record("\(call.prefix(300)): \(outcome.prefix(200))")
+            }
+        }
+        return succeeded
+    }
 
     /// The keys that a refusal's hint lists, each with every kind of value.
     private static func objects(
@@ -167,7 +197,7 @@ import Testing
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
             SELECT insp.create_credential('acme')
             """)
-        try await fixture.admin.execute(Self.attempt)
+        try await fixture.admin.execute(Self.attemptFunction)
         return fixture
     }
 
@@ -180,52 +210,36 @@ import Testing
         let fixture = try await Self.fixture()
         let routines = try await Self.routines(fixture.admin)
         #expect(routines.count > 70)
-        var bad = Self.bad
         let payloads = try await Self.objects(
             refusedBy: #"SELECT insp.enqueue('{"?":1}')"#, with: Self.request, fixture.admin)
-        let unnamed = payloads.map { $0.replacing(#""partner":"acme","#, with: "") }
         let settings = try await Self.objects(
             refusedBy: #"SELECT insp.set_endpoint(1, '{"?":1}')"#, with: "{}", fixture.admin)
-        for (name, values) in [("payload", payloads), ("p_payload", unnamed), ("p_settings", settings)] {
-            bad[name] = values
-        }
-        func values(_ argument: (name: String, type: String, isOptional: Bool)) -> [String] {
-            let known = bad[argument.type] ?? []
-            #expect(bad[argument.type] != nil, "no values are known for the type \(argument.type)")
-            return ["NULL"] + known + (Self.good[argument.name] ?? []) + (bad[argument.name] ?? [])
+        for argument in routines.flatMap(\.arguments) {
+            #expect(Self.bad[argument.type] != nil, "no values are known for the type \(argument.type)")
         }
         // Each argument with each value, and then several at once, as the dice fall.
         var calls = routines.flatMap { routine in
             [routine.call([:])]
-                + routine.arguments.flatMap { argument in values(argument).map { routine.call([argument.name: $0]) } }
+                + routine.arguments.flatMap { argument in argument.values.map { routine.call([argument.name: $0]) } }
         }
-        #expect(calls.count > 3000)
+        #expect(calls.count > 1500)
+        calls += payloads.map { "SELECT * FROM insp.enqueue(\($0), 'front')" }
+        calls += settings.map { "SELECT * FROM insp.set_endpoint(1, \($0))" }
+        var succeeded = try await Self.attempt(calls, fixture.admin)
         let several = routines.filter { $0.arguments.count > 1 }
-        for _ in 0..<3000 {
-            let routine = several.randomElement(using: &random)!
-            var given: [String: String] = [:]
-            for argument in routine.arguments where Bool.random(using: &random) {
-                given[argument.name] = values(argument).randomElement(using: &random)
+        let deadline = ContinuousClock.now + .seconds(4)
+        for _ in 0..<10 where ContinuousClock.now < deadline {
+            calls = (0..<200).map { _ in
+                let routine = several.randomElement(using: &random)!
+                let chosen = routine.arguments.filter { _ in Bool.random(using: &random) }
+                return routine.call(
+                    Dictionary(
+                        uniqueKeysWithValues: chosen.map { ($0.name, $0.values.randomElement(using: &random)!) }))
             }
-            calls.append(routine.call(given))
-        }
-        let codes = Set(ErrorCode.allCases.map(\.sqlState))
-        var succeeded: Set<Substring> = []
-        let deadline = ContinuousClock.now + .seconds(8)
-        for start in stride(from: 0, to: calls.count, by: 250) where ContinuousClock.now < deadline {
-            let some = Array(calls[start..<min(start + 250, calls.count)])
-            let rows = try await fixture.admin.query(
-                "SELECT c.call, pg_temp.attempt(c.call) FROM unnest($1::text[]) AS c (call)", [.texts(some)],
-                timeout: .seconds(60))
-            for row in rows {
-                let (call, outcome) = (try row.string(0), try row.string(1))
-                if outcome.hasPrefix("UNDON") { succeeded.insert(call.prefix { $0 != "(" }) }
-                guard !outcome.hasPrefix("UNDON"), !codes.contains(String(outcome.prefix(5))) else { continue }
-                Issue.record("\(call.prefix(300)): \(outcome.prefix(200))")
-            }
+            succeeded.formUnion(try await Self.attempt(calls, fixture.admin))
         }
         // Without any success, a function was tried at its door alone.
-        for routine in routines where !succeeded.contains("SELECT * FROM insp.\(routine.name)") {
+        for routine in routines where !succeeded.contains("insp.\(routine.name)") {
             Issue.record("no call of insp.\(routine.name) succeeded")
         }
     }

@@ -185,7 +185,7 @@ final class MigrationFiles: Sendable {
     }
 
     @Test(arguments: [
-        "DROP FUNCTION insp.callback_replay(text)", "DROP VIEW insp.v_queue", "DROP TRIGGER make_queue ON insp.queue",
+        "DROP FUNCTION insp.callback_replay(text)", "DROP VIEW insp.v_queue", "DROP TRIGGER make_queue ON insp.partner",
         "DROP FUNCTION insp.lane_number(text) CASCADE", "DROP FUNCTION insp.make_queue() CASCADE",
         "DROP VIEW insp.v_floor CASCADE",
     ])

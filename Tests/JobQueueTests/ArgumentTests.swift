@@ -153,7 +153,7 @@ import Testing
         for row in rows {
             let (call, outcome) = (try row.string(0), try row.string(1))
             if outcome.hasPrefix("UNDON") {
-                succeeded.insert(call.prefix { $0 != "(" }.replacing("SELECT * FROM ", with: ""))
+                succeeded.insert(String(call.dropFirst("SELECT * FROM ".count).prefix { $0 != "(" }))
             } else if !Self.codes.contains(String(outcome.prefix(5))) {
                 Issue.record("\(call.prefix(300)): \(outcome.prefix(200))")
             }

@@ -142,7 +142,8 @@ import Testing
         try await self.set(#"{"signingKey": "\#(Self.signingKey)"}"#)
         var keys = try await Set(self.claimed().keys)
         for _ in 2...12 { keys.insert(try await self.rotate(", '24 hours'")) }
-        #expect(try await keys.count == 13 && Set(self.claimed().keys) == keys)
+        #expect(try await Set(self.claimed().keys) == keys)
+        #expect(keys.count == 13)
         let error = try await self.refusal("SELECT insp.callback_rotate_secret(\(self.endpoint), '24 hours')")
         #expect(error?.sqlState == "IN088" && error?.hint?.contains("'0'") == true)
         let second = "whsk_" + Data(repeating: 8, count: 32).base64EncodedString()

@@ -208,12 +208,13 @@ import Testing
         _ = try await fixture.admin.query("SELECT setval('insp.job_id', 5000001)")
         _ = try await fixture.admin.query(keep("30 days"))
         // What somebody holds is left for later, and the partition with it.
-        let holder = try await fixture.database.connect()
-        try await holder.execute(
+        let callback = try await fixture.admin.query(
             """
-            BEGIN; SELECT FROM insp.callback c JOIN insp.job j ON j.id = c.job_id
-            WHERE insp.personal(j.personal, j.seal) ->> 'userReference' = 'user 7' FOR SHARE OF c
-            """)
+            SELECT c.id FROM insp.callback c JOIN insp.job j ON j.id = c.job_id
+            WHERE insp.personal(j.personal, j.seal) ->> 'userReference' = 'user 7'
+            """)[0].int(0)
+        let holder = try await fixture.database.connect()
+        try await holder.execute("BEGIN; SELECT FROM insp.callback WHERE id = \(callback) FOR SHARE")
         var calls = 0
         repeat { calls += 1 } while try await self.purge(fixture, limit: 2).more && calls < 50
         #expect(calls > 3)

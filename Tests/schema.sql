@@ -152,6 +152,7 @@ CREATE TABLE insp.callback (
     is_expired boolean DEFAULT false NOT NULL,
     has_reference boolean DEFAULT false NOT NULL,
     has_result boolean DEFAULT false NOT NULL,
+    is_erased boolean DEFAULT false NOT NULL,
     form smallint DEFAULT 1 NOT NULL,
     CONSTRAINT callback_check CHECK (((body IS NOT NULL) OR (public_id IS NOT NULL))),
     CONSTRAINT callback_event_check CHECK (((event = 'job.finished'::text) OR (event ~ '^(job\.(review_needed|status\.[0-9]+)|endpoint\.[a-z]+)$'::text)))
@@ -365,10 +366,10 @@ CREATE TABLE insp.partner (
     CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
     CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
     CONSTRAINT partner_job_lifetime_check CHECK ((job_lifetime > '00:00:00'::interval)),
-    CONSTRAINT partner_keep_faces_check CHECK ((keep_faces >= '01:00:00'::interval)),
-    CONSTRAINT partner_keep_parts_check CHECK ((keep_parts >= '01:00:00'::interval)),
-    CONSTRAINT partner_keep_references_check CHECK ((keep_references >= '01:00:00'::interval)),
-    CONSTRAINT partner_keep_results_check CHECK ((keep_results >= '01:00:00'::interval)),
+    CONSTRAINT partner_keep_faces_check CHECK (((keep_faces >= '01:00:00'::interval) AND (keep_faces <= '100 years'::interval))),
+    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '100 years'::interval))),
+    CONSTRAINT partner_keep_references_check CHECK (((keep_references >= '01:00:00'::interval) AND (keep_references <= '100 years'::interval))),
+    CONSTRAINT partner_keep_results_check CHECK (((keep_results >= '01:00:00'::interval) AND (keep_results <= '100 years'::interval))),
     CONSTRAINT partner_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
     CONSTRAINT partner_max_bytes_check CHECK ((max_bytes > 0)),
     CONSTRAINT partner_max_running_check CHECK ((max_running > 0)),
@@ -473,6 +474,11 @@ CREATE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS v
     AS ...
 
 CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -666,6 +672,7 @@ CREATE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS 
 CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
@@ -675,6 +682,7 @@ CREATE FUNCTION insp.erase(id uuid) RETURNS boolean
 CREATE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
@@ -744,6 +752,7 @@ CREATE FUNCTION insp.explain_waiting(p_job bigint) RETURNS TABLE(aspect text, ex
 CREATE FUNCTION insp.face_delete(partner text, face_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.face_event(p_id uuid) RETURNS jsonb
@@ -988,6 +997,13 @@ CREATE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETU
     LANGUAGE sql IMMUTABLE
     AS ...
 
+CREATE FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) RETURNS boolean
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.iso_time(p_time timestamp with time zone) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     AS ...
@@ -1102,6 +1118,11 @@ CREATE FUNCTION insp.measure_quotas() RETURNS integer
 
 CREATE FUNCTION insp.need_consent_key() RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.need_read_committed() RETURNS void
+    LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1472,6 +1493,11 @@ CREATE FUNCTION insp.request_workflow(p jsonb) RETURNS insp.workflow
     LANGUAGE plpgsql STABLE
     AS ...
 
+CREATE FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text DEFAULT NULL::text, p_code text DEFAULT 'PARAMETER_INVALID'::text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.rerun(id uuid) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1506,6 +1532,11 @@ CREATE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 
 CREATE FUNCTION insp.resume(lane text DEFAULT NULL::text, partner text DEFAULT NULL::text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.retention_classes() RETURNS TABLE(what text, keep interval)
+    LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1658,6 +1689,10 @@ CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.signing_purpose(p_key text) RETURNS text
+    LANGUAGE sql IMMUTABLE
     AS ...
 
 CREATE FUNCTION insp.snapshot(p_rate interval DEFAULT '00:00:10'::interval) RETURNS jsonb
@@ -1820,7 +1855,7 @@ CREATE FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) RETURNS vo
     SET enable_bitmapscan TO 'off'
     AS ...
 
-CREATE FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) RETURNS record
+CREATE FUNCTION insp.why_waiting(p_queues integer[]) RETURNS TABLE(queue integer, why text, remedy text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2481,7 +2516,7 @@ CREATE TABLE insp.rerun (
 CREATE TABLE insp.retention (
     what text NOT NULL,
     keep interval NOT NULL,
-    CONSTRAINT retention_keep_check CHECK ((keep >= '01:00:00'::interval)),
+    CONSTRAINT retention_keep_check CHECK (((keep >= '01:00:00'::interval) AND (keep <= '100 years'::interval))),
     CONSTRAINT retention_what_check CHECK ((what = ANY (ARRAY['events'::text, 'callbacks'::text, 'dead_callbacks'::text, 'idempotency_keys'::text, 'operator_events'::text, 'access_events'::text, 'endpoint_events'::text, 'samples'::text])))
 );
 
@@ -2814,44 +2849,51 @@ CREATE VIEW insp.v_partner AS
     p.paused,
     insp.lane_name(p.lane) AS lane,
     COALESCE(g.name, 'any'::text) AS region,
-    ( SELECT count(*) AS count
-           FROM ( SELECT
-                   FROM ((insp.queue q
-                     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
-                     CROSS JOIN LATERAL ( SELECT
-                           FROM insp.ready r
-                          WHERE ((r.queue = q.id) AND (r.seq >= COALESCE(f.seq, (0)::bigint)))
-                         LIMIT 100001) y)
-                  WHERE (q.partner_id = p.id)
-                 LIMIT 100001) w) AS waiting,
-    ( SELECT count(*) AS count
-           FROM (insp.lease l
-             JOIN insp.queue q ON ((q.id = l.queue)))
-          WHERE (q.partner_id = p.id)) AS running,
+    COALESCE(w.jobs, (0)::bigint) AS waiting,
+    COALESCE(l.jobs, (0)::bigint) AS running,
     p.max_running,
     p.rate_per_second,
-    ( SELECT count(*) AS count
-           FROM (insp.dead d
-             JOIN insp.job j ON ((j.id = d.job_id)))
-          WHERE ((j.partner_id = p.id) AND (d.resolved_at IS NULL))) AS given_up,
-    ( SELECT count(*) AS count
-           FROM insp.endpoint e
-          WHERE ((e.partner_id = p.id) AND e.enabled)) AS endpoints,
+    COALESCE(d.jobs, (0)::bigint) AS given_up,
+    COALESCE(e.endpoints, (0)::bigint) AS endpoints,
     p.pause_reason,
     p.rate_burst,
     p.review,
-    ( SELECT count(*) AS count
-           FROM (insp.review_wait w
-             JOIN insp.job j ON ((j.id = w.job_id)))
-          WHERE ((j.partner_id = p.id) AND (j.status = 64))) AS in_review,
+    COALESCE(r.jobs, (0)::bigint) AS in_review,
     p.keep_parts,
     p.keep_results,
     p.liveness_evidence_suffices,
     p.consent_required,
     p.callback_required,
     p.job_lifetime
-   FROM (insp.partner p
-     LEFT JOIN insp.region g ON ((g.id = p.region)));
+   FROM ((((((insp.partner p
+     LEFT JOIN insp.region g ON ((g.id = p.region)))
+     LEFT JOIN ( SELECT q.partner_id,
+            (sum(x.waiting))::bigint AS jobs
+           FROM (insp.waiting_by_queue() x(queue, waiting, is_estimate, head_seq, head_job)
+             JOIN insp.queue q ON ((q.id = x.queue)))
+          GROUP BY q.partner_id) w ON ((w.partner_id = p.id)))
+     LEFT JOIN ( SELECT q.partner_id,
+            count(*) AS jobs
+           FROM (insp.lease x
+             JOIN insp.queue q ON ((q.id = x.queue)))
+          GROUP BY q.partner_id) l ON ((l.partner_id = p.id)))
+     LEFT JOIN ( SELECT j.partner_id,
+            count(*) AS jobs
+           FROM (insp.dead x
+             JOIN insp.job j ON ((j.id = ANY (ARRAY[x.job_id]))))
+          WHERE (x.resolved_at IS NULL)
+          GROUP BY j.partner_id) d ON ((d.partner_id = p.id)))
+     LEFT JOIN ( SELECT j.partner_id,
+            count(*) AS jobs
+           FROM (insp.review_wait x
+             JOIN insp.job j ON ((j.id = ANY (ARRAY[x.job_id]))))
+          WHERE (j.status = 64)
+          GROUP BY j.partner_id) r ON ((r.partner_id = p.id)))
+     LEFT JOIN ( SELECT x.partner_id,
+            count(*) AS endpoints
+           FROM insp.endpoint x
+          WHERE x.enabled
+          GROUP BY x.partner_id) e ON ((e.partner_id = p.id)));
 
 CREATE VIEW insp.v_partner_policy AS
  SELECT n.name AS partner,
@@ -2881,38 +2923,40 @@ CREATE VIEW insp.v_queue AS
  SELECT COALESCE(g.name, 'any'::text) AS region,
     insp.lane_name(c.lane) AS lane,
     c.paused,
-    w.waiting,
-    (w.waiting > 100000) AS waiting_is_more,
+    COALESCE(w.jobs, (0)::bigint) AS waiting,
+    COALESCE(w.is_estimate, false) AS is_estimate,
     (now() - ( SELECT j.created_at
            FROM insp.job j
           WHERE (j.id = w.first_job))) AS oldest,
-    ( SELECT count(*) AS count
-           FROM (insp.delayed d
-             JOIN insp.queue q ON ((q.id = d.queue)))
-          WHERE ((q.region = r.id) AND (q.lane = c.lane))) AS delayed,
-    ( SELECT count(*) AS count
-           FROM (insp.lease l
-             JOIN insp.queue q ON ((q.id = l.queue)))
-          WHERE ((q.region = r.id) AND (q.lane = c.lane))) AS running,
+    COALESCE(d.jobs, (0)::bigint) AS delayed,
+    COALESCE(l.jobs, (0)::bigint) AS running,
     c.weight
-   FROM (((( SELECT (0)::smallint AS id
+   FROM (((((( SELECT (0)::smallint AS id
         UNION ALL
          SELECT region.id
            FROM insp.region) r
      CROSS JOIN insp.control c)
      LEFT JOIN insp.region g ON ((g.id = r.id)))
-     CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
-            min(x.job_id) AS first_job
-           FROM ( SELECT y.job_id
-                   FROM ((insp.queue q
-                     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
-                     CROSS JOIN LATERAL ( SELECT z.job_id
-                           FROM insp.ready z
-                          WHERE ((z.queue = q.id) AND (z.seq >= COALESCE(f.seq, (0)::bigint)))
-                          ORDER BY z.seq
-                         LIMIT 100001) y)
-                  WHERE ((q.region = r.id) AND (q.lane = c.lane))
-                 LIMIT 100001) x) w)
+     LEFT JOIN ( SELECT q.region,
+            q.lane,
+            (sum(x.waiting))::bigint AS jobs,
+            bool_or(x.is_estimate) AS is_estimate,
+            min(x.head_job) AS first_job
+           FROM (insp.waiting_by_queue() x(queue, waiting, is_estimate, head_seq, head_job)
+             JOIN insp.queue q ON ((q.id = x.queue)))
+          GROUP BY q.region, q.lane) w ON (((w.region = r.id) AND (w.lane = c.lane))))
+     LEFT JOIN ( SELECT q.region,
+            q.lane,
+            (sum(x.delayed))::bigint AS jobs
+           FROM (insp.delayed_by_queue() x(queue, last_error, delayed)
+             JOIN insp.queue q ON ((q.id = x.queue)))
+          GROUP BY q.region, q.lane) d ON (((d.region = r.id) AND (d.lane = c.lane))))
+     LEFT JOIN ( SELECT q.region,
+            q.lane,
+            count(*) AS jobs
+           FROM (insp.lease x
+             JOIN insp.queue q ON ((q.id = x.queue)))
+          GROUP BY q.region, q.lane) l ON (((l.region = r.id) AND (l.lane = c.lane))))
   WHERE ((r.id = 0) OR (EXISTS ( SELECT
            FROM insp.queue q
           WHERE ((q.region = r.id) AND (q.lane = c.lane)))));
@@ -3067,22 +3111,15 @@ CREATE VIEW insp.v_waiting AS
     w.waiting,
     (now() - ( SELECT j.created_at
            FROM insp.job j
-          WHERE (j.id = w.first_job))) AS oldest,
+          WHERE (j.id = w.head_job))) AS oldest,
     y.why,
     y.remedy
-   FROM (((((insp.queue q
+   FROM ((((insp.waiting_by_queue() w(queue, waiting, is_estimate, head_seq, head_job)
+     JOIN insp.queue q ON ((q.id = w.queue)))
      JOIN insp.partner p ON ((p.id = q.partner_id)))
      LEFT JOIN insp.region g ON ((g.id = q.region)))
-     LEFT JOIN insp.v_floor f ON ((f.queue = q.id)))
-     CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
-            min(y_1.job_id) AS first_job
-           FROM ( SELECT z.job_id
-                   FROM insp.ready z
-                  WHERE ((z.queue = q.id) AND (z.seq >= COALESCE(f.seq, (0)::bigint)))
-                  ORDER BY z.seq
-                 LIMIT 10001) y_1) w)
-     CROSS JOIN LATERAL insp.why_waiting(q.id) y(why, remedy))
-  WHERE (w.waiting > 0);
+     JOIN insp.why_waiting(ARRAY( SELECT x.id
+           FROM insp.queue x)) y(queue, why, remedy) ON ((y.queue = q.id)));
 
 CREATE VIEW insp.v_workers AS
  SELECT w.id,
@@ -3556,6 +3593,7 @@ REVOKE ALL ON FUNCTION insp.check_enrollment(p_job insp.job, p_face text) FROM P
 REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
@@ -3687,6 +3725,7 @@ REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FR
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.job_result(p_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.job_result(p_id uuid) TO insp_producer;
@@ -3720,6 +3759,7 @@ REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.measure_quotas() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.measure_quotas() TO insp_worker;
 REVOKE ALL ON FUNCTION insp.need_consent_key() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.need_read_committed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_persons(p_payloads jsonb[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.new_secret() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.note_references(p_jobs bigint[], p_payloads jsonb[]) FROM PUBLIC;
@@ -3797,6 +3837,7 @@ REVOKE ALL ON FUNCTION insp.request_text(p_payload jsonb, p_key text) FROM PUBLI
 REVOKE ALL ON FUNCTION insp.request_time(p_payload jsonb, p_key text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_traceparent(p jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.request_workflow(p jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text, p_code text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.rerun(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_operator;
@@ -3807,6 +3848,7 @@ GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.result_document(j insp.job) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.resume(lane text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resume(lane text, partner text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.retention_classes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retention_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retire_callbacks(p_ids bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.retire_record(p_chain text, p_before timestamp with time zone, p_limit integer) FROM PUBLIC;
@@ -3847,6 +3889,7 @@ GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.signing_purpose(p_key text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.snapshot(p_rate interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_worker;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_operator;
@@ -3890,9 +3933,9 @@ GRANT ALL ON FUNCTION insp.waiting_by_queue(p_exact integer) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.wake(p_lane smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.wake_all() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.watch(p_dead_after interval, p_elapsed interval) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) TO insp_operator;
-GRANT ALL ON FUNCTION insp.why_waiting(p_queue integer, OUT why text, OUT remedy text) TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.why_waiting(p_queues integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_operator;
+GRANT ALL ON FUNCTION insp.why_waiting(p_queues integer[]) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.words_digest(p_salt uuid, p_words jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_drained() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.worker_register(p_incarnation uuid, p_host text, p_process integer, p_version text, p_region text, p_lanes smallint[], p_slots integer, OUT worker_id bigint, OUT region_id smallint, OUT floor_queues integer[], OUT floor_seqs bigint[]) FROM PUBLIC;

@@ -102,9 +102,10 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seq
             SELECT FROM insp.job j WHERE j.id >= greatest(p_from, c.next_id) AND j.id < p_before LIMIT 1) j)
         AND NOT EXISTS (SELECT FROM insp.purge_later l
             WHERE l.what IN ('parts', 'results', 'references') AND l.job_id >= p_from AND l.job_id < p_before)
+        AND NOT EXISTS (SELECT FROM insp.job_key k WHERE k.job_id >= p_from AND k.job_id < p_before)
 $$;
 COMMENT ON FUNCTION insp.is_retention_done(bigint, bigint) IS
-    'Whether retention has passed all jobs from one number to before another, for each time that a partner keeps things, and has noted none of them for later';
+    'Whether retention has passed all jobs from one number to before another, for each time that a partner keeps things, has noted none of them for later, and has removed their keys';
 
 CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -165,13 +165,14 @@ import Testing
         _ = try await open.query(
             "SELECT insp.set_endpoint($1, $2::jsonb)",
             [.int(self.endpoint), .text(#"{"clientCertificate": null, "clientKey": null}"#)])
-        let late = Task { try await self.refusal(sql) }
+        let other = try await self.fixture.database.connect()
+        let late = Task { await #expect(throws: PostgresError.self) { try await other.query(sql) } }
         try await self.fixture.wait(
             for: "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())"
         )
         try await open.execute("COMMIT")
         // It sees that the certificate is gone.
-        #expect(try await late.value?.sqlState == ErrorCode.clientIDInvalid.sqlState)
+        #expect(await late.value?.sqlState == ErrorCode.clientIDInvalid.sqlState)
     }
 
     @Test func `An endpoint's keys are set, replaced and taken away together with what they belong to`() async throws {

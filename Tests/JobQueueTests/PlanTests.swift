@@ -245,6 +245,7 @@ import Testing
             SELECT n, 'CORRUPT_IMAGE', 1, 0 FROM generate_series(1, 5000) n;
             UPDATE insp.job SET status = 64 WHERE id BETWEEN 5001 AND 6000;
             INSERT INTO insp.review_wait (job_id) SELECT n FROM generate_series(5001, 6000) n;
+            INSERT INTO insp.step (job_id, status, fence, summary, body) SELECT n, 64, 0, '{}', '{}' FROM generate_series(5001, 6000) n;
             UPDATE insp.partner SET max_running = 100000;
             SELECT insp.queue_of(r.id, l::smallint, 1) FROM insp.region r, generate_series(0, 2) l;
             ANALYZE;

@@ -105,7 +105,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, insp, pg_temp SET enable_seq
         AND NOT EXISTS (SELECT FROM insp.job_key k WHERE k.job_id >= p_from AND k.job_id < p_before)
 $$;
 COMMENT ON FUNCTION insp.is_retention_done(bigint, bigint) IS
-    'Whether retention has passed all jobs from one number to before another, for each time that a partner keeps things, has noted none of them for later, and has removed their keys';
+    'Whether retention is done with all jobs from one number to before another: passed for each time that a partner keeps things, none noted for later, no key left';
 
 CREATE OR REPLACE FUNCTION insp.drop_history(p_limit integer DEFAULT 100000) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -198,6 +198,7 @@ DECLARE
     erased integer := 0;
 BEGIN
     PERFORM insp.need_read_committed();
+    PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
     -- All jobs before the person, as everything else that erases locks them.
     SELECT array_agg(l.public_id) INTO jobs FROM (
         SELECT j.public_id FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])

@@ -287,7 +287,7 @@ import Testing
     @Test(arguments: [
         "set_retention('acme', keep => '2 days')",
         "set_retention(what => 'events', keep => '2 days', keep_parts => '2 days')",
-        "cancel_partner('acme', batch => NULL)", "bind_producer('insp_producer', 'acme')",
+        "cancel_partner('acme', batch => NULL)", "erase_person('acme', NULL)", "bind_producer('insp_producer', 'acme')",
         "create_credential('acme', rate_per_second => 'NaN')", "create_credential('acme', expires => '-1 day')",
     ])
     func `An argument that would have no effect, or another one than it says, is refused`(call: String) async throws {

@@ -262,13 +262,15 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
+    -- Asked in the query, it would be searched for in the planning and again for each partition.
+    whole constant uuid := insp.find_job(explain_job.id);
     j record;
     waits boolean := false;
 BEGIN
     SELECT x.id, x.public_id, x.partner_id, x.status, x.created_at, x.expires_at, p.name AS partner, p.enabled,
         insp.lane_name(x.lane) AS lane, coalesce(g.name, 'any') AS region
     INTO j FROM insp.job x JOIN insp.partner p ON p.id = x.partner_id LEFT JOIN insp.region g ON g.id = x.region
-    WHERE x.public_id = ANY (ARRAY[insp.find_job(explain_job.id)]);
+    WHERE x.public_id = ANY (ARRAY[whole]);
     RETURN QUERY VALUES ('job', format('%s of partner %s: lane %s, region %s, accepted %s ago.', j.public_id, j.partner, j.lane,
         j.region, insp.in_words(clock_timestamp() - j.created_at)));
     IF j.status = 128 OR EXISTS (SELECT FROM insp.review_wait w WHERE w.job_id = j.id) THEN

@@ -265,15 +265,24 @@ import Testing
             "SELECT relname::text FROM pg_class WHERE relnamespace = 'insp'::regnamespace AND relkind = 'v' ORDER BY 1"
         ).map { try $0.string(0) }
         #expect(views.count > 20)
-        for view in views {
-            let (rows, read) = try await connection.transaction { connection in
+        func read(_ sql: String) async throws -> (rows: Int64, read: Int64) {
+            try await connection.transaction { connection in
                 let before = try connection.query(totals.sql)[0].int(0)
-                let rows = try connection.query("SELECT count(v::text) FROM insp.\(view) v")[0].int(0)
+                let rows = try connection.query(sql)[0].int(0)
                 return (rows, try connection.query(totals.sql)[0].int(0) - before)
             }
+        }
+        for view in views {
+            let (rows, read) = try await read("SELECT count(v::text) FROM insp.\(view) v")
             print("\(view): \(rows) rows, of \(read) read")
             #expect(read < all, "\(view) reads \(read) rows of tables that have \(all)")
         }
+        // A job that is named by its last digits is searched for once.
+        let digits = try await connection.query(
+            "SELECT right(j.public_id::text, 12) FROM insp.job j WHERE j.id = 5000")[0].string(0)
+        let found = try await read("SELECT count(insp.find_job('\(digits)'))").read
+        let explained = try await read("SELECT count(*) FROM insp.explain_job('\(digits)')").read
+        #expect(found > 5_000 && explained < found + 1_000, "find_job reads \(found) rows, explain_job \(explained)")
         // What is counted once for all is counted for each.
         let counted = try await connection.query(
             """

@@ -54,18 +54,36 @@ let package = Package(
             ].map { .linkedLibrary($0) }
         ),
         .target(name: "InspectCore", swiftSettings: strict),
-        .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: strict),
+        .target(name: "Postgres", dependencies: ["CPostgres", "InspectCore"], swiftSettings: strict),
+        .target(name: "Custody", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "InspectCore"], swiftSettings: strict),
         .target(name: "Vision", dependencies: ["CVision", "InspectCore"], swiftSettings: strict),
         .target(name: "JobQueue", dependencies: ["InspectCore", "Postgres"], swiftSettings: strict),
         .target(
-            name: "Callbacks", dependencies: ["CCurl", "COpenSSL", "InspectCore", "Postgres"],
+            name: "Callbacks", dependencies: ["COpenSSL", "Custody", "HTTPClient", "InspectCore", "Postgres"],
             swiftSettings: strict),
         .target(name: "Chip", dependencies: ["COpenSSL", "InspectCore"], swiftSettings: strict),
         .target(name: "Analyzer", dependencies: ["Chip", "CSystem", "InspectCore", "Vision"], swiftSettings: strict),
-        .target(name: "Gateway", dependencies: ["CEpoll", "COpenSSL", "InspectCore"], swiftSettings: strict),
+        .target(
+            name: "Inspection",
+            dependencies: ["Analyzer", "COpenSSL", "Custody", "HTTPClient", "InspectCore", "JobQueue"],
+            swiftSettings: strict),
+        .target(
+            name: "Gateway", dependencies: ["CEpoll", "COpenSSL", "Custody", "InspectCore", "Postgres"],
+            swiftSettings: strict),
+        .target(
+            name: "Benchmarks",
+            dependencies: [
+                "Analyzer", "CCurl", "COpenSSL", "Callbacks", "HTTPClient", "InspectCore", "Inspection", "JobQueue",
+                "Postgres",
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "inspectd",
-            dependencies: ["Analyzer", "Callbacks", "Gateway", "InspectCore", "JobQueue", "Postgres", "Vision"],
+            dependencies: [
+                "Analyzer", "Benchmarks", "Callbacks", "Gateway", "HTTPClient", "InspectCore", "Inspection", "JobQueue",
+                "Postgres", "Vision",
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -76,8 +94,12 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
-        .testTarget(name: "JobQueueTests", dependencies: ["Gateway", "InspectCore", "JobQueue", "TestSupport"]),
-        .testTarget(name: "CallbacksTests", dependencies: ["Callbacks", "TestSupport"]),
+        .testTarget(
+            name: "JobQueueTests", dependencies: ["Benchmarks", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestSupport"]),
+        .testTarget(name: "CallbacksTests", dependencies: ["Benchmarks", "Callbacks", "HTTPClient", "TestSupport"]),
+        .testTarget(name: "InspectionTests", dependencies: ["Custody", "HTTPClient", "Inspection", "TestSupport"]),
+        .testTarget(name: "BenchmarksTests", dependencies: ["Benchmarks", "InspectCore", "TestSupport"]),
         .testTarget(
             name: "AnalyzerTests",
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),

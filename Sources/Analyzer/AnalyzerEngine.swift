@@ -1,4 +1,4 @@
-public import InspectCore
+package import InspectCore
 
 /// What runs inside an analyzer process: the only code of inspectd that parses images.
 ///
@@ -8,7 +8,7 @@ public import InspectCore
 /// processor count, OpenBLAS's 128 MB work area, which it would seek for ever under a memory limit) is then there, and
 /// shared by all processes. Calls are strictly sequential, and all of one attempt at one job: what is kept between them, such
 /// as decoded images, ends with the process.
-public protocol AnalyzerEngine {
+package protocol AnalyzerEngine {
     /// Runs one stage of the current job.
     ///
     /// - Parameters:
@@ -21,9 +21,9 @@ public protocol AnalyzerEngine {
 }
 
 /// One part of a job, lying in the memory that the worker shares with the analyzer.
-public struct PartView {
+package struct PartView {
     /// The part's name (`FRONT`, `BACK`, `FACE`, …), as the worker gave it.
-    public let kind: String
+    package let kind: String
     private let bytes: UnsafeRawBufferPointer
 
     init(kind: String, bytes: UnsafeRawBufferPointer) {
@@ -32,10 +32,10 @@ public struct PartView {
     }
 
     /// The part's size in bytes.
-    public var byteCount: Int { self.bytes.count }
+    package var byteCount: Int { self.bytes.count }
 
     /// Lends the part's bytes. They are gone when the job ends.
-    public func withBytes<Result, Failure: Error>(
+    package func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(self.bytes)

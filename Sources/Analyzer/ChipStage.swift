@@ -69,7 +69,7 @@ enum ChipStage {
 }
 
 /// How certificates of authorities travel beside a job's parts.
-public enum TrustAnchors {
+package enum TrustAnchors {
     /// The name of every part that is a file of certificates; there may be several.
-    public static let partName = "CSCA"
+    package static let partName = "CSCA"
 }

@@ -2,13 +2,13 @@ internal import CSystem
 internal import InspectCore
 
 /// Memory that must not reach a disk.
-public enum CoreDumps {
+package enum CoreDumps {
     /// Makes this process undumpable: no core file, and no other process of the same user can read its memory.
     ///
     /// Analyzers are so from their fork on; every command calls this first.
     ///
     /// - Throws: `INTERNAL_ERROR` if the kernel refuses.
-    public static func disable() throws {
+    package static func disable() throws {
         do {
             try SystemError.check("prctl", csys_disable_core_dumps())
         } catch {

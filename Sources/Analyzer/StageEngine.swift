@@ -1,13 +1,13 @@
 import Chip
 import Foundation
-public import InspectCore
-public import Vision
+package import InspectCore
+package import Vision
 
 /// The engine of a real analyzer: the stages of an inspection over the parts of one job.
 ///
 /// Runs in the child process only. Images are decoded on first use and kept until the process ends, so that the stages of one
 /// job decode each part once.
-public final class StageEngine: AnalyzerEngine {
+package final class StageEngine: AnalyzerEngine {
     let faces: FaceEngine
     let livenessNetwork: LivenessNetwork?
     private let mrz = MRZReader()
@@ -25,7 +25,7 @@ public final class StageEngine: AnalyzerEngine {
     ///   - anchors: Files with the certificates that chips are held against, unless a job brings its own.
     ///   - faces: What the operator chose for faces.
     /// - Throws: ``ErrorCode/modelUnavailable`` if a model is missing or damaged.
-    public init(
+    package init(
         models: String, textModels: String = StageEngine.textModels, anchors: [[UInt8]] = [],
         faces: FaceModels = FaceModels()
     ) throws(InspectError) {
@@ -42,9 +42,9 @@ public final class StageEngine: AnalyzerEngine {
     }
 
     /// Where Debian's tesseract-ocr-eng keeps its model.
-    public static let textModels = "/usr/share/tesseract-ocr/5/tessdata"
+    package static let textModels = "/usr/share/tesseract-ocr/5/tessdata"
 
-    public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
+    package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         let start = ProcessorClock.now
         if stage == Self.previewStage { return try self.previews(parts) }
         switch JobStatus.allCases.first(where: { $0.stageName == stage }) {
@@ -102,7 +102,7 @@ public final class StageEngine: AnalyzerEngine {
     }
 
     /// Stage of no job: answers with ``Preview``s by part name, for reports.
-    public static let previewStage = "preview"
+    package static let previewStage = "preview"
 
     private func previews(_ parts: [PartView]) throws(InspectError) -> [UInt8] {
         var previews: [String: Preview] = [:]
@@ -114,7 +114,7 @@ public final class StageEngine: AnalyzerEngine {
     }
 
     /// Request of the document stage that asks for the visual zone, too.
-    public static let withPrint = Array("print".utf8)
+    package static let withPrint = Array("print".utf8)
 
     /// Reads the print of the front; of the back only where no front was given, since it is the front that says who the
     /// holder is.

@@ -1,19 +1,19 @@
 import Foundation
-public import InspectCore
+package import InspectCore
 import Vision
 
 /// The engine behind instant feedback: no models, so that it starts at once, and no reading, so that it answers at once.
-public final class UsabilityEngine: AnalyzerEngine {
+package final class UsabilityEngine: AnalyzerEngine {
     /// The only stage that it has.
-    public static let stage = "usability"
+    package static let stage = "usability"
 
-    public init() throws(InspectError) {
+    package init() throws(InspectError) {
         // What libraries set up at first use is set up here, as in ``StageEngine``: what they read of the machine they read
         // at the first loop over a picture, so that one that takes no time will do.
         _ = try DocumentAnalyzer.outline(DecodedImage.testCard(width: 120, height: 80))
     }
 
-    public func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
+    package func handle(stage: String, request: [UInt8], parts: [PartView]) throws(InspectError) -> [UInt8] {
         guard stage == Self.stage else { throw InspectError(.internalError, "the analyzer has no stage \(stage)") }
         let start = ProcessorClock.now
         var facts = UsabilityFacts(sides: [:])

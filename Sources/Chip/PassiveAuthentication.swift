@@ -1,8 +1,8 @@
-public import Foundation
-public import InspectCore
+package import Foundation
+package import InspectCore
 
 /// Passive authentication of a chip's files (ICAO Doc 9303-11 §5.1): are they as the issuing state signed them.
-public enum PassiveAuthentication {
+package enum PassiveAuthentication {
     /// Verifies data groups against EF.SOD, and EF.SOD against the authorities.
     ///
     /// Whether the country fits is for ``ChipRules`` to tell, since it takes DG1's content.
@@ -10,7 +10,7 @@ public enum PassiveAuthentication {
     /// - Parameters:
     ///   - dataGroups: Number (1–16) to the whole file; those beyond DG1 and DG2 are only hashed.
     ///   - time: The time of the check.
-    public static func verify(
+    package static func verify(
         dataGroups: [Int: [UInt8]], sod: [UInt8]?, anchors: TrustStore, at time: Date
     ) -> PassiveAuthenticationFacts {
         var facts = PassiveAuthenticationFacts()

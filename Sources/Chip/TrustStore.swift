@@ -5,7 +5,7 @@ internal import InspectCore
 /// The authorities (CSCA) that document signers are held against, from files that the operator or the caller named.
 ///
 /// None is built in. Not `Sendable`: a store belongs to the process, or the request, that verifies with it.
-public final class TrustStore {
+package final class TrustStore {
     /// One certificate and how far it is trusted.
     private final class Entry {
         enum Trust { case unknown, pending, trusted, refused }
@@ -23,23 +23,23 @@ public final class TrustStore {
     private var lists: [RevocationList] = []
     private var seen: Set<[UInt8]> = []
     /// What is to be said of the files: what a master list held, what could not be used.
-    public private(set) var notes: [String] = []
+    package private(set) var notes: [String] = []
 
     /// How many certificates of authorities there are.
-    public var count: Int { self.entries.count }
+    package var count: Int { self.entries.count }
 
     /// Certificates of one master list; Germany's holds 588.
     private static let mostInList = 5000
     /// Links from a key to its successor that are followed.
     private static let longestChain = 8
 
-    public init() {}
+    package init() {}
 
     /// Takes in the files of one place.
     ///
     /// A file is a certificate, a list of revoked certificates (both DER or PEM, also several in one file) or a master list
     /// (Doc 9303-12 §8, CMS). What it is tells its content, not its name.
-    public init(_ files: [[UInt8]]) {
+    package init(_ files: [[UInt8]]) {
         for file in files { self.add(file) }
     }
 
@@ -175,7 +175,7 @@ public final class TrustStore {
     }
 
     /// Lets libcrypto set itself up: an analyzer can open no file later.
-    public static func prepare() {
+    package static func prepare() {
         // No configuration file: it could load other providers.
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG) | UInt64(OPENSSL_INIT_LOAD_CRYPTO_STRINGS), nil)
         for digest in DigestAlgorithm.allCases { _ = digest.digest([]) }

@@ -1,13 +1,13 @@
 internal import Glibc
 
 /// Proxies whose word about a client's address counts: numeric addresses, or ranges such as `10.0.0.0/8`.
-public struct TrustedProxies: Sendable {
+package struct TrustedProxies: Sendable {
     private var ranges: [(bytes: [UInt8], bits: Int)] = []
 
-    public init() {}
+    package init() {}
 
     /// - Returns: `nil` if one of them is no address or range.
-    public init?(_ list: [String]) {
+    package init?(_ list: [String]) {
         for text in list {
             let pieces = text.split(separator: "/", omittingEmptySubsequences: false)
             guard pieces.count <= 2, let bytes = Self.bytes(String(pieces[0])) else { return nil }

@@ -1,24 +1,25 @@
 internal import COpenSSL
-public import Foundation
+internal import Custody
+package import Foundation
 
 /// What the gateway knows of a partner's credential. The secret itself is known to the partner alone.
-public struct GatewayCredential: Sendable {
+package struct GatewayCredential: Sendable {
     /// What a credential may allow. `insp.scope` has the same.
-    public enum Scope: String, Sendable, CaseIterable {
+    package enum Scope: String, Sendable, CaseIterable {
         case create, read, session
     }
 
-    public var id: Int64
-    public var partner: String
+    package var id: Int64
+    package var partner: String
     /// SHA-256 of the secret, which is 256 random bits: nobody can guess it, so a slow hash would protect nothing and let
     /// strangers spend the gateway's time.
-    public var secretSHA256: Data
-    public var scopes: Set<String>
+    package var secretSHA256: Data
+    package var scopes: Set<String>
     /// Requests a second; `nil`: the gateway's default.
-    public var ratePerSecond: Double?
-    public var rateBurst: Int?
+    package var ratePerSecond: Double?
+    package var rateBurst: Int?
 
-    public init(
+    package init(
         id: Int64, partner: String, secretSHA256: Data, scopes: Set<String>, ratePerSecond: Double?, rateBurst: Int?
     ) {
         self.id = id
@@ -31,16 +32,9 @@ public struct GatewayCredential: Sendable {
 
     /// Whether a secret is this credential's, in a time that does not depend on it.
     func accepts(_ secret: String) -> Bool {
-        let digest = Array(Self.sha256(secret))
-        guard digest.count == 32, self.secretSHA256.count == 32 else { return false }
+        let digest = SHA256.digest(Array(secret.utf8))
+        guard self.secretSHA256.count == 32 else { return false }
         return self.secretSHA256.withUnsafeBytes { CRYPTO_memcmp($0.baseAddress, digest, 32) } == 0
-    }
-
-    /// Empty if OpenSSL has no SHA-256, which accepts nothing.
-    static func sha256(_ text: String) -> Data {
-        var digest = [UInt8](repeating: 0, count: 32)
-        let bytes = Array(text.utf8)
-        return EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil) == 1 ? Data(digest) : Data()
     }
 }
 
@@ -50,8 +44,10 @@ struct PresentedCredential: Equatable {
     var keyID: String
     var secret: String
 
+    var secretSHA256: Data { Data(SHA256.digest(Array(self.secret.utf8))) }
+
     /// Stands for both where the secret itself must not be kept.
-    var digest: Data { GatewayCredential.sha256("\(self.keyID).\(self.secret)") }
+    var digest: Data { Data(SHA256.digest(Array("\(self.keyID).\(self.secret)".utf8))) }
 
     /// - Returns: `nil` for anything else, which is refused without asking the database.
     init?(authorization: String) {

@@ -24,11 +24,11 @@ final class CredentialCache: Sendable {
     /// Questions about unknown credentials at once, whoever asks. Others have the database's other connections.
     private static let questions = 2
 
-    private let store: any GatewayStore
+    private let store: GatewayStore
     private let state = Mutex(State())
     private let gate = FairGate(CredentialCache.questions)
 
-    init(_ store: any GatewayStore) { self.store = store }
+    init(_ store: GatewayStore) { self.store = store }
 
     /// Whether a credential was right before: then its address has no say in it.
     func knows(_ presented: PresentedCredential) -> Bool {
@@ -59,7 +59,7 @@ final class CredentialCache: Sendable {
 
     private func ask(_ presented: PresentedCredential) async throws -> GatewayCredential? {
         let found = try await self.store.credential(
-            keyID: presented.keyID, secretSHA256: GatewayCredential.sha256(presented.secret))
+            keyID: presented.keyID, secretSHA256: presented.secretSHA256)
         return self.state.withLock { state in
             guard let found else {
                 state.known[presented.keyID] = nil

@@ -2,43 +2,43 @@ internal import Foundation
 internal import InspectCore
 
 /// How a gateway treats its clients.
-public struct GatewayConfiguration: Sendable {
+package struct GatewayConfiguration: Sendable {
     /// Seconds that a client may wait for a result in one request, and that a session is waited for.
-    public var longestWait = 60
+    package var longestWait = 60
     /// Requests a second of one credential that has no rate of its own, and at once after a quiet time.
-    public var credentialRate = 50.0
-    public var credentialBurst = 100.0
+    package var credentialRate = 50.0
+    package var credentialBurst = 100.0
     /// Requests a second of one address that present no credential known to be right.
-    public var addressRate = 200.0
-    public var addressBurst = 400.0
+    package var addressRate = 200.0
+    package var addressBurst = 400.0
     /// Wrong credentials a second of one address, and of one key id.
-    public var failureRate = 0.2
-    public var failureBurst = 20.0
+    package var failureRate = 0.2
+    package var failureBurst = 20.0
     /// Bytes of one body.
-    public var bodyBytes = 64 * 1024 * 1024
-    public var proxies = TrustedProxies()
+    package var bodyBytes = 64 * 1024 * 1024
+    package var proxies = TrustedProxies()
     /// Clients of one partner that wait at once; further ones are answered with how far their jobs are.
-    public var waitsPerPartner = 500
+    package var waitsPerPartner = 500
 
-    public init() {}
+    package init() {}
 }
 
 /// One request, as it is logged and counted. Holds no address, no header, and nothing of a path or a body.
-public struct GatewayAccess: Sendable {
+package struct GatewayAccess: Sendable {
     /// The path's pattern, such as `/inspectionjob/{id}`; `other` for paths that do not exist.
-    public var route: String
-    public var status: Int
+    package var route: String
+    package var status: Int
     /// Error code, if the request was refused.
-    public var code: String?
+    package var code: String?
     /// Key id of the credential, once it was found valid.
-    public var credential: String?
+    package var credential: String?
     /// Public id of the job, once the database knew it as the partner's.
-    public var job: String?
-    public var duration: Duration
+    package var job: String?
+    package var duration: Duration
 }
 
 /// What the gateway answers: jobs are accepted and looked up, sessions run, everything else is refused.
-public final class GatewayService: Sendable {
+package final class GatewayService: Sendable {
     enum Route: String {
         case create = "/inspectionjob/create"
         case result = "/inspectionjob/{id}"
@@ -64,7 +64,7 @@ public final class GatewayService: Sendable {
         }
     }
 
-    let store: any GatewayStore
+    let store: GatewayStore
     let configuration: GatewayConfiguration
     let waits: ResultWaits
     private let observe: @Sendable (GatewayAccess) -> Void
@@ -72,8 +72,8 @@ public final class GatewayService: Sendable {
     private let credentials: CredentialCache
     private let limits = RateLimiter()
 
-    public init(
-        _ store: any GatewayStore, _ configuration: GatewayConfiguration = GatewayConfiguration(),
+    package init(
+        _ store: GatewayStore, _ configuration: GatewayConfiguration = GatewayConfiguration(),
         observe: @escaping @Sendable (GatewayAccess) -> Void = { _ in }
     ) {
         self.store = store
@@ -84,13 +84,13 @@ public final class GatewayService: Sendable {
     }
 
     /// Clients that wait for a result.
-    public var waiting: Int { self.waits.count }
+    package var waiting: Int { self.waits.count }
 
     /// Answers whoever waits, so that their requests end.
-    public func close() { self.waits.close() }
+    package func close() { self.waits.close() }
 
     /// Decides about a request by its head.
-    public func admit(_ request: HTTPRequest) async -> HTTPAdmission {
+    package func admit(_ request: HTTPRequest) async -> HTTPAdmission {
         let start = ContinuousClock.now
         var access = GatewayAccess(route: "other", status: 0, duration: .zero)
         func refuse(_ response: HTTPResponse) -> HTTPAdmission {

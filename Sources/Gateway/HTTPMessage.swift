@@ -1,19 +1,19 @@
-public import Foundation
+package import Foundation
 internal import InspectCore
 
 /// The head of a request, as a client sent it.
-public struct HTTPRequest: Sendable {
-    public var method: String
+package struct HTTPRequest: Sendable {
+    package var method: String
     /// The path, with its escapes resolved and without the query.
-    public var path: String
+    package var path: String
     /// Parameters of the query; a name that is given twice has both values, joined with a comma.
-    public var query: [String: String]
+    package var query: [String: String]
     /// Header fields, names in lower case; values of repeated ones are joined with a comma (RFC 9110, section 5.3).
-    public var headers: [String: String]
+    package var headers: [String: String]
     /// Numeric address of the peer, which may be a proxy.
-    public var peer: String
+    package var peer: String
 
-    public init(
+    package init(
         method: String, path: String, query: [String: String] = [:], headers: [String: String] = [:],
         peer: String = "127.0.0.1"
     ) {
@@ -30,14 +30,14 @@ public struct HTTPRequest: Sendable {
 }
 
 /// What is answered.
-public struct HTTPResponse: Sendable {
-    public var status: Int
-    public var headers: [(name: String, value: String)]
-    public var body: Data
+package struct HTTPResponse: Sendable {
+    package var status: Int
+    package var headers: [(name: String, value: String)]
+    package var body: Data
     /// The error that the request was refused with, for logs.
     var code: ErrorCode?
 
-    public init(status: Int, headers: [(name: String, value: String)] = [], body: Data = Data()) {
+    package init(status: Int, headers: [(name: String, value: String)] = [], body: Data = Data()) {
         self.status = status
         self.headers = headers
         self.body = body
@@ -50,7 +50,7 @@ public struct HTTPResponse: Sendable {
 }
 
 /// What becomes of a request once its head is known.
-public enum HTTPAdmission: Sendable {
+package enum HTTPAdmission: Sendable {
     /// The body is not wanted.
     case refuse(HTTPResponse)
     /// The body is read, and given to the closure. Requests of one share, such as a partner's, may take no more of the server

@@ -1,5 +1,5 @@
 internal import CEpoll
-public import Foundation
+package import Foundation
 internal import Glibc
 internal import Synchronization
 
@@ -8,20 +8,20 @@ internal import Synchronization
 ///
 /// A request is admitted by its head before its body is read, and every phase of a connection has a deadline: dripping a
 /// byte now and then keeps nothing open.
-public final class HTTPServer: Sendable {
+package final class HTTPServer: Sendable {
     /// A certificate chain and its key, in PEM.
-    public struct Identity: Sendable {
-        public var certificate: Data
-        public var key: Data
+    package struct Identity: Sendable {
+        package var certificate: Data
+        package var key: Data
 
-        public init(certificate: Data, key: Data) {
+        package init(certificate: Data, key: Data) {
             self.certificate = certificate
             self.key = key
         }
     }
 
     /// The port it listens on.
-    public let port: UInt16
+    package let port: UInt16
     private let core: HTTPServerCore
     private let ended = DispatchSemaphore(value: 0)
     private let isStopped = Atomic(false)
@@ -33,7 +33,7 @@ public final class HTTPServer: Sendable {
     ///   - proxyHeader: Whether these, and nobody else, connect, each time with a header of the PROXY protocol.
     ///   - admit: Called with the head of each request.
     /// - Throws: ``ServerFailure`` if nobody may listen there, or if the certificate does not fit its key.
-    public convenience init(
+    package convenience init(
         _ address: ListenAddress, identity: Identity? = nil, limits: HTTPLimits = HTTPLimits(),
         proxies: TrustedProxies = TrustedProxies(), proxyHeader: Bool = false,
         admit: @escaping @Sendable (HTTPRequest) async -> HTTPAdmission
@@ -68,17 +68,17 @@ public final class HTTPServer: Sendable {
     deinit { self.end() }
 
     /// Requests that are being received, worked on or answered.
-    public var requestsInFlight: Int { self.core.inFlight.load(ordering: .relaxed) }
+    package var requestsInFlight: Int { self.core.inFlight.load(ordering: .relaxed) }
     /// Connections that are open.
-    public var connections: Int { self.core.connections.load(ordering: .relaxed) }
+    package var connections: Int { self.core.connections.load(ordering: .relaxed) }
     /// Bytes of bodies, and of answers that wait for their clients, that are held.
-    public var heldBytes: Int { self.core.heldBytes.load(ordering: .relaxed) }
+    package var heldBytes: Int { self.core.heldBytes.load(ordering: .relaxed) }
 
     /// Takes no more connections, lets requests under way end, and stops.
     ///
     /// - Parameter seconds: Clients that have not sent their request by then are cut off; what is being worked on is waited
     ///   for all the same.
-    public func stop(within seconds: Double) async {
+    package func stop(within seconds: Double) async {
         self.core.isDraining.store(true, ordering: .relaxed)
         self.core.post(.stopListening)
         let deadline = ContinuousClock.now + .seconds(seconds)

@@ -1,12 +1,12 @@
 internal import Foundation
 
 /// What a ``HealthServer`` answers.
-public struct HealthAnswer: Sendable {
-    public var status: UInt32
-    public var contentType: String
-    public var body: String
+package struct HealthAnswer: Sendable {
+    package var status: UInt32
+    package var contentType: String
+    package var body: String
 
-    public init(status: UInt32 = 200, contentType: String, body: String) {
+    package init(status: UInt32 = 200, contentType: String, body: String) {
         self.status = status
         self.contentType = contentType
         self.body = body
@@ -17,23 +17,23 @@ public struct HealthAnswer: Sendable {
 ///
 /// It answers on a thread of its own, so also while every thread of Swift's pool is busy; that is
 /// when somebody needs the answer.
-public final class HealthServer: Sendable {
+package final class HealthServer: Sendable {
     /// Connections at once; more wait in the kernel's queue.
-    public static let connections: UInt32 = 32
+    package static let connections: UInt32 = 32
     /// A connection on which nothing moves for so many seconds is closed.
-    public static let idleSeconds: UInt32 = 5
+    package static let idleSeconds: UInt32 = 5
     /// Bytes for the head of a request: a longer one is refused.
-    public static let headBytes = 16 * 1024
+    package static let headBytes = 16 * 1024
 
     /// The port it listens on.
-    public var port: UInt16 { self.server.port }
+    package var port: UInt16 { self.server.port }
     private let server: HTTPServer
 
     /// Starts to serve.
     ///
     /// - Parameter answer: Called on the server's thread with the path of a request; `nil` is 404. It must not block.
     /// - Throws: ``ServerFailure`` if nobody may listen there.
-    public init(
+    package init(
         _ address: ListenAddress, answer: @escaping @Sendable (_ path: String) -> HealthAnswer?
     ) throws(ServerFailure) {
         var limits = HTTPLimits()
@@ -54,7 +54,7 @@ public final class HealthServer: Sendable {
     }
 
     /// Stops serving; returns when the last answer has been given. Safe to call again.
-    public func stop() { self.server.end() }
+    package func stop() { self.server.end() }
 
     private static func response(
         _ answer: HealthAnswer, _ headers: [(name: String, value: String)] = []

@@ -2,14 +2,14 @@ internal import CEpoll
 internal import Glibc
 
 /// Where a server listens: `PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; without an address, on this machine alone.
-public struct ListenAddress: Sendable, Equatable {
+package struct ListenAddress: Sendable, Equatable {
     /// A numeric IPv4 or IPv6 address.
-    public var host: String
+    package var host: String
     /// 0: any free port.
-    public var port: UInt16
+    package var port: UInt16
 
     /// - Returns: `nil` for what is no address with a port. Names are not resolved: where a process listens must not hang on DNS.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let host: Substring
         let port: Substring
         if text.hasPrefix("[") {
@@ -80,14 +80,14 @@ public struct ListenAddress: Sendable, Equatable {
 }
 
 extension ListenAddress: CustomStringConvertible {
-    public var description: String {
+    package var description: String {
         self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
     }
 }
 
 /// A server could not be started.
-public struct ServerFailure: Error, Sendable, CustomStringConvertible {
-    public let description: String
+package struct ServerFailure: Error, Sendable, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }

@@ -5,50 +5,50 @@ internal import Synchronization
 ///
 /// One lock guards all of them: what is counted here happens a few thousand times a second at most, and a scrape reads a
 /// state that belongs together.
-public final class MetricRegistry: Sendable {
+package final class MetricRegistry: Sendable {
     /// The content type of ``text()``.
-    public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     fileprivate let families = Mutex<[Family]>([])
 
-    public init() {}
+    package init() {}
 
     /// Only ever rises; its name ends in `_total`.
-    public struct Counter: Sendable {
+    package struct Counter: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
 
-        public func add(_ amount: Double = 1, _ labels: String...) {
+        package func add(_ amount: Double = 1, _ labels: String...) {
             precondition(amount >= 0, "a counter only rises")
             self.registry.change(self.index, labels) { $0.value += amount }
         }
 
         /// For a count that is kept elsewhere.
-        public func raise(to value: Double, _ labels: String...) {
+        package func raise(to value: Double, _ labels: String...) {
             self.registry.change(self.index, labels) { $0.value = max($0.value, value) }
         }
     }
 
     /// A value of this moment.
-    public struct Gauge: Sendable {
+    package struct Gauge: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
 
-        public func set(_ value: Double, _ labels: String...) {
+        package func set(_ value: Double, _ labels: String...) {
             self.registry.change(self.index, labels) { $0.value = value }
         }
 
         /// Removes the value: nothing is better than what is no longer true.
-        public func clear() { self.registry.families.withLock { $0[self.index].series = [:] } }
+        package func clear() { self.registry.families.withLock { $0[self.index].series = [:] } }
     }
 
     /// How often a value lay at or below each of some bounds.
-    public struct Histogram: Sendable {
+    package struct Histogram: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
         fileprivate let bounds: [Double]
 
-        public func observe(_ value: Double, _ labels: String...) {
+        package func observe(_ value: Double, _ labels: String...) {
             let bucket = self.bounds.firstIndex { value <= $0 } ?? self.bounds.count
             self.registry.change(self.index, labels) { series in
                 series.buckets[bucket] += 1
@@ -58,19 +58,19 @@ public final class MetricRegistry: Sendable {
     }
 
     /// - Parameter preset: Label values that are written from the start, as 0: a rise from nothing is no rise to PromQL.
-    public func counter(
+    package func counter(
         _ name: String, _ help: String, labels: [String] = [], preset: [[String]] = []
     ) -> Counter {
         precondition(name.hasSuffix("_total"), "\(name): a counter's name ends in _total")
         return Counter(registry: self, index: self.add(name, help, "counter", labels, preset))
     }
 
-    public func gauge(_ name: String, _ help: String, labels: [String] = []) -> Gauge {
+    package func gauge(_ name: String, _ help: String, labels: [String] = []) -> Gauge {
         Gauge(registry: self, index: self.add(name, help, "gauge", labels, []))
     }
 
     /// - Parameter bounds: Upper bounds of the buckets, rising; the last one, infinity, is added.
-    public func histogram(
+    package func histogram(
         _ name: String, _ help: String, labels: [String] = [], preset: [[String]] = [], bounds: [Double]
     ) -> Histogram {
         precondition(!bounds.isEmpty && zip(bounds, bounds.dropFirst()).allSatisfy(<), "\(name): bounds must rise")
@@ -79,7 +79,7 @@ public final class MetricRegistry: Sendable {
     }
 
     /// Everything, as a scrape reads it.
-    public func text() -> String {
+    package func text() -> String {
         self.families.withLock { $0 }.map(\.text).joined()
     }
 

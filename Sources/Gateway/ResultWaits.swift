@@ -21,11 +21,11 @@ final class ResultWaits: Sendable {
         var isClosed = false
     }
 
-    private let store: any GatewayStore
+    private let store: GatewayStore
     private let perPartner: Int
     private let state = Mutex(State())
 
-    init(_ store: any GatewayStore, perPartner: Int) {
+    init(_ store: GatewayStore, perPartner: Int) {
         self.store = store
         self.perPartner = perPartner
     }

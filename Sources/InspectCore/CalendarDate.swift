@@ -1,19 +1,19 @@
-public import Foundation
+package import Foundation
 
 /// A day of the Gregorian calendar, without time or zone: what documents print.
-public struct CalendarDate: Sendable, Hashable, Comparable {
-    public var year: Int
-    public var month: Int
-    public var day: Int
+package struct CalendarDate: Sendable, Hashable, Comparable {
+    package var year: Int
+    package var month: Int
+    package var day: Int
 
-    public init(year: Int, month: Int, day: Int) {
+    package init(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
         self.day = day
     }
 
     /// The day of an instant in UTC.
-    public init(_ instant: Date) {
+    package init(_ instant: Date) {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
         let parts = calendar.dateComponents([.year, .month, .day], from: instant)
@@ -21,7 +21,7 @@ public struct CalendarDate: Sendable, Hashable, Comparable {
     }
 
     /// Whether such a day exists.
-    public var isValid: Bool {
+    package var isValid: Bool {
         guard (1...12).contains(self.month) else { return false }
         let isLeap = (self.year % 4 == 0 && self.year % 100 != 0) || self.year % 400 == 0
         let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -29,7 +29,7 @@ public struct CalendarDate: Sendable, Hashable, Comparable {
     }
 
     /// `YYYY-MM-DD` (ISO 8601).
-    public var iso8601: String {
+    package var iso8601: String {
         func padded(_ number: Int, _ width: Int) -> String {
             let digits = String(number)
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
@@ -37,7 +37,7 @@ public struct CalendarDate: Sendable, Hashable, Comparable {
         return "\(padded(self.year, 4))-\(padded(self.month, 2))-\(padded(self.day, 2))"
     }
 
-    public static func < (left: CalendarDate, right: CalendarDate) -> Bool {
+    package static func < (left: CalendarDate, right: CalendarDate) -> Bool {
         (left.year, left.month, left.day) < (right.year, right.month, right.day)
     }
 }

@@ -1,33 +1,33 @@
-public import Foundation
+package import Foundation
 internal import Glibc
-public import InspectCore
+package import InspectCore
 
 /// A job that this worker may work on until its lease ends.
 ///
 /// A class, for it is passed around a lot and never changes.
-public final class ClaimedJob: Sendable {
+package final class ClaimedJob: Sendable {
     /// Internal number; for logs of this system only.
-    public let id: Int64
+    package let id: Int64
     /// The id that callers know.
-    public let publicID: String
+    package let publicID: String
     /// Number of the lease: every write for the job carries it.
-    public let fence: Int64
+    package let fence: Int64
     /// Number of this attempt, from 1.
-    public let attempt: Int
+    package let attempt: Int
     /// Earlier attempts that ended in the death of a process or worker.
-    public let crashes: Int
+    package let crashes: Int
     /// Furthest stage that was stored when it was claimed.
-    public let status: JobStatus
+    package let status: JobStatus
     /// What the worker goes by, as JSON: workflow, partner, preselection; nothing that names a person.
-    public let payload: Data
+    package let payload: Data
     /// Results of stages that earlier attempts completed, as JSON: they are not computed again.
-    public let steps: [JobStatus: Data]
+    package let steps: [JobStatus: Data]
     /// W3C trace context of the caller.
-    public let traceparent: String?
+    package let traceparent: String?
     /// `insp.queue.id` of the queue it was claimed from; 0 if that is not known.
-    let queue: Int
+    package let queue: Int
 
-    init(
+    package init(
         id: Int64, publicID: String, fence: Int64, attempt: Int, crashes: Int, status: JobStatus, payload: Data,
         steps: [JobStatus: Data], traceparent: String?, queue: Int = 0
     ) {
@@ -48,7 +48,7 @@ extension ClaimedJob {
     /// The job as logs speak of it.
     ///
     /// - Parameter stage: How far it is by now.
-    public func reference(at stage: JobStatus) -> JobReference {
+    package func reference(at stage: JobStatus) -> JobReference {
         JobReference(
             id: self.publicID, attempt: self.attempt, stage: max(stage, .started),
             trace: self.traceparent.flatMap { TraceContext(traceparent: $0) })
@@ -69,7 +69,7 @@ extension ClaimedJob {
     ///
     /// The database names a review only in payloads of jobs that may need one, so for all others this is one look for a
     /// word in a short text.
-    func waitsForReview(of decision: DecisionType) -> Bool {
+    package func waitsForReview(of decision: DecisionType) -> Bool {
         guard self.namesReview,
             let policy = try? JSONDecoder().decode(ReviewKey.self, from: self.payload).review
         else { return false }
@@ -78,37 +78,37 @@ extension ClaimedJob {
 }
 
 /// One input of a job.
-public struct JobPart: Sendable {
+package struct JobPart: Sendable {
     /// The most bytes that all parts of one job may have together.
-    public static let limit = 64 << 20
+    package static let limit = 64 << 20
 
     /// Where the bytes are.
-    public enum Source: Sendable {
+    package enum Source: Sendable {
         case bytes(Data)
         case url(Remote)
     }
 
     /// A part that is to be fetched, and what the job's endpoint allows in doing so.
-    public struct Remote: Sendable {
-        public var url: String
+    package struct Remote: Sendable {
+        package var url: String
         /// Whether plain http is allowed.
-        public var allowHTTP: Bool
+        package var allowHTTP: Bool
         /// Whether private addresses are: all, or those of ``networks``.
-        public var allowPrivate: Bool
+        package var allowPrivate: Bool
         /// In CIDR notation; `nil`: no list.
-        public var networks: [String]?
+        package var networks: [String]?
     }
 
-    public var kind: PartKind
+    package var kind: PartKind
     /// Place among the frames; 0 for other kinds.
-    public var ordinal: Int
-    public var source: Source
+    package var ordinal: Int
+    package var source: Source
     /// Whether it is to be fetched.
-    public var isRemote: Bool { if case .url = self.source { true } else { false } }
+    package var isRemote: Bool { if case .url = self.source { true } else { false } }
     /// SHA-256 that the bytes must have.
-    public var sha256: Data
+    package var sha256: Data
 
-    public init(kind: PartKind, ordinal: Int, source: Source, sha256: Data) {
+    package init(kind: PartKind, ordinal: Int, source: Source, sha256: Data) {
         self.kind = kind
         self.ordinal = ordinal
         self.source = source

@@ -2,28 +2,28 @@
 ///
 /// Every place is drawn by a transaction that has its number by then. So what was drawn before a look has a transaction below
 /// the next number of that look, and once a later look finds none of these running, nothing more can come from below.
-struct FloorHorizon: Sendable {
+package struct FloorHorizon: Sendable {
     /// What a look at all queues tells of transactions.
-    struct Look: Sendable {
+    package struct Look: Sendable {
         /// How far the queues reached, read before the other two.
-        var high: Int64
+        package var high: Int64
         /// The lowest transaction that runs.
-        var running: Int64
+        package var running: Int64
         /// The number of the next one.
-        var next: Int64
+        package var next: Int64
     }
 
     /// One that stays open for longer is left to the sweep, or claims would wade through all that is claimed meanwhile.
-    static let patience = Duration.seconds(60)
+    package static let patience = Duration.seconds(60)
     /// Nor does a floor stay further behind than this.
-    static let reach: Int64 = 200_000
+    package static let reach: Int64 = 200_000
 
     /// Looks behind which some transaction may still run, oldest first.
     private var open: [(look: Look, at: ContinuousClock.Instant)] = []
     /// No floor may lie above it; `nil`: nothing is known.
     private(set) var bound: Int64?
 
-    mutating func learn(_ look: Look, at now: ContinuousClock.Instant) {
+    package mutating func learn(_ look: Look, at now: ContinuousClock.Instant) {
         var bound = self.bound ?? 0
         let over = self.open.prefix { $0.look.next <= look.running }
         if let last = over.last { bound = max(bound, last.look.high) }

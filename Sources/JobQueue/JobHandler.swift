@@ -1,17 +1,17 @@
-public import Foundation
-public import InspectCore
+package import Foundation
+package import InspectCore
 
 /// What a job ends with; the two parts together are its result document.
-public struct JobResult: Sendable {
+package struct JobResult: Sendable {
     /// Decides whether the result waits for a review.
-    public let decision: DecisionType
+    package let decision: DecisionType
     /// `nil` if it is no JSON that can be stored: then the job ends with an error.
-    let stored: StorableResult?
+    package let stored: StorableResult?
 
     /// - Parameters:
     ///   - summary: What the database may read, as JSON: ``ResultSummary``.
     ///   - body: The rest, as JSON: ``ResultBody``. The database does not look into it, so it is checked here.
-    public init(decision: DecisionType, summary: Data, body: Data) {
+    package init(decision: DecisionType, summary: Data, body: Data) {
         self.decision = decision
         self.stored = StorableJSON.checked(body).map {
             StorableResult(summary: StorableJSON.text(summary), body: $0)
@@ -20,7 +20,7 @@ public struct JobResult: Sendable {
 }
 
 /// What is done with a job.
-public protocol JobHandler: Sendable {
+package protocol JobHandler: Sendable {
     /// Works on a job.
     ///
     /// The task is cancelled when the lease is lost, when the job takes longer than its deadline, or when the worker has to
@@ -33,11 +33,11 @@ public protocol JobHandler: Sendable {
 }
 
 /// What a handler may do for the job it was given.
-public final class JobContext: Sendable {
-    let job: ClaimedJob
-    let worker: JobWorker
+package final class JobContext: Sendable {
+    package let job: ClaimedJob
+    package let worker: JobWorker
 
-    init(_ job: ClaimedJob, _ worker: JobWorker) {
+    package init(_ job: ClaimedJob, _ worker: JobWorker) {
         self.job = job
         self.worker = worker
     }
@@ -46,7 +46,7 @@ public final class JobContext: Sendable {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/partNotFound`` if retention removed the bytes, or
     ///   ``ErrorCode/databaseUnavailable``.
-    public func parts() async throws -> [JobPart] {
+    package func parts() async throws -> [JobPart] {
         try await self.worker.parts(of: self.job)
     }
 
@@ -54,7 +54,7 @@ public final class JobContext: Sendable {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, ``ErrorCode/faceIDInvalid`` if it names none, or
     ///   ``ErrorCode/databaseUnavailable``.
-    public func enrolledFace() async throws -> EnrolledFace {
+    package func enrolledFace() async throws -> EnrolledFace {
         try await self.worker.enrolledFace(of: self.job)
     }
 
@@ -64,7 +64,7 @@ public final class JobContext: Sendable {
     /// - Parameter generation: What the decision was made by.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since, or
     ///   another job is enrolling it, or ``ErrorCode/faceTaken`` if it is another person's.
-    public func hand(over feature: FaceFeature, generation: Int64) async throws {
+    package func hand(over feature: FaceFeature, generation: Int64) async throws {
         try await self.worker.hand(over: feature, generation: generation, of: self.job)
     }
 
@@ -77,7 +77,7 @@ public final class JobContext: Sendable {
     ///   - stage: The status that the job reaches by it.
     ///   - output: The result as JSON.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` if the job is known to be no longer this worker's.
-    public func complete(_ stage: JobStatus, output: Data) async throws {
+    package func complete(_ stage: JobStatus, output: Data) async throws {
         precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
         try self.worker.store(stage, output, of: self.job)
     }
@@ -86,7 +86,7 @@ public final class JobContext: Sendable {
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/vendorOutcomeUnknown`` where an earlier attempt may
     ///   have sent it: a session can be used once.
-    public func beginSession() async throws {
+    package func beginSession() async throws {
         guard try await self.worker.beginSession(of: self.job) else {
             throw InspectError(.vendorOutcomeUnknown, "an earlier attempt ended while it was under way")
         }
@@ -97,7 +97,7 @@ public final class JobContext: Sendable {
     /// - Parameters:
     ///   - outcome: `answered`, `refused`, `not_sent`, `invalid` or `lost`.
     ///   - output: The liveness stage's result as JSON; stored at once, since the session cannot be used again.
-    public func endSession(outcome: String, status: Int?, output: Data? = nil) async throws {
+    package func endSession(outcome: String, status: Int?, output: Data? = nil) async throws {
         try await self.worker.endSession(of: self.job, outcome: outcome, status: status, output: output)
     }
 }

@@ -1,7 +1,7 @@
-public import InspectCore
+package import InspectCore
 
 /// What a worker tells about itself, for logs and metrics. It holds no personal data.
-public enum JobQueueEvent: Sendable {
+package enum JobQueueEvent: Sendable {
     /// The worker is registered under this number.
     case registered(worker: Int64)
     /// One round trip of the claiming connection: so many writes stored and jobs claimed, in seconds.

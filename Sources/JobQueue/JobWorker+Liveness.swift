@@ -8,7 +8,7 @@ extension JobWorker {
 
     /// Registers this run of the worker, waiting for the database if it is away.
     func register() async throws {
-        let connection = ReconnectingConnection(self.configuration, role: "start", timeout: .seconds(5))
+        let connection = self.configuration.connection("start", timeout: .seconds(5))
         var backoff = Backoff()
         while !self.state.withLock({ $0.isStopping }) {
             do {
@@ -49,15 +49,14 @@ extension JobWorker {
             state.look = WorkerState.LookState()
         }
         self.report(.registered(worker: identity.id))
-        self.signals[0].notify()
+        self.wakeUps[0].notify()
     }
 
     // MARK: Heartbeat
 
     /// Says every few seconds that this worker lives, and compares the leases that the database knows with its own.
     func runHeartbeat() async {
-        let source = ReconnectingConnection(
-            self.configuration, role: "heartbeat", timeout: .seconds(4), report: self.report)
+        let source = self.configuration.connection("heartbeat", timeout: .seconds(4), report: self.report)
         var backoff = Backoff()
         while !Task.isCancelled {
             var pause = self.configuration.heartbeatInterval
@@ -119,7 +118,7 @@ extension JobWorker {
         }
         if isOther { self.report(.newEpoch) }
         if wasSuspended { self.report(.resumed) }
-        if wasSuspended || isOther { self.signals[0].notify() }
+        if wasSuspended || isOther { self.wakeUps[0].notify() }
         // Running here since before the question, but no lease there: cancelled, or taken back.
         self.drop { job in before[job.id] == job.fence && leases[job.id] != job.fence }
         // What follows reasons from the time between two heartbeats, which is none if somebody asked for one.
@@ -162,7 +161,7 @@ extension JobWorker {
             state.unknownLeases = unknown
             return count > 0
         }
-        if hasWrites { self.signals.forEach { $0.notify() } }
+        if hasWrites { self.wakeUps.forEach { $0.notify() } }
     }
 
     // MARK: Watchdog
@@ -275,7 +274,7 @@ extension JobWorker {
 
     private func hint() {
         self.state.withLock { $0.isHinted = true }
-        self.signals[0].notify()
+        self.wakeUps[0].notify()
     }
 
     /// A listening connection that died says nothing, which is what a living one mostly says too: so it is asked.

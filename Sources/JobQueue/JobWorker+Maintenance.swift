@@ -87,7 +87,7 @@ extension JobWorker {
             Duty(.faces, by: self.worker, every: 60, "insp.face_purge()"),
             Duty(.purge, by: self.worker, every: 60, "insp.purge()"),
         ]
-        let source = ReconnectingConnection(self.configuration, role: "retention", report: self.report)
+        let source = self.configuration.connection("retention", report: self.report)
         await self.run(&duties, on: source, keepsConnection: false)
         await source.close()
     }

@@ -15,7 +15,7 @@ extension JobWorker {
         guard isOutside else { throw NoPermit() }
         readmitted.forEach { $0.resume(returning: true) }
         // The slot may be filled.
-        self.signals[0].notify()
+        self.wakeUps[0].notify()
     }
 
     func hold(_ bytes: Int, outside job: ClaimedJob) -> Bool {
@@ -52,7 +52,7 @@ extension JobWorker {
     func leaveOutside(_ job: ClaimedJob) {
         let (waiter, hasOpened) = self.state.withLock { state in (state.outside.remove(job.fence), state.noteOpened()) }
         waiter?.resume(returning: false)
-        if hasOpened { self.signals[0].notify() }
+        if hasOpened { self.wakeUps[0].notify() }
     }
 
     /// Gives slots that have become free to jobs that wait for one.
@@ -61,7 +61,7 @@ extension JobWorker {
             (state.readmit(slots: self.configuration.slots), state.noteOpened())
         }
         readmitted.forEach { $0.resume(returning: true) }
-        if hasOpened { self.signals[0].notify() }
+        if hasOpened { self.wakeUps[0].notify() }
     }
 }
 
@@ -94,8 +94,8 @@ extension WorkerState {
 
 /// There is no permit outside the slots for the job, or no room for its bytes: it goes back to the queue, and none of its
 /// attempts is used up.
-public struct NoPermit: Error, Sendable {
-    public init() {}
+package struct NoPermit: Error, Sendable {
+    package init() {}
 }
 
 extension JobContext {
@@ -106,17 +106,17 @@ extension JobContext {
     ///
     /// - Parameter bytes: How much the job holds in memory.
     /// - Throws: ``NoPermit``, which the handler is to throw on; ``InspectError`` with ``ErrorCode/leaseLost``.
-    public func leaveSlot(holding bytes: Int) throws {
+    package func leaveSlot(holding bytes: Int) throws {
         try self.worker.leaveSlot(self.job, holding: bytes)
     }
 
     /// Takes room for bytes that the job is about to hold outside its slot. Returns at once, on any thread.
     ///
     /// - Returns: False if there is none: the job is to throw ``NoPermit``.
-    public func hold(_ bytes: Int) -> Bool { self.worker.hold(bytes, outside: self.job) }
+    package func hold(_ bytes: Int) -> Bool { self.worker.hold(bytes, outside: self.job) }
 
     /// Waits for a slot, before all jobs that are not claimed yet.
     ///
     /// - Throws: `CancellationError`.
-    public func returnToSlot() async throws { try await self.worker.returnToSlot(self.job) }
+    package func returnToSlot() async throws { try await self.worker.returnToSlot(self.job) }
 }

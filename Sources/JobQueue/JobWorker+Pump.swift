@@ -32,7 +32,7 @@ extension JobWorker {
         /// The highest number of a queue that is known.
         var known: Int
         /// What the worker had seen when it planned.
-        var seen: WorkerState.Seen
+        var seen: SeenNumbers
     }
 
     /// One of the pumps, with what it alone knows.
@@ -55,7 +55,7 @@ extension JobWorker {
     private func runPump(_ index: Int) async {
         let role = index == 0 ? "queue" : "queue \(index + 1)"
         var pump = Pump(
-            index: index, source: ReconnectingConnection(self.configuration, role: role, report: self.report))
+            index: index, source: self.configuration.connection(role, report: self.report))
         while true {
             switch self.nextStep(of: index) {
             case .done:
@@ -64,7 +64,7 @@ extension JobWorker {
                 await pump.source.close()
                 return
             case .wait(let seconds):
-                await self.signals[index].wait(timeout: seconds)
+                await self.wakeUps[index].wait(timeout: seconds)
             case .act(let writes, let claiming):
                 await self.roundTrip(&pump, writes, claiming)
                 if self.configuration.drains && self.state.withLock({ $0.look.sawNothing && !$0.look.isUnknown }) {
@@ -373,26 +373,5 @@ extension JobWorker {
             _ = try? await source.open().query(statement.sql, statement.parameters, timeout: .seconds(2))
         }
         await source.close()
-    }
-}
-
-extension PostgresError {
-    /// The error of ours that the database raised (`insp.refuse`).
-    var refusal: InspectError? {
-        self.sqlState.flatMap(ErrorCode.init(sqlState:)).map { InspectError($0, self.detail ?? "", hint: self.hint) }
-    }
-
-    /// For logs: classes 22 and 23 (data and constraint errors) may quote values.
-    var reason: String {
-        guard let state = self.sqlState else { return "\(self.code.rawValue): \(self.message)" }
-        if state.hasPrefix("22") || state.hasPrefix("23") { return "SQLSTATE \(state)" }
-        return "\(state) \(self.refusal?.description ?? self.message)"
-    }
-}
-
-extension Duration {
-    /// The duration in seconds.
-    var seconds: Double {
-        Double(self.components.seconds) + Double(self.components.attoseconds) / 1e18
     }
 }

@@ -9,42 +9,42 @@ internal import Synchronization
 /// (another), the listener (a third) and the watchdog (none). A fourth connection reads parts, and a fifth is for maintenance
 /// and for jobs whose rows somebody holds, so that neither a large image nor a slow sweep holds up anything else; retention
 /// has one while it works.
-public final class JobWorker: Sendable {
+package final class JobWorker: Sendable {
     let configuration: JobWorkerConfiguration
     let handler: any JobHandler
     let report: @Sendable (JobQueueEvent) -> Void
     let state: Mutex<WorkerState>
     /// Each wakes one pump.
-    let signals: [Signal]
+    let wakeUps: [WakeUp]
     /// Brings the next heartbeat forward.
-    let control = Signal()
+    let control = WakeUp()
     /// Wakes the retries of parked jobs.
-    let parking = Signal()
+    let parking = WakeUp()
     /// Reads what handlers ask for.
     let auxiliary: ReconnectingConnection
     /// Maintenance that takes a moment, and parked jobs.
     let duties: ReconnectingConnection
 
-    public init(
+    package init(
         _ configuration: JobWorkerConfiguration, handler: any JobHandler,
         report: @escaping @Sendable (JobQueueEvent) -> Void = { _ in }
     ) {
         precondition(
             configuration.slots > 0 && configuration.pumps > 0, "a worker needs at least one slot and one pump")
         self.state = Mutex(WorkerState(pumps: configuration.pumps, outside: configuration.outside))
-        self.signals = (0..<configuration.pumps).map { _ in Signal() }
+        self.wakeUps = (0..<configuration.pumps).map { _ in WakeUp() }
         self.configuration = configuration
         self.handler = handler
         self.report = report
-        self.auxiliary = ReconnectingConnection(configuration, role: "auxiliary", report: report)
-        self.duties = ReconnectingConnection(configuration, role: "maintenance", report: report)
+        self.auxiliary = configuration.connection("auxiliary", report: report)
+        self.duties = configuration.connection("maintenance", report: report)
     }
 
     /// Works until ``stop()`` is called, the task is cancelled, an operator drains the worker, or, with
     /// ``JobWorkerConfiguration/drains``, the queue is empty. Lost databases are waited for.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/regionInvalid`` if the configuration's region does not exist.
-    public func run() async throws {
+    package func run() async throws {
         try await self.register()
         await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
@@ -68,7 +68,7 @@ public final class JobWorker: Sendable {
     }
 
     /// Stops claiming, lets running jobs end within ``JobWorkerConfiguration/shutdownDeadline`` and hands the others back.
-    public func stop() {
+    package func stop() {
         let running = self.state.withLock { state -> Int? in
             if state.isStopping { return nil }
             state.stoppingSince = .now
@@ -152,11 +152,11 @@ public final class JobWorker: Sendable {
     }
 
     /// Wakes the pump that a job's writes go through.
-    func wake(_ job: Int64) { self.signals[Int(job % Int64(self.signals.count))].notify() }
+    func wake(_ job: Int64) { self.wakeUps[Int(job % Int64(self.wakeUps.count))].notify() }
 
     /// Wakes whoever writes.
     func wakeAll() {
-        self.signals.forEach { $0.notify() }
+        self.wakeUps.forEach { $0.notify() }
         self.parking.notify()
     }
 

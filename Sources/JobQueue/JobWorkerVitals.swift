@@ -1,28 +1,28 @@
 /// How a worker is at this moment, for health checks.
-public struct JobWorkerVitals: Sendable {
+package struct JobWorkerVitals: Sendable {
     /// Whether the database knows this worker.
-    public var isRegistered: Bool
+    package var isRegistered: Bool
     /// No heartbeat got through for too long: nothing is claimed.
-    public var isSuspended: Bool
+    package var isSuspended: Bool
     /// Told to stop, or drained.
-    public var isStopping: Bool
+    package var isStopping: Bool
     /// Jobs in slots.
-    public var running: Int
+    package var running: Int
     /// Jobs that have left their slot to wait for somebody else's server.
-    public var outside: Int
-    public var slots: Int
+    package var outside: Int
+    package var slots: Int
     /// Most jobs that may be outside.
-    public var permits: Int
+    package var permits: Int
     /// Seconds since the last heartbeat that got through.
-    public var heartbeatAge: Double
+    package var heartbeatAge: Double
     /// Seconds since the slowest loop that claims and writes last went round; `nil` before they run. Their waits are a
     /// second long, their round trips end at their own time-out.
-    public var pumpAge: Double?
+    package var pumpAge: Double?
 }
 
 extension JobWorker {
     /// Answers from any thread and at once, also while the database is away.
-    public var vitals: JobWorkerVitals {
+    package var vitals: JobWorkerVitals {
         let now = ContinuousClock.now
         return self.state.withLock { state in
             JobWorkerVitals(

@@ -153,17 +153,17 @@ struct OutsideJobs: Sendable {
 }
 
 /// How many jobs of a worker may wait for somebody else's server beside those in slots, and how much they may hold.
-public struct OutsideLimits: Sendable {
-    public var permits: Int
+package struct OutsideLimits: Sendable {
+    package var permits: Int
     /// A quarter: four partners whose servers do not answer are needed to take all permits.
-    public var permitsPerPartner: Int { max(1, self.permits / 4) }
+    package var permitsPerPartner: Int { max(1, self.permits / 4) }
     /// Bytes that all of them may hold together.
-    public var bytes: Int
+    package var bytes: Int
     /// At least what one job may have, so that one job of a partner is always let through.
-    public var bytesPerPartner: Int { max(JobPart.limit, self.bytes / 4) }
+    package var bytesPerPartner: Int { max(JobPart.limit, self.bytes / 4) }
 
     /// - Parameter bytes: At least ``JobPart/limit``.
-    public init(permits: Int, bytes: Int = 4 * JobPart.limit) {
+    package init(permits: Int, bytes: Int = 4 * JobPart.limit) {
         precondition(permits > 0 && bytes >= JobPart.limit, "no job could ever wait outside")
         self.permits = permits
         self.bytes = bytes

@@ -2,30 +2,30 @@
 ///
 /// Each (region, lane, partner) is a queue of its own. Below a queue's floor the worker does not look: while some
 /// transaction keeps VACUUM from removing claimed rows, a look from the start would wade through all of them each time.
-struct QueueFloors: Sendable {
+package struct QueueFloors: Sendable {
     /// How far a floor stays behind what was seen, at least. Numbers that transactions under way drew lie above ``horizon``
     /// as well; what is committed later still is found by the sweep.
-    static let slack: Int64 = 20_000
+    package static let slack: Int64 = 20_000
 
-    struct Queue: Hashable, Sendable {
+    package struct Queue: Hashable, Sendable {
         /// `insp.queue.id`.
-        var id: Int
-        var region: Int
-        var lane: Int
-        var partner: Int
+        package var id: Int
+        package var region: Int
+        package var lane: Int
+        package var partner: Int
     }
 
     /// Looks to be taken in one claim.
-    struct Plan: Sendable {
-        var looks: [Look]
+    package struct Plan: Sendable {
+        package var looks: [Look]
         /// Whether all queues are looked at, from their floors on.
-        var isFull: Bool
+        package var isFull: Bool
         fileprivate var generation: Int
 
         /// Takes over the caps that the database allowed, if it lowered any.
         ///
         /// - Returns: Whether it did.
-        mutating func restrict(to caps: [Int]?) -> Bool {
+        package mutating func restrict(to caps: [Int]?) -> Bool {
             guard let caps, caps.count == self.looks.count else { return false }
             for (index, cap) in caps.enumerated() { self.looks[index].cap = cap }
             // Of a queue that was closed nothing was seen.
@@ -35,11 +35,11 @@ struct QueueFloors: Sendable {
     }
 
     /// One look at one queue.
-    struct Look: Sendable {
-        var queue: Int
-        var floor: Int64
+    package struct Look: Sendable {
+        package var queue: Int
+        package var floor: Int64
         /// Most jobs to take from it.
-        var cap: Int
+        package var cap: Int
     }
 
     private let regions: Set<Int>
@@ -64,9 +64,9 @@ struct QueueFloors: Sendable {
     private var passes: [Int: Double] = [:]
     /// The highest number of a queue that was learnt, of any region and lane. Reset from time to time, as a queue with a
     /// lower number may become visible later.
-    private(set) var newest = 0
+    package private(set) var newest = 0
 
-    init(regions: [Int], lanes: [Int], floors: [(queue: Int64, seq: Int64)]) {
+    package init(regions: [Int], lanes: [Int], floors: [(queue: Int64, seq: Int64)]) {
         self.regions = Set(regions)
         self.lanes = lanes.sorted()
         self.weights = Dictionary(uniqueKeysWithValues: lanes.map { ($0, 1) })
@@ -74,41 +74,41 @@ struct QueueFloors: Sendable {
     }
 
     /// The partner of a queue; 0 if the queue is not known.
-    func partner(of queue: Int) -> Int { self.queues[queue]?.partner ?? 0 }
+    package func partner(of queue: Int) -> Int { self.queues[queue]?.partner ?? 0 }
 
     /// What transactions under way may still bring.
     private var horizon = FloorHorizon()
 
     /// How many queues are looked at.
-    var count: Int { self.queues.count }
+    package var count: Int { self.queues.count }
 
     /// Whether any queue gave jobs lately.
-    var hasActive: Bool { !self.active.isEmpty }
+    package var hasActive: Bool { !self.active.isEmpty }
 
     /// The floors for a heartbeat.
-    var reported: (queues: [Int64], seqs: [Int64]) {
+    package var reported: (queues: [Int64], seqs: [Int64]) {
         let raised = self.floors.filter { $0.value > 0 && self.queues[$0.key] != nil }
         return (raised.map { Int64($0.key) }, raised.map(\.value))
     }
 
-    mutating func set(weights: [Int64]) {
+    package mutating func set(weights: [Int64]) {
         for (lane, weight) in weights.enumerated() { self.weights[lane] = Double(max(1, weight)) }
     }
 
     /// Forgets every queue and place: the database is another one, or went back to an earlier state.
-    mutating func reset() {
+    package mutating func reset() {
         let weights = self.weights
         self = QueueFloors(regions: Array(self.regions), lanes: self.lanes, floors: [])
         self.weights = weights
     }
 
     /// Has all queues told again with the next claim.
-    mutating func forgetNewest() { self.newest = 0 }
+    package mutating func forgetNewest() { self.newest = 0 }
 
     /// Learns of queues; those of other regions and lanes are left out.
     ///
     /// - Returns: Whether there was one to be served that was not known.
-    mutating func add(_ new: [Queue]) -> Bool {
+    package mutating func add(_ new: [Queue]) -> Bool {
         var isChanged = false
         for queue in new {
             self.newest = max(self.newest, queue.id)
@@ -133,7 +133,7 @@ struct QueueFloors: Sendable {
     ///     have jobs would else, with few jobs wanted, be looked at by chance alone.
     ///   - caps: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learnt of
     ///     them.
-    mutating func plan(limit: Int, onlyActive: Bool, caps most: [Int: Int] = [:]) -> Plan {
+    package mutating func plan(limit: Int, onlyActive: Bool, caps most: [Int: Int] = [:]) -> Plan {
         if !onlyActive { self.generation += 1 }
         var busy: [Int: Int] = [:]
         for id in self.active {
@@ -177,7 +177,7 @@ struct QueueFloors: Sendable {
     ///   - high: The sequence's last number before the claim.
     ///   - look: Transactions that ran at the time of the claim, if it was to tell.
     ///   - now: The time.
-    mutating func learn(
+    package mutating func learn(
         _ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64,
         horizon look: FloorHorizon.Look? = nil,
         at now: ContinuousClock.Instant = .now

@@ -2,17 +2,18 @@ internal import Foundation
 internal import Postgres
 
 /// Looks at the queue and changes nothing; its connection is made at the first look and made anew when it was lost.
-public actor QueueObserver {
+package actor QueueObserver {
     private let connection: ReconnectingConnection
 
     /// - Parameter databaseURL: A libpq connection string or URL. Never logged.
-    public init(databaseURL: String) {
-        let configuration = JobWorkerConfiguration(databaseURL: databaseURL, host: "", version: "", slots: 1)
-        self.connection = ReconnectingConnection(configuration, role: "observer", timeout: .seconds(10))
+    package init(databaseURL: String) {
+        var options = ConnectionOptions(name: "inspectd observer")
+        options.timeout = .seconds(10)
+        self.connection = ReconnectingConnection(databaseURL, options: options)
     }
 
     /// Depth and age, for metrics.
-    public func depth() async throws -> QueueDepth {
+    package func depth() async throws -> QueueDepth {
         let answers = try await self.connection.open().pipeline([
             PostgresStatement("SELECT measure, lane, value FROM insp.depth()"),
             PostgresStatement(
@@ -44,13 +45,13 @@ public actor QueueObserver {
     /// Everything that an operator looks at.
     ///
     /// - Parameter seconds: The time that rates are taken over.
-    public func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
+    package func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
         let row = try await self.connection.open().query(
             "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)])[0]
         return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
     }
 
-    public func close() async {
+    package func close() async {
         await self.connection.close()
     }
 }

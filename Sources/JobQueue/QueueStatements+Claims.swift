@@ -1,32 +1,32 @@
 internal import Foundation
 internal import InspectCore
-internal import Postgres
+package import Postgres
 
 /// What `insp.claim` answers: a row of the claim itself, and one for each job.
 extension QueueStatements {
     /// A claimed job with the queue it came from.
-    struct Claim {
-        var job: ClaimedJob
-        var queue: Int
-        var seq: Int64
+    package struct Claim {
+        package var job: ClaimedJob
+        package var queue: Int
+        package var seq: Int64
         /// False if the job was cancelled or expired while it waited: then only the lease is to be dropped.
-        var isOpen: Bool
-        var isExpired: Bool
+        package var isOpen: Bool
+        package var isExpired: Bool
     }
 
     /// What a claim answered.
-    struct Claims {
+    package struct Claims {
         /// The epoch; another one voids all floors.
-        var epoch: Int64
+        package var epoch: Int64
         /// How far the queues reached before the claim.
-        var high: Int64
+        package var high: Int64
         /// Transactions that run; `nil` if the claim did not ask.
-        var horizon: FloorHorizon.Look?
+        package var horizon: FloorHorizon.Look?
         /// The caps that held, in the order asked for; `nil`: those asked for.
-        var caps: [Int]?
+        package var caps: [Int]?
         /// Queues that were not known.
-        var queues: [QueueFloors.Queue]
-        var jobs: [Claim]
+        package var queues: [QueueFloors.Queue]
+        package var jobs: [Claim]
     }
 
     /// Where the columns of a job stand: looked up once for all of them.
@@ -50,7 +50,7 @@ extension QueueStatements {
     }
 
     /// - Returns: `nil` if the worker is not known or is to drain.
-    static func claims(from rows: [PostgresRow]) throws -> Claims? {
+    package static func claims(from rows: [PostgresRow]) throws -> Claims? {
         guard let head = rows.first else { return nil }
         let high = try head.int("last_seq")
         let horizon: FloorHorizon.Look? =

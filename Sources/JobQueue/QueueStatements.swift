@@ -1,10 +1,10 @@
-internal import Foundation
-internal import InspectCore
-internal import Postgres
+package import Foundation
+package import InspectCore
+package import Postgres
 
 /// All SQL that the queue speaks: calls of the functions of `Migrations/`.
-enum QueueStatements {
-    static func register(
+package enum QueueStatements {
+    package static func register(
         _ configuration: JobWorkerConfiguration, incarnation: String, process: Int32
     ) -> PostgresStatement {
         PostgresStatement(
@@ -17,9 +17,9 @@ enum QueueStatements {
             ])
     }
 
-    static func heartbeat(
+    package static func heartbeat(
         _ identity: WorkerIdentity, busy: Int, fenceFloor: Int64, floors: (queues: [Int64], seqs: [Int64]),
-        seen: WorkerState.Seen = WorkerState.Seen()
+        seen: SeenNumbers = SeenNumbers()
     ) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.heartbeat($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -29,17 +29,17 @@ enum QueueStatements {
             ])
     }
 
-    static func stop(_ identity: WorkerIdentity) -> PostgresStatement {
+    package static func stop(_ identity: WorkerIdentity) -> PostgresStatement {
         PostgresStatement("SELECT insp.worker_stop($1, $2)", [.int(identity.id), .text(identity.incarnation)])
     }
 
-    static func isEmpty(_ identity: WorkerIdentity) -> PostgresStatement {
+    package static func isEmpty(_ identity: WorkerIdentity) -> PostgresStatement {
         PostgresStatement("SELECT insp.is_empty($1)", [.int(identity.id)])
     }
 
-    static func claim(
+    package static func claim(
         _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look], known: Int,
-        seen: WorkerState.Seen = WorkerState.Seen(), horizon: Bool = false
+        seen: SeenNumbers = SeenNumbers(), horizon: Bool = false
     ) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -51,11 +51,13 @@ enum QueueStatements {
             ])
     }
 
-    static func beginSession(of job: ClaimedJob) -> PostgresStatement {
+    package static func beginSession(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT insp.session_begin($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
-    static func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) -> PostgresStatement {
+    package static func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?)
+        -> PostgresStatement
+    {
         PostgresStatement(
             "SELECT insp.session_end($1, $2, $3, $4, $5)",
             [
@@ -64,16 +66,16 @@ enum QueueStatements {
             ])
     }
 
-    static func parts(of job: ClaimedJob) -> PostgresStatement {
+    package static func parts(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.parts($1, $2, $3)", [.int(job.id), .int(job.fence), .int(Int64(JobPart.limit))])
     }
 
-    static func face(of job: ClaimedJob) -> PostgresStatement {
+    package static func face(of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
-    static func stage(_ feature: FaceFeature, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
+    package static func stage(_ feature: FaceFeature, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT insp.face_stage($1, $2, $3, $4, $5, $6)",
             [
@@ -84,7 +86,7 @@ enum QueueStatements {
 
     /// Sets how long the transaction's further statements wait for a lock, and how long they may take. Works through a pooler,
     /// too, where a session's settings would be another client's.
-    static func limits(lock: Double, statement: Double? = nil) -> PostgresStatement {
+    package static func limits(lock: Double, statement: Double? = nil) -> PostgresStatement {
         func milliseconds(_ seconds: Double) -> PostgresValue { .text("\(Int(seconds * 1000))ms") }
         guard let statement else {
             return PostgresStatement("SELECT set_config('lock_timeout', $1, true)", [milliseconds(lock)])
@@ -94,7 +96,7 @@ enum QueueStatements {
             [milliseconds(lock), milliseconds(statement)])
     }
 
-    static func locked(_ jobs: [Int64]) -> PostgresStatement {
+    package static func locked(_ jobs: [Int64]) -> PostgresStatement {
         PostgresStatement("SELECT * FROM insp.locked_jobs($1)", [.intArray(jobs)])
     }
 
@@ -103,7 +105,7 @@ enum QueueStatements {
     /// The statements for a batch of writes, in the order in which they must run.
     ///
     /// - Returns: With each statement the writes whose job it returns if their lease held.
-    static func writes(_ batch: [QueueWrite]) -> [(statement: PostgresStatement, writes: [QueueWrite])] {
+    package static func writes(_ batch: [QueueWrite]) -> [(statement: PostgresStatement, writes: [QueueWrite])] {
         var statements: [(PostgresStatement, [QueueWrite])] = []
         var finishing: Set<Int64> = []
         var held: [QueueWrite] = []
@@ -226,7 +228,7 @@ enum QueueStatements {
     // MARK: Rows
 
     /// - Returns: `nil` if the job names no face id.
-    static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {
+    package static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {
         guard let first = rows.first else { return nil }
         return EnrolledFace(
             generation: try first.int("generation"),
@@ -238,7 +240,7 @@ enum QueueStatements {
             isToBeReplaced: try first.string("mode") == "replace")
     }
 
-    static func parts(from rows: [PostgresRow]) throws -> [JobPart] {
+    package static func parts(from rows: [PostgresRow]) throws -> [JobPart] {
         try rows.map { row in
             let name = try row.string("kind")
             guard let kind = PartKind(rawValue: name) else { throw InspectError(.partUnknown, name) }
@@ -260,8 +262,14 @@ enum QueueStatements {
 }
 
 /// Who a worker is to the database.
-struct WorkerIdentity: Sendable, Equatable {
-    var id: Int64
-    var incarnation: String
-    var region: Int
+package struct WorkerIdentity: Sendable, Equatable {
+    package var id: Int64
+    package var incarnation: String
+    package var region: Int
+
+    package init(id: Int64, incarnation: String, region: Int) {
+        self.id = id
+        self.incarnation = incarnation
+        self.region = region
+    }
 }

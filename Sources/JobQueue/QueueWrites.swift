@@ -1,12 +1,12 @@
-internal import Foundation
+package import Foundation
 internal import Glibc
-internal import InspectCore
+package import InspectCore
 
 /// One write for a claimed job.
 ///
 /// A class, for it goes from list to list and never changes.
-final class QueueWrite: Sendable {
-    enum Kind: Sendable {
+package final class QueueWrite: Sendable {
+    package enum Kind: Sendable {
         /// The result of a stage.
         case step(JobStatus, Data)
         /// The job's result: 128.
@@ -19,14 +19,14 @@ final class QueueWrite: Sendable {
         case handBack
     }
 
-    let kind: Kind
-    let job: ClaimedJob
+    package let kind: Kind
+    package let job: ClaimedJob
     /// When the job was claimed, for its duration.
-    let claimedAt: ContinuousClock.Instant
+    package let claimedAt: ContinuousClock.Instant
     /// How far the job is, apart from this write; `nil`: as it was claimed.
-    let stage: JobStatus?
+    package let stage: JobStatus?
 
-    init(kind: Kind, job: ClaimedJob, claimedAt: ContinuousClock.Instant, stage: JobStatus? = nil) {
+    package init(kind: Kind, job: ClaimedJob, claimedAt: ContinuousClock.Instant, stage: JobStatus? = nil) {
         self.kind = kind
         self.job = job
         self.claimedAt = claimedAt
@@ -34,7 +34,7 @@ final class QueueWrite: Sendable {
     }
 
     /// The job as reports about the write speak of it.
-    var reference: JobReference {
+    package var reference: JobReference {
         if case .finish = self.kind { return self.job.reference(at: .finished) }
         if case .holdForReview = self.kind { return self.job.reference(at: .decided) }
         return self.job.reference(at: self.stage ?? self.job.status)
@@ -43,7 +43,7 @@ final class QueueWrite: Sendable {
     /// Takes those writes out of a batch that are of a claim which was lost: a job has one lease, so a later claim of it
     /// tells that the earlier one was over before. Statements answer with jobs, not with fences, so no two claims of one
     /// job may be asked about together.
-    static func split(_ batch: [QueueWrite]) -> (current: [QueueWrite], superseded: [QueueWrite]) {
+    package static func split(_ batch: [QueueWrite]) -> (current: [QueueWrite], superseded: [QueueWrite]) {
         var newest: [Int64: Int64] = [:]
         newest.reserveCapacity(batch.count)
         var isMixed = false
@@ -64,22 +64,22 @@ final class QueueWrite: Sendable {
     }
 
     /// Whether the lease ends with this write.
-    var endsLease: Bool {
+    package var endsLease: Bool {
         if case .step = self.kind { return false }
         return true
     }
 }
 
 /// A job's result as PostgreSQL can hold it.
-struct StorableResult: Sendable {
-    var summary: String
-    var body: Data
+package struct StorableResult: Sendable {
+    package var summary: String
+    package var body: Data
 }
 
 /// Text that PostgreSQL can hold as `jsonb`.
-enum StorableJSON {
+package enum StorableJSON {
     /// - Returns: `nil` for what is no JSON.
-    static func checked(_ data: Data) -> Data? {
+    package static func checked(_ data: Data) -> Data? {
         let data = Data(self.text(data).utf8)
         guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }
         return data
@@ -87,7 +87,7 @@ enum StorableJSON {
 
     /// Decodes as UTF-8, damaged sequences replaced by U+FFFD, and takes U+0000 out, which `jsonb` cannot hold: as a byte
     /// and as the escape `\u0000`.
-    static func text(_ data: Data) -> String {
+    package static func text(_ data: Data) -> String {
         let hasNUL = data.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return false }
             if memchr(start, 0, bytes.count) != nil { return true }

@@ -1,4 +1,5 @@
 internal import InspectCore
+internal import Postgres
 
 /// What a worker knows of itself: a value behind one lock, so that each transition is whole.
 struct WorkerState: Sendable {
@@ -57,25 +58,11 @@ struct WorkerState: Sendable {
     var lastRegularBeat: ContinuousClock.Instant?
     /// Leases that it found and nobody here knew.
     var unknownLeases: [Int64: Int64] = [:]
-    var seen = Seen()
+    var seen = SeenNumbers()
     /// No lease of this worker has a lower fence.
     var fenceFloor: Int64 = 0
     /// The last fence that had been given out at that heartbeat.
     var lastFence: Int64 = 0
-
-    /// What the database is held to: numbers that it must never give out again.
-    struct Seen: Sendable {
-        /// The epoch that the floors are of (`insp.epoch`).
-        var epoch: Int64 = 0
-        /// The highest fence and the highest place that any answer named.
-        var fence: Int64 = 0
-        var seq: Int64 = 0
-
-        mutating func learn(fence: Int64, seq: Int64 = 0) {
-            self.fence = max(self.fence, fence)
-            self.seq = max(self.seq, seq)
-        }
-    }
 
     struct Outbox: Sendable {
         var writes: [QueueWrite] = []

@@ -6,14 +6,14 @@
 /// A numbered script that was applied must not change afterwards; its digest is kept and compared. A functions file may: it is
 /// then applied again, and so are the files that come after it, which may hang on what it drops. So is a functions file of whose
 /// objects the database lacks one.
-public struct Migrator: Sendable {
+package struct Migrator: Sendable {
     private let directory: String
     private let version: String?
 
     /// - Parameters:
     ///   - directory: The folder that holds `NNNN_topic.sql`, `functions/topic.sql` and `roles.sql`.
     ///   - version: The program's version: nothing is changed under living workers of another. Nil does not look at workers.
-    public init(directory: String, version: String? = nil) {
+    package init(directory: String, version: String? = nil) {
         self.directory = directory
         self.version = version
     }
@@ -22,14 +22,14 @@ public struct Migrator: Sendable {
     private static let patience: Duration = .seconds(2)
 
     /// What ``run(on:waitingUpTo:report:)`` did and found.
-    public struct Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// The names of the files that were applied, in order.
-        public var applied: [String] = []
+        package var applied: [String] = []
         /// Functions files that the database remembered and the folder has no more.
-        public var forgotten: [String] = []
+        package var forgotten: [String] = []
         /// Functions, views and triggers in the schema `insp` that no file makes: such a file's, unless another one dropped
         /// them, or somebody's own. They stay.
-        public var unknown: [String] = []
+        package var unknown: [String] = []
     }
 
     /// Scripts of 0.1.0, or of what followed it before 0.2.0 began anew.
@@ -45,7 +45,7 @@ public struct Migrator: Sendable {
     ///   ``PostgresError/Code/otherWorkers`` or ``PostgresError/Code/firstVersion``; the server's error, with the file's name,
     ///   if one fails, and with who holds what it needs.
     @discardableResult
-    public func run(
+    package func run(
         on connection: PostgresConnection, waitingUpTo wait: Duration = .seconds(300),
         report: @Sendable (String) -> Void = { _ in }
     ) async throws -> Outcome {
@@ -69,7 +69,7 @@ public struct Migrator: Sendable {
     }
 
     /// What ``run(on:waitingUpTo:report:)`` would apply or forget.
-    public func pending(on connection: PostgresConnection) async throws -> [String] {
+    package func pending(on connection: PostgresConnection) async throws -> [String] {
         let folder = try MigrationFolder(self.directory)
         let plan = try await connection.transaction { connection in try Self.plan(folder, on: connection) }
         return plan.apply.map(\.script.name) + plan.forget
@@ -80,7 +80,7 @@ public struct Migrator: Sendable {
     ///
     /// - Returns: The roles that were missing.
     @discardableResult
-    public func createRoles(on connection: PostgresConnection) async throws -> [String] {
+    package func createRoles(on connection: PostgresConnection) async throws -> [String] {
         let folder = try MigrationFolder(self.directory)
         guard let script = folder.rolesScript else { throw PostgresError(.migration, "the folder has no roles.sql") }
         return try await connection.transaction { connection in

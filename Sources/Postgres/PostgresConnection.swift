@@ -4,45 +4,45 @@ internal import Glibc
 internal import Synchronization
 
 /// A statement with its parameters, for ``PostgresConnection/pipeline(_:timeout:)``.
-public struct PostgresStatement: Sendable {
-    public var sql: String
-    public var parameters: [PostgresValue]
+package struct PostgresStatement: Sendable {
+    package var sql: String
+    package var parameters: [PostgresValue]
 
-    public init(_ sql: String, _ parameters: [PostgresValue] = []) {
+    package init(_ sql: String, _ parameters: [PostgresValue] = []) {
         self.sql = sql
         self.parameters = parameters
     }
 }
 
 /// One message of `NOTIFY`.
-public struct PostgresNotification: Sendable, Equatable {
-    public var channel: String
-    public var payload: String
+package struct PostgresNotification: Sendable, Equatable {
+    package var channel: String
+    package var payload: String
 }
 
 /// How a connection is made and used.
-public struct ConnectionOptions: Sendable {
+package struct ConnectionOptions: Sendable {
     /// Shown as `application_name` in `pg_stat_activity`.
-    public var name = "inspectd"
-    public var connectTimeout: Duration = .seconds(10)
+    package var name = "inspectd"
+    package var connectTimeout: Duration = .seconds(10)
     /// How long a statement may take if the call says nothing else.
-    public var timeout: Duration = .seconds(30)
+    package var timeout: Duration = .seconds(30)
     /// Whether statements are prepared once and kept. Behind a pooler in transaction mode they cannot be; a connection
     /// that finds itself there stops preparing by itself.
-    public var preparesStatements = true
+    package var preparesStatements = true
 
-    public init() {}
+    package init() {}
 
-    public init(name: String) { self.name = name }
+    package init(name: String) { self.name = name }
 }
 
 /// One connection to PostgreSQL on its own thread; calls run one after the other.
 ///
 /// Every method blocks that thread, never Swift's cooperative pool. Values travel in binary where that matters; a
 /// statement's rows are whole before the call returns.
-public actor PostgresConnection {
+package actor PostgresConnection {
     private nonisolated let executor: QueueExecutor
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     private let options: ConnectionOptions
     private var handle: ConnectionHandle?
@@ -69,7 +69,7 @@ public actor PostgresConnection {
     ///
     /// - Parameter conninfo: A libpq connection string or URL; empty means libpq's `PG…` variables.
     /// - Throws: ``PostgresError`` with ``PostgresError/Code/connectionFailed`` or ``PostgresError/Code/timeout``.
-    public static func connect(
+    package static func connect(
         _ conninfo: String, options: ConnectionOptions = ConnectionOptions()
     ) async throws -> PostgresConnection {
         let connection = PostgresConnection(options)
@@ -89,13 +89,13 @@ public actor PostgresConnection {
     }
 
     /// Whether the connection has not been closed, lost or given up.
-    public var isOpen: Bool { self.handle?.socket != nil }
+    package var isOpen: Bool { self.handle?.socket != nil }
 
     /// The server process that serves the connection (`pg_backend_pid()`).
-    public var backend: Int32 { self.handle?.backend ?? 0 }
+    package var backend: Int32 { self.handle?.backend ?? 0 }
 
     /// Closes the connection; streams of notifications end.
-    public func close() {
+    package func close() {
         self.listeners.forEach { $0.finish() }
         self.listeners = []
         self.watcher?.cancel()
@@ -107,14 +107,14 @@ public actor PostgresConnection {
     // MARK: Statements
 
     /// Runs one statement with parameters and returns its rows.
-    public func query(
+    package func query(
         _ sql: String, _ parameters: [PostgresValue] = [], timeout: Duration? = nil
     ) throws -> [PostgresRow] {
         try self.pipeline([PostgresStatement(sql, parameters)], timeout: timeout)[0]
     }
 
     /// Runs a script of statements without parameters; without `BEGIN` of its own the whole script is one transaction.
-    public func execute(_ script: String, timeout: Duration? = nil) throws {
+    package func execute(_ script: String, timeout: Duration? = nil) throws {
         let handle = try self.usable()
         let deadline = ContinuousClock.now + (timeout ?? self.options.timeout)
         try self.closingIfLost {
@@ -132,7 +132,7 @@ public actor PostgresConnection {
     ///
     /// - Returns: Each statement's rows.
     /// - Throws: The error of the first statement that failed.
-    public func pipeline(_ statements: [PostgresStatement], timeout: Duration? = nil) throws -> [[PostgresRow]] {
+    package func pipeline(_ statements: [PostgresStatement], timeout: Duration? = nil) throws -> [[PostgresRow]] {
         let handle = try self.usable()
         guard self.setsIsolation, PQtransactionStatus(try handle.open()) == PQTRANS_IDLE else {
             return try self.run(statements, on: handle, timeout)
@@ -210,7 +210,7 @@ public actor PostgresConnection {
     }
 
     /// Runs synchronous work on the connection inside a transaction: rolled back if `body` throws.
-    public func transaction<Result: Sendable>(
+    package func transaction<Result: Sendable>(
         _ body: @Sendable (isolated PostgresConnection) throws -> Result
     ) throws -> Result {
         try self.execute(Self.begin)
@@ -316,7 +316,7 @@ public actor PostgresConnection {
     ///
     /// - Returns: The messages from now on, the newest 64 if nobody reads; the stream ends when the connection does.
     ///   A message is a hint: one may be missed, so whoever waits must also look from time to time.
-    public func listen(_ channel: String) throws -> AsyncStream<PostgresNotification> {
+    package func listen(_ channel: String) throws -> AsyncStream<PostgresNotification> {
         let quoted =
             "\"" + channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
         try self.execute("LISTEN \(quoted)")

@@ -1,6 +1,6 @@
 /// Why a call on a connection failed.
-public struct PostgresError: Error, Sendable {
-    public enum Code: String, Sendable {
+package struct PostgresError: Error, Sendable {
+    package enum Code: String, Sendable {
         /// No connection could be made.
         case connectionFailed
         /// The connection broke, or was closed, before the answer was complete: whether the server carried the
@@ -24,20 +24,20 @@ public struct PostgresError: Error, Sendable {
         case otherWorkers
     }
 
-    public var code: Code
+    package var code: Code
     /// SQLSTATE of a server's error (PostgreSQL, "Error Codes").
-    public var sqlState: String?
+    package var sqlState: String?
     /// The primary message.
-    public var message: String
+    package var message: String
     /// The constraint that was violated.
-    public var constraint: String?
+    package var constraint: String?
     /// What exactly is wrong, where `insp.refuse` says so. PostgreSQL's own details are not kept: it puts the values of rows into
     /// them.
-    public var detail: String?
+    package var detail: String?
     /// What is allowed, or what to do, where `insp.refuse` says so.
-    public var hint: String?
+    package var hint: String?
 
-    public init(
+    package init(
         _ code: Code, sqlState: String? = nil, _ message: String, constraint: String? = nil, detail: String? = nil,
         hint: String? = nil
     ) {
@@ -56,11 +56,11 @@ public struct PostgresError: Error, Sendable {
     var isLostPreparation: Bool { self.sqlState == "26000" || self.sqlState == "42P05" }
 
     /// Whether the server gave up waiting for a lock (55P03): somebody holds a row or a table that the statement needs.
-    public var isLockTimeout: Bool { self.sqlState == "55P03" }
+    package var isLockTimeout: Bool { self.sqlState == "55P03" }
 
     /// Whether the same statement may well succeed on a new connection or a second try: lost connections, shutdowns,
     /// serialization failures, deadlocks, lock and statement time-outs, and lack of resources.
-    public var isTransient: Bool {
+    package var isTransient: Bool {
         switch self.code {
         case .connectionFailed, .connectionLost, .timeout: return true
         case .invalidParameter, .decoding, .migration, .firstVersion, .roleMissing, .otherWorkers: return false
@@ -73,7 +73,7 @@ public struct PostgresError: Error, Sendable {
 }
 
 extension PostgresError: CustomStringConvertible {
-    public var description: String {
+    package var description: String {
         (self.sqlState.map { "\(self.code.rawValue) \($0): " } ?? "\(self.code.rawValue): ") + self.message
             + (self.detail.map { " (\($0))" } ?? "") + (self.hint.map { ". \($0)" } ?? "")
     }

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// The rows of one statement, copied out of libpq's result: one buffer for all values.
 final class ResultSet: Sendable {
@@ -18,17 +18,17 @@ final class ResultSet: Sendable {
 }
 
 /// One row of a result. Columns are told by position or by name.
-public struct PostgresRow: Sendable {
+package struct PostgresRow: Sendable {
     let set: ResultSet
     let index: Int
 
     /// Whether the value is NULL.
-    public func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
+    package func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
         try self.bytes(column) == nil
     }
 
     /// Where a column stands, for whoever reads it of many rows.
-    public func position(of name: String) throws(PostgresError) -> Int {
+    package func position(of name: String) throws(PostgresError) -> Int {
         guard let position = name.position(in: self.set.names) else {
             throw PostgresError(.decoding, "the result has no column \(name)")
         }
@@ -36,44 +36,44 @@ public struct PostgresRow: Sendable {
     }
 
     /// A `smallint`, `integer`, `bigint` or `xid8`.
-    public func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
+    package func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
         try self.required(self.optionalInt(column), column)
     }
 
     /// A `real` or `double precision`, or a whole number.
-    public func double(_ column: some PostgresColumn) throws(PostgresError) -> Double {
+    package func double(_ column: some PostgresColumn) throws(PostgresError) -> Double {
         try self.required(self.optionalDouble(column), column)
     }
 
-    public func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
+    package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
         guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
         guard self.type(column) == 16, value.count == 1 else { throw self.mismatch(column, "not a boolean") }
         return value[value.startIndex] != 0
     }
 
     /// A `text`, `json`, `jsonb` or `uuid`.
-    public func string(_ column: some PostgresColumn) throws(PostgresError) -> String {
+    package func string(_ column: some PostgresColumn) throws(PostgresError) -> String {
         try self.required(self.optionalString(column), column)
     }
 
     /// The bytes of a `bytea`, or the UTF-8 of a `text`, `json` or `jsonb`.
-    public func data(_ column: some PostgresColumn) throws(PostgresError) -> Data {
+    package func data(_ column: some PostgresColumn) throws(PostgresError) -> Data {
         try self.required(self.optionalData(column), column)
     }
 
     /// A `timestamptz`.
-    public func date(_ column: some PostgresColumn) throws(PostgresError) -> Date {
+    package func date(_ column: some PostgresColumn) throws(PostgresError) -> Date {
         guard let value = try self.bytes(column) else { throw self.mismatch(column, "NULL") }
         guard [1184, 1114].contains(self.type(column)) else { throw self.mismatch(column, "not a timestamp") }
         // Microseconds since 2000-01-01 UTC.
         return Date(timeIntervalSince1970: 946_684_800 + Double(Self.integer(value)) / 1_000_000)
     }
 
-    public func optionalBool(_ column: some PostgresColumn) throws(PostgresError) -> Bool? {
+    package func optionalBool(_ column: some PostgresColumn) throws(PostgresError) -> Bool? {
         try self.isNull(column) ? nil : self.bool(column)
     }
 
-    public func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
+    package func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
         guard let value = try self.bytes(column) else { return nil }
         guard [20, 21, 23, 26, 5069].contains(self.type(column)) else {
             throw self.mismatch(column, "not a whole number")
@@ -81,7 +81,7 @@ public struct PostgresRow: Sendable {
         return Self.integer(value)
     }
 
-    public func optionalDouble(_ column: some PostgresColumn) throws(PostgresError) -> Double? {
+    package func optionalDouble(_ column: some PostgresColumn) throws(PostgresError) -> Double? {
         guard let value = try self.bytes(column) else { return nil }
         switch self.type(column) {
         case 700: return Double(Float(bitPattern: UInt32(truncatingIfNeeded: Self.integer(value))))
@@ -91,7 +91,7 @@ public struct PostgresRow: Sendable {
         }
     }
 
-    public func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
+    package func optionalString(_ column: some PostgresColumn) throws(PostgresError) -> String? {
         guard let value = try self.bytes(column) else { return nil }
         if self.type(column) == 2950 {
             return Self.uuid(value)
@@ -99,28 +99,28 @@ public struct PostgresRow: Sendable {
         return String(decoding: self.payload(value, column), as: UTF8.self)
     }
 
-    public func optionalData(_ column: some PostgresColumn) throws(PostgresError) -> Data? {
+    package func optionalData(_ column: some PostgresColumn) throws(PostgresError) -> Data? {
         guard let value = try self.bytes(column) else { return nil }
         return Data(self.payload(value, column))
     }
 
     /// An array of whole numbers; NULL elements are an error.
-    public func intArray(_ column: some PostgresColumn) throws(PostgresError) -> [Int64] {
+    package func intArray(_ column: some PostgresColumn) throws(PostgresError) -> [Int64] {
         try self.array(column, of: [20, 21, 23, 26]).map(Self.integer)
     }
 
     /// An array of texts; NULL elements are an error.
-    public func textArray(_ column: some PostgresColumn) throws(PostgresError) -> [String] {
+    package func textArray(_ column: some PostgresColumn) throws(PostgresError) -> [String] {
         try self.array(column, of: [25, 1043, 19]).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// An array of bytes.
-    public func dataArray(_ column: some PostgresColumn) throws(PostgresError) -> [Data?] {
+    package func dataArray(_ column: some PostgresColumn) throws(PostgresError) -> [Data?] {
         try self.nullableArray(column, of: [17]).map { $0.map { Data($0) } }
     }
 
     /// The elements of an array of a composite type, each as a row with columns of these names; none for NULL.
-    public func records(_ column: some PostgresColumn, _ names: String...) throws(PostgresError) -> [PostgresRow] {
+    package func records(_ column: some PostgresColumn, _ names: String...) throws(PostgresError) -> [PostgresRow] {
         guard try !self.isNull(column) else { return [] }
         let records = try self.array(column, of: nil)
         var types: [UInt32] = []
@@ -150,16 +150,16 @@ public struct PostgresRow: Sendable {
 }
 
 /// A column's position or name.
-public protocol PostgresColumn {
+package protocol PostgresColumn {
     func position(in names: [String]) -> Int?
 }
 
 extension Int: PostgresColumn {
-    public func position(in names: [String]) -> Int? { names.indices.contains(self) ? self : nil }
+    package func position(in names: [String]) -> Int? { names.indices.contains(self) ? self : nil }
 }
 
 extension String: PostgresColumn {
-    public func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
+    package func position(in names: [String]) -> Int? { names.firstIndex(of: self) }
 }
 
 extension PostgresRow {

@@ -1,8 +1,8 @@
-public import Foundation
+package import Foundation
 internal import Glibc
 
 /// One parameter of a statement; the server infers the type from the statement.
-public enum PostgresValue: Sendable, Equatable {
+package enum PostgresValue: Sendable, Equatable {
     case null
     case bool(Bool)
     case int(Int64)
@@ -24,24 +24,24 @@ public enum PostgresValue: Sendable, Equatable {
     case jsonbs([String?])
 
     /// An optional text: `nil` is NULL.
-    public static func optional(_ text: String?) -> PostgresValue { text.map { PostgresValue.text($0) } ?? .null }
+    package static func optional(_ text: String?) -> PostgresValue { text.map { PostgresValue.text($0) } ?? .null }
     /// An optional number: `nil` is NULL.
-    public static func optional(_ number: Int64?) -> PostgresValue {
+    package static func optional(_ number: Int64?) -> PostgresValue {
         guard let number else { return .null }
         return PostgresValue.int(number)
     }
     /// Optional bytes: `nil` is NULL.
-    public static func optional(_ bytes: Data?) -> PostgresValue { bytes.map { .bytes($0) } ?? .null }
+    package static func optional(_ bytes: Data?) -> PostgresValue { bytes.map { .bytes($0) } ?? .null }
 }
 
 extension PostgresValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByFloatLiteral, ExpressibleByNilLiteral
 {
-    public init(stringLiteral value: String) { self = .text(value) }
-    public init(integerLiteral value: Int64) { self = .int(value) }
-    public init(booleanLiteral value: Bool) { self = .bool(value) }
-    public init(floatLiteral value: Double) { self = .double(value) }
-    public init(nilLiteral: ()) { self = .null }
+    package init(stringLiteral value: String) { self = .text(value) }
+    package init(integerLiteral value: Int64) { self = .int(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(floatLiteral value: Double) { self = .double(value) }
+    package init(nilLiteral: ()) { self = .null }
 }
 
 extension PostgresValue {

@@ -1,8 +1,8 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// Reads the symbols of a picture: PDF417, QR, Data Matrix and Aztec.
-public enum BarcodeReader {
+package enum BarcodeReader {
     /// All symbols in `image`, each once.
     ///
     /// Blocks its thread: for some 10 to 20 ms of computing, and for up to some 300 ms and `extraMilliseconds` more where a
@@ -12,7 +12,7 @@ public enum BarcodeReader {
     ///   - outline: The document's outline, if one was found; it takes the perspective out of the picture.
     ///   - onlyLikely: Looks into regions that look like a symbol, and at nothing else: half of the time where none does.
     ///   - extraMilliseconds: Of processor time, for regions that do not read as they are.
-    public static func read(
+    package static func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil, onlyLikely: Bool = false, extraMilliseconds: Int = 100
     ) throws(InspectError) -> [BarcodeFacts] {
         var list: OpaquePointer?

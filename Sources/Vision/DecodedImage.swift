@@ -1,22 +1,22 @@
 internal import CVision
 internal import Foundation
-public import InspectCore
+package import InspectCore
 
 /// How much one image may ask for before it is refused.
-public struct ImageLimits: Sendable, Hashable, Codable {
+package struct ImageLimits: Sendable, Hashable, Codable {
     /// Bytes of the encoded image.
-    public var maxBytes: Int
+    package var maxBytes: Int
     /// Width times height as the header announces them.
-    public var maxPixels: Int
+    package var maxPixels: Int
     /// Width and height each, as the header announces them.
-    public var maxSide: Int
+    package var maxSide: Int
     /// JPEGs are decoded at a half, a quarter or an eighth as long as this much is left of the longer side; `nil`: at half
     /// only where they are very large.
-    public var enoughSide: Int?
+    package var enoughSide: Int?
 
     /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
     /// copy and a progressive JPEG's coefficients below 600 MB.
-    public init(maxBytes: Int = 20_000_000, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil)
+    package init(maxBytes: Int = 20_000_000, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil)
     {
         self.maxBytes = maxBytes
         self.maxPixels = maxPixels
@@ -29,10 +29,10 @@ public struct ImageLimits: Sendable, Hashable, Codable {
 ///
 /// A class rather than a noncopyable struct because liveness keeps its frames in an array. Not `Sendable`: an image
 /// stays on the thread that analyses it.
-public final class DecodedImage {
+package final class DecodedImage {
     /// The native image; valid as long as this object. Never leaves this target.
     let pointer: OpaquePointer
-    public let facts: ImageFacts
+    package let facts: ImageFacts
 
     private init(pointer: OpaquePointer, facts: ImageFacts) {
         self.pointer = pointer
@@ -42,7 +42,7 @@ public final class DecodedImage {
     deinit { cv_image_free(self.pointer) }
 
     /// A picture without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
-    public static func testCard(width: Int, height: Int) throws(InspectError) -> DecodedImage {
+    package static func testCard(width: Int, height: Int) throws(InspectError) -> DecodedImage {
         var image: OpaquePointer?
         try callVision { error in cv_image_test_card(Int32(width), Int32(height), &image, &error) }
         guard let image else { throw InspectError(.internalError, "drawing returned no image") }
@@ -54,7 +54,7 @@ public final class DecodedImage {
     ///
     /// - Throws: `PART_EMPTY`, `PART_TOO_LARGE`, `UNSUPPORTED_FORMAT`, `TOO_MANY_PIXELS` (from the header, before
     ///   anything is allocated), `CORRUPT_IMAGE` (also for a picture that is merely cut off), `ANALYZER_OUT_OF_MEMORY`.
-    public static func decode(
+    package static func decode(
         _ bytes: UnsafeRawBufferPointer, limits: ImageLimits = ImageLimits()
     ) throws(InspectError) -> DecodedImage {
         guard let start = bytes.bindMemory(to: UInt8.self).baseAddress, !bytes.isEmpty else {
@@ -78,7 +78,7 @@ public final class DecodedImage {
 
 extension DecodedImage {
     /// The picture made small, for people to look at.
-    public func preview(longestSide: Int = Preview.side) throws(InspectError) -> Preview {
+    package func preview(longestSide: Int = Preview.side) throws(InspectError) -> Preview {
         var native = cv_preview()
         try callVision { error in
             cv_image_preview(self.pointer, UInt32(clamping: longestSide), &native, &error)

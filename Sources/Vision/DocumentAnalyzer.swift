@@ -1,12 +1,12 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// Finds the document in a picture and measures the picture's fitness.
 ///
 /// Stateless; every call blocks its thread for some 20 to 90 ms of computing.
-public enum DocumentAnalyzer {
+package enum DocumentAnalyzer {
     /// The outline of the document, or `nil` where the picture is itself the crop of a document, or shows none.
-    public static func outline(_ image: DecodedImage) throws(InspectError) -> OutlineFacts? {
+    package static func outline(_ image: DecodedImage) throws(InspectError) -> OutlineFacts? {
         var outline = cv_outline()
         var found = false
         try callVision { error in cv_document_outline(image.pointer, &outline, &found, &error) }
@@ -16,7 +16,7 @@ public enum DocumentAnalyzer {
     /// What can be measured inside `outline`, or over the whole frame where there is none.
     ///
     /// - Parameter withMoire: Whether the spectrum is looked at, too; only the image checks need that.
-    public static func quality(
+    package static func quality(
         _ image: DecodedImage, outline: OutlineFacts?, withMoire: Bool = true
     ) throws(InspectError) -> QualityFacts {
         var quality = cv_quality()

@@ -1,13 +1,13 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// Finds and describes faces with dlib's models: frontal HOG detector, 5-point shape predictor, 29-layer residual network.
 ///
 /// Loading takes about 0.7 s, so an analyzer's warm parent loads one engine and forks. Not `Sendable`: the models hold
 /// scratch memory, and dlib promises nothing to two threads.
-public final class FaceEngine {
+package final class FaceEngine {
     /// Names the space that the features live in: network, alignment, averaging. Features of other names never compare.
-    public static let name = FaceFeature.currentEngine
+    package static let name = FaceFeature.currentEngine
 
     /// The faces of one picture that are described at most: a class photograph must not take minutes.
     static let capacity = 32
@@ -17,9 +17,9 @@ public final class FaceEngine {
     /// The descriptor in place of dlib's.
     private let descriptor: (any FaceDescriptor)?
     /// The space that this engine's features live in.
-    public let name: String
+    package let name: String
     /// SHA-256 of the descriptor's model file, lower-case hex.
-    public let modelSHA256: String
+    package let modelSHA256: String
 
     /// Loads the models.
     ///
@@ -29,7 +29,7 @@ public final class FaceEngine {
     ///     use, so only an operator may name it.
     ///   - network: A network in place of dlib's descriptor.
     /// - Throws: `MODEL_UNAVAILABLE` if a file is missing or is not the one that was calibrated.
-    public init(
+    package init(
         models: String, contour: String? = nil, network: FaceNetworkModel? = nil
     ) throws(InspectError) {
         var engine: OpaquePointer?
@@ -61,7 +61,7 @@ public final class FaceEngine {
     ///     ways up are then left out.
     ///   - onlyLargest: Whether smaller faces beside the largest may be left out, which halves the search.
     ///   - document: What is known of the document that the picture shows, if it shows one.
-    public func faces(
+    package func faces(
         in image: DecodedImage, features: Int, turn: Double? = nil, onlyLargest: Bool = false,
         on document: DocumentSide? = nil
     ) throws(InspectError) -> [FaceFacts] {
@@ -94,7 +94,7 @@ public final class FaceEngine {
     }
 
     /// Passive cues around one face of `image`, as evidence to weigh; they never prove a living person.
-    public func liveness(in image: DecodedImage, face: FaceFacts) throws(InspectError) -> LivenessFacts {
+    package func liveness(in image: DecodedImage, face: FaceFacts) throws(InspectError) -> LivenessFacts {
         var native = cv_face()
         native.x = face.box.x
         native.y = face.box.y
@@ -108,7 +108,7 @@ public final class FaceEngine {
     }
 
     /// The feature of a face whose points are known, by the network that compares faces here.
-    public func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceFeature? {
+    package func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceFeature? {
         guard let descriptor = self.descriptor else { return try self.feature(in: image, landmarks: landmarks) }
         let values = try descriptor.describe(landmarks, in: image)
         return FaceFeature(values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
@@ -116,7 +116,7 @@ public final class FaceEngine {
 
     /// The feature that dlib's network makes of a face whose points are known, also where another network compares faces: what
     /// holds within a capture (``CaptureRules``) was measured in its distances.
-    public func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceFeature? {
+    package func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceFeature? {
         guard landmarks.count == Int(CV_FACE_LANDMARKS) else { return nil }
         var native = cv_face()
         withUnsafeMutableBytes(of: &native.landmarks) { bytes in
@@ -130,7 +130,7 @@ public final class FaceEngine {
     }
 
     /// Where a document's faces are looked for, and how thoroughly.
-    public struct DocumentSide {
+    package struct DocumentSide {
         var outline: OutlineFacts?
         var zone: Quad?
         var bearsPortrait: Bool
@@ -139,7 +139,7 @@ public final class FaceEngine {
         ///   - outline: The outline, if one was found.
         ///   - zone: The machine-readable zone, if one was found: no face is sought in it, nor below.
         ///   - bearsPortrait: Whether the side may bear the portrait. Backs are looked at once, at the size that portraits have.
-        public init(outline: OutlineFacts?, zone: Quad? = nil, bearsPortrait: Bool) {
+        package init(outline: OutlineFacts?, zone: Quad? = nil, bearsPortrait: Bool) {
             self.outline = outline
             self.zone = zone
             self.bearsPortrait = bearsPortrait

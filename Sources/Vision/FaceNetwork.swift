@@ -1,5 +1,5 @@
 internal import Foundation
-public import InspectCore
+package import InspectCore
 
 /// What makes 128 numbers of a face: dlib's network, or one of the operator's.
 protocol FaceDescriptor {
@@ -14,28 +14,28 @@ protocol FaceDescriptor {
 }
 
 /// An ONNX network that describes faces, with what was measured of it: without that it is refused.
-public struct FaceNetworkModel: Codable, Sendable, Hashable {
-    public var file: String
-    public var sha256: String
-    public var input: OnnxModel.Input
+package struct FaceNetworkModel: Codable, Sendable, Hashable {
+    package var file: String
+    package var sha256: String
+    package var input: OnnxModel.Input
     /// Where the centres of the eyes lie in the input, in pixels: the one on the picture's left first.
-    public var leftEye: Point
-    public var rightEye: Point
+    package var leftEye: Point
+    package var rightEye: Point
     /// Whether the mean with the mirrored face is taken.
-    public var mirrored: Bool?
+    package var mirrored: Bool?
     /// Names the engine, too.
-    public var calibration: FaceCalibration
+    package var calibration: FaceCalibration
 }
 
 /// What an operator chose for faces.
-public struct FaceModels: Sendable {
+package struct FaceModels: Sendable {
     /// The file of dlib's 68-point model.
-    public var contour: String?
-    public var network: FaceNetworkModel?
+    package var contour: String?
+    package var network: FaceNetworkModel?
     /// A network that judges selfies beside the cues.
-    public var liveness: LivenessNetworkModel?
+    package var liveness: LivenessNetworkModel?
 
-    public init(
+    package init(
         contour: String? = nil, network: FaceNetworkModel? = nil, liveness: LivenessNetworkModel? = nil
     ) {
         self.contour = contour

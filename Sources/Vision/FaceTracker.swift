@@ -1,15 +1,15 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// Follows one face over the frames of a capture and measures each.
 ///
 /// The whole picture is searched once (17 ms at 480 px); from then on the neighbourhood of the last box (5 ms). Not `Sendable`, as the
 /// engine that it works with.
-public final class FaceTracker {
+package final class FaceTracker {
     private let engine: FaceEngine
     private let pointer: OpaquePointer
 
-    public init(engine: FaceEngine) throws(InspectError) {
+    package init(engine: FaceEngine) throws(InspectError) {
         var tracker: OpaquePointer?
         try callVision { error in cv_face_tracker_create(&tracker, &error) }
         guard let tracker else { throw InspectError(.internalError, "no tracker was made") }
@@ -20,7 +20,7 @@ public final class FaceTracker {
     deinit { cv_face_tracker_free(self.pointer) }
 
     /// Measures the next frame.
-    public func next(_ image: DecodedImage) throws(InspectError) -> CaptureFacts.Frame {
+    package func next(_ image: DecodedImage) throws(InspectError) -> CaptureFacts.Frame {
         var native = cv_face_frame()
         try callVision { error in
             cv_face_track(self.engine.pointer, self.pointer, image.pointer, &native, &error)

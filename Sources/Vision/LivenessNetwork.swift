@@ -1,42 +1,42 @@
 internal import Foundation
-public import InspectCore
+package import InspectCore
 
 /// An ONNX network that tells living faces from prints and screens, MiniFASNet and its like, as an operator configures it.
 ///
 /// Every member that a verdict depends on must be there: without one the description does not decode.
-public struct LivenessNetworkModel: Codable, Sendable, Hashable {
+package struct LivenessNetworkModel: Codable, Sendable, Hashable {
     /// What the network's numbers are.
-    public enum Output: String, Codable, Sendable {
+    package enum Output: String, Codable, Sendable {
         /// A softmax makes probabilities of them.
         case logits
         /// They add up to 1.
         case probabilities
     }
 
-    public var file: String
+    package var file: String
     /// SHA-256 of the file in hex: another file is refused.
-    public var sha256: String
-    public var input: OnnxModel.Input
+    package var sha256: String
+    package var input: OnnxModel.Input
     /// Sides of the crop over those of the face's box, which is square and reaches from the brows to the chin.
-    public var cropScale: Double
-    public var output: Output
+    package var cropScale: Double
+    package var output: Output
     /// Which of the numbers, counted from 0, stands for a living face.
-    public var liveIndex: Int
+    package var liveIndex: Int
     /// The probability of a living face below which an artefact is suspected.
-    public var threshold: Double
+    package var threshold: Double
     /// Names the network in results.
-    public var name: String
+    package var name: String
 }
 
 /// A network's word on one face, run in the analyzer.
-public final class LivenessNetwork {
+package final class LivenessNetwork {
     private let network: OnnxNetwork
     private let model: LivenessNetworkModel
 
     /// Loads the network and runs it once, so that the analyzers share what it allocates.
     ///
     /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run or does not answer as it is described.
-    public init(_ model: LivenessNetworkModel) throws(InspectError) {
+    package init(_ model: LivenessNetworkModel) throws(InspectError) {
         let file = URL(fileURLWithPath: model.file).lastPathComponent
         guard (0.5...10).contains(model.cropScale), model.threshold > 0, model.threshold < 1,
             (1...100).contains(model.name.count), model.name.allSatisfy({ $0.isASCII && !$0.isNewline })
@@ -56,7 +56,7 @@ public final class LivenessNetwork {
     }
 
     /// What the network says of one face of `image`.
-    public func score(_ face: FaceFacts, in image: DecodedImage) throws(InspectError) -> LivenessNetworkScore {
+    package func score(_ face: FaceFacts, in image: DecodedImage) throws(InspectError) -> LivenessNetworkScore {
         LivenessNetworkScore(
             name: self.model.name, modelSHA256: self.model.sha256.lowercased(),
             live: try self.probability(image, face.box), threshold: self.model.threshold)

@@ -1,20 +1,20 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// Finds and reads the machine-readable zone of a document, wherever and however turned it is in the picture.
 ///
 /// Blocks the calling thread for some 50 to 150 ms of computing.
-public struct MRZReader: Sendable {
+package struct MRZReader: Sendable {
     private let decoder = MRZDecoder()
 
-    public init() {}
+    package init() {}
 
     /// Reads the zone that `image` shows.
     ///
     /// - Parameter outline: The document's outline, if one was found: the zone is looked for inside it first.
     /// - Returns: No reading when there is no zone, or none that is legible; `isIllegible` tells which.
     /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
-    public func read(
+    package func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil
     ) throws(InspectError) -> (reading: MRZReading?, isIllegible: Bool) {
         // About 20 KB each, so not on the stack of a thread that may have little of it.

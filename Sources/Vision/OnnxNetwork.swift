@@ -1,27 +1,27 @@
 internal import CVision
 internal import Foundation
-public import InspectCore
+package import InspectCore
 
 /// A network in an ONNX file, as an operator configures it.
-public struct OnnxModel: Codable, Sendable, Hashable {
+package struct OnnxModel: Codable, Sendable, Hashable {
     /// The picture that the network takes.
-    public struct Input: Codable, Sendable, Hashable {
+    package struct Input: Codable, Sendable, Hashable {
         /// The order of the colour channels.
-        public enum Channels: String, Codable, Sendable {
+        package enum Channels: String, Codable, Sendable {
             case rgb = "RGB"
             case bgr = "BGR"
         }
 
         /// Pixels.
-        public var width: Int
-        public var height: Int
-        public var channels: Channels
+        package var width: Int
+        package var height: Int
+        package var channels: Channels
         /// What is subtracted from each channel's values 0–255, in the order of ``channels``; 0 if absent.
-        public var mean: [Float]?
+        package var mean: [Float]?
         /// What the rest is multiplied by, for each channel; 1 if absent.
-        public var scale: [Float]?
+        package var scale: [Float]?
 
-        public init(width: Int, height: Int, channels: Channels, mean: [Float]? = nil, scale: [Float]? = nil) {
+        package init(width: Int, height: Int, channels: Channels, mean: [Float]? = nil, scale: [Float]? = nil) {
             self.width = width
             self.height = height
             self.channels = channels
@@ -31,12 +31,12 @@ public struct OnnxModel: Codable, Sendable, Hashable {
     }
 
     /// Path of the file.
-    public var file: String
+    package var file: String
     /// SHA-256 of the file, lower-case hex: another file is refused.
-    public var sha256: String
-    public var input: Input
+    package var sha256: String
+    package var input: Input
 
-    public init(file: String, sha256: String, input: Input) {
+    package init(file: String, sha256: String, input: Input) {
         self.file = file
         self.sha256 = sha256
         self.input = input
@@ -47,17 +47,17 @@ public struct OnnxModel: Codable, Sendable, Hashable {
 ///
 /// Loaded and run once in the warm parent, so that analyzers share its weights and open no file. Not `Sendable`: it holds
 /// scratch memory.
-public final class OnnxNetwork {
+package final class OnnxNetwork {
     private let pointer: OpaquePointer
-    public let model: OnnxModel
+    package let model: OnnxModel
     /// How many numbers each run gives.
-    public let outputLength: Int
+    package let outputLength: Int
 
     /// Loads the network.
     ///
     /// - Throws: `MODEL_UNAVAILABLE` if the file is missing, has another digest, or holds no network that OpenCV runs on such
     ///   an input; the message names the file without its folder.
-    public init(_ model: OnnxModel) throws(InspectError) {
+    package init(_ model: OnnxModel) throws(InspectError) {
         let sides = 1...4096
         guard sides.contains(model.input.width), sides.contains(model.input.height),
             [nil, 3].contains(model.input.mean?.count), [nil, 3].contains(model.input.scale?.count)
@@ -83,7 +83,7 @@ public final class OnnxNetwork {
     /// Runs the network on one rectangle of `image`, stretched to the input; beyond the picture its edge is repeated.
     ///
     /// - Returns: ``outputLength`` numbers of the network's last output.
-    public func run(_ image: DecodedImage, region: Box) throws(InspectError) -> [Float] {
+    package func run(_ image: DecodedImage, region: Box) throws(InspectError) -> [Float] {
         try self.run { output, error in
             cv_network_run_region(
                 self.pointer, image.pointer, region.x, region.y, region.width, region.height, output, &error)
@@ -94,7 +94,7 @@ public final class OnnxNetwork {
     /// input; beyond the picture is black.
     ///
     /// - Parameter mirrored: Whether the input is mirrored after that.
-    public func run(
+    package func run(
         _ image: DecodedImage, left: Point, right: Point, wanted: (left: Point, right: Point), mirrored: Bool = false
     ) throws(InspectError) -> [Float] {
         try self.run { output, error in

@@ -1,8 +1,8 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// The arithmetic on pixels that is written for the processor's wide registers.
-public enum PixelArithmetic {
+package enum PixelArithmetic {
     /// Averages down and straightens random pictures as OpenCV does it, too, and filters them also in plain arithmetic.
     ///
     /// - Parameters:
@@ -10,7 +10,7 @@ public enum PixelArithmetic {
     ///   - pictures: How many; each takes some milliseconds.
     /// - Returns: How many bytes and sums were compared, and in how many the two ways differ: 0, or pictures are judged
     ///   differently from processor to processor.
-    public static func check(
+    package static func check(
         seed: UInt64, pictures: Int
     ) throws(InspectError) -> (compared: Int64, different: Int64) {
         var result: (compared: Int64, different: Int64) = (0, 0)

@@ -1,20 +1,20 @@
 internal import CVision
-public import InspectCore
+package import InspectCore
 
 /// Reads lines of print with Tesseract's recogniser: one line at a time, each found and cut out beforehand.
 ///
 /// Loading takes about 0.1 s, so an analyzer's warm parent loads one and forks. Not `Sendable`: the recogniser holds scratch
 /// memory.
-public final class TextReader {
+package final class TextReader {
     private let pointer: OpaquePointer
     /// SHA-256 of the model file, lower-case hex.
-    public let modelSHA256: String
+    package let modelSHA256: String
 
     /// Loads the model.
     ///
     /// - Parameter models: The folder with `eng.traineddata`.
     /// - Throws: `MODEL_UNAVAILABLE` if the file is missing or damaged.
-    public init(models: String) throws(InspectError) {
+    package init(models: String) throws(InspectError) {
         var engine: OpaquePointer?
         try callVision { error in cv_text_engine_create(models, &engine, &error) }
         guard let engine else { throw InspectError(.internalError, "loading returned no text engine") }
@@ -27,7 +27,7 @@ public final class TextReader {
     /// Reads the line at `index` of `page`; takes half a millisecond for each character.
     ///
     /// - Parameter again: Looks at a differently cut and scaled picture of the line: a second opinion.
-    public func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VisualLine {
+    package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VisualLine {
         var reading = cv_text_reading()
         try callVision { error in
             cv_text_read(self.pointer, page.pointer, Int32(index), again, &reading, &error)
@@ -40,7 +40,7 @@ public final class TextReader {
 
     /// Reads what stands right above the line at `index` and begins where it begins: the name of its field, which is often
     /// too small to be found as a line.
-    public func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VisualLine {
+    package func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VisualLine {
         let line = page.lines[index]
         let size = line.height
         let place = Box(
@@ -76,30 +76,30 @@ public final class TextReader {
 }
 
 /// A document laid flat with its lines of print, not yet read.
-public final class TextPage {
+package final class TextPage {
     /// One line: where it is, and how much print it holds.
-    public struct Line: Sendable {
-        public var quad: Quad
+    package struct Line: Sendable {
+        package var quad: Quad
         /// As shares of the document's longer side.
-        public var place: Box
+        package var place: Box
         /// Height of its capitals, as a share of the document's longer side.
-        public var height: Double
+        package var height: Double
         /// Connected strokes: about as many as it has characters.
-        public var marks: Int
+        package var marks: Int
     }
 
     let pointer: OpaquePointer
     /// The longer side in pixels.
     let side: Double
     /// From top to bottom.
-    public let lines: [Line]
+    package let lines: [Line]
 
     /// Straightens `corners` of `image` and finds the lines; takes 5 to 15 ms.
     ///
     /// - Parameters:
     ///   - corners: The document, as it is read upright.
     ///   - ignoring: What is no print of the visual zone: the machine-readable zone, barcodes, the portrait.
-    public init(_ image: DecodedImage, corners: Quad, ignoring: [Quad]) throws(InspectError) {
+    package init(_ image: DecodedImage, corners: Quad, ignoring: [Quad]) throws(InspectError) {
         let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
         let ignored = ignoring.flatMap { [$0.corners.0, $0.corners.1, $0.corners.2, $0.corners.3] }
         var page: OpaquePointer?

@@ -1,19 +1,19 @@
-public import InspectCore
+package import InspectCore
 
 /// Looks at a document's side as fast as it can: reduced while it is decoded, outline, measures of fitness, nothing else.
-public enum UsabilityAnalyzer {
+package enum UsabilityAnalyzer {
     /// What is left of the longer side at least. Measures of fitness are taken from 1,800 px in any case, so that they are
     /// the same as after decoding in full.
     static let enoughSide = 1800
 
     /// - Throws: As ``DecodedImage/decode(_:limits:)``.
-    public static func facts(_ bytes: UnsafeRawBufferPointer) throws(InspectError) -> DocumentFacts {
+    package static func facts(_ bytes: UnsafeRawBufferPointer) throws(InspectError) -> DocumentFacts {
         let image = try DecodedImage.decode(bytes, limits: ImageLimits(enoughSide: self.enoughSide))
         return try self.facts(image)
     }
 
     /// The same of a picture that is decoded.
-    public static func facts(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
+    package static func facts(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
         let outline = try DocumentAnalyzer.outline(image)
         var quality = try DocumentAnalyzer.quality(image, outline: outline, withMoire: false)
         var facts = image.facts

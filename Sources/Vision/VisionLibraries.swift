@@ -1,9 +1,9 @@
 internal import CVision
 
 /// The native libraries that analysis runs with.
-public enum VisionLibraries {
+package enum VisionLibraries {
     /// Name to version, for example `OpenCV` to `4.6.0`.
-    public static var versions: [String: String] {
+    package static var versions: [String: String] {
         let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             cv_versions(buffer.baseAddress!, buffer.count)
             return String(cString: buffer.baseAddress!)

@@ -1,3 +1,4 @@
+import Benchmarks
 import Callbacks
 import Foundation
 import InspectCore

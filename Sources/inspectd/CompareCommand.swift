@@ -1,6 +1,7 @@
 import Analyzer
 import Foundation
 import InspectCore
+import Inspection
 
 extension Command {
     static let compare = Command(

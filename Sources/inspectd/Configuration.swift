@@ -1,6 +1,7 @@
 import Analyzer
 import Callbacks
 import Foundation
+import Inspection
 
 /// Settings from the environment, each with a flag that overrides it. The only place that reads the environment.
 struct Configuration: Sendable {

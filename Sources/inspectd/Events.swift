@@ -1,10 +1,18 @@
 import Analyzer
 import Callbacks
+import Gateway
 import InspectCore
 import JobQueue
 
 /// What the parts report, as log lines.
 enum Events {
+    static func log(_ fault: GatewayFault, to log: Log) {
+        switch fault {
+        case .databaseUnavailable: log.warning("database unavailable", ["connection": "gateway"])
+        case .failed(let code): log.error("request failed", ["error": .string(code)])
+        }
+    }
+
     static func log(_ event: JobQueueEvent, to log: Log) {
         switch event {
         case .registered(let worker): log.info("worker registered", ["worker": .integer(worker)])

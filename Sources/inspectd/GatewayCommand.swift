@@ -1,7 +1,6 @@
 import Foundation
 import Gateway
 import InspectCore
-import JobQueue
 
 extension Command {
     static let gateway = Command(
@@ -42,7 +41,7 @@ private struct GatewayProcess {
     let address: ListenAddress
     let healthAddress: ListenAddress?
     let identity: HTTPServer.Identity?
-    let client: GatewayClient
+    let store: GatewayStore
     var service = GatewayConfiguration()
     var limits = HTTPLimits()
     let proxyHeader: Bool
@@ -94,16 +93,18 @@ private struct GatewayProcess {
             self.service.addressBurst = Double(rate) * 2
         }
         self.stopAfter = Double(try arguments.integer("stop-after", in: 0...3600) ?? 20)
-        self.client = GatewayClient(
+        let log = self.log
+        self.store = GatewayStore(
             databaseURL: configuration.databaseURL,
-            connections: try arguments.integer("database-connections", in: 1...64) ?? 4)
+            connections: try arguments.integer("database-connections", in: 1...64) ?? 4
+        ) { Events.log($0, to: log) }
     }
 
     func run() async throws {
         let log = self.log
         Self.raiseDescriptorLimit(self.limits.connections)
         let metrics = GatewayMetrics()
-        let service = GatewayService(QueueGatewayStore(client: self.client, log: log), self.service) {
+        let service = GatewayService(self.store, self.service) {
             Events.log($0, to: log)
             metrics.take($0)
         }
@@ -117,7 +118,7 @@ private struct GatewayProcess {
                 "address": .string(self.address.host), "port": .integer(Int64(server.port)),
                 "tls": .bool(self.identity != nil),
             ])
-        let health = GatewayHealth(service, server, self.client, metrics)
+        let health = GatewayHealth(service, server, self.store, metrics)
         let healthServer = try self.healthAddress.map { try HealthServer($0) { health.answer($0) } }
         defer { healthServer?.stop() }
         if let healthServer, let address = self.healthAddress {
@@ -127,7 +128,7 @@ private struct GatewayProcess {
         // Readiness is what the last statement met, so there must be one from time to time.
         let probing = Task {
             while !Task.isCancelled {
-                _ = try? await self.client.finished([])
+                _ = try? await self.store.finished([])
                 try await Task.sleep(for: .seconds(2))
             }
         }
@@ -140,7 +141,7 @@ private struct GatewayProcess {
         service.close()
         await server.stop(within: self.stopAfter)
         probing.cancel()
-        await self.client.close()
+        await self.store.close()
         log.info("gateway stopped")
     }
 
@@ -168,62 +169,5 @@ private final class StopOnce: @unchecked Sendable {
             return self.continuation
         }
         waiting?.resume()
-    }
-}
-
-/// The queue, as the gateway wants it.
-private struct QueueGatewayStore: GatewayStore {
-    let client: GatewayClient
-    let log: Log
-
-    func credential(keyID: String, secretSHA256: Data) async throws -> GatewayCredential? {
-        try await self.logging {
-            try await self.client.credential(keyID: keyID, secretSHA256: secretSHA256)
-        }.map {
-            GatewayCredential(
-                id: $0.id, partner: $0.partner, secretSHA256: secretSHA256, scopes: Set($0.scopes),
-                ratePerSecond: $0.ratePerSecond, rateBurst: $0.rateBurst)
-        }
-    }
-
-    func create(
-        _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
-        traceparent: String?
-    ) async throws -> CreatedJob {
-        let created = try await self.logging {
-            try await self.client.create(
-                credential: credential.id, secretSHA256: credential.secretSHA256, scope: scope.rawValue,
-                payload: payload, parts: parts, traceparent: traceparent)
-        }
-        return CreatedJob(id: created.id, number: created.number)
-    }
-
-    func result(
-        _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
-    ) async throws -> JobAnswer {
-        let answer = try await self.logging {
-            try await self.client.result(
-                credential: credential.id, secretSHA256: credential.secretSHA256, scope: scope.rawValue, id: id)
-        }
-        return JobAnswer(number: answer.number, isFinished: answer.isFinished, document: answer.document)
-    }
-
-    func finished(_ numbers: [Int64]) async throws -> [Int64] {
-        try await self.logging { try await self.client.finished(numbers) }
-    }
-
-    /// Says why a request was answered with 500 or 503: codes alone, for the database's own words may hold a value.
-    private func logging<Result>(_ body: () async throws -> Result) async throws -> Result {
-        do { return try await body() } catch {
-            switch error {
-            case let error as InspectError where error.code == .databaseUnavailable:
-                self.log.warning("database unavailable", ["connection": "gateway"])
-            case is InspectError: break
-            default:
-                self.log.error(
-                    "request failed", ["error": .string(JobClient.sqlState(of: error) ?? "\(type(of: error))")])
-            }
-            throw error
-        }
     }
 }

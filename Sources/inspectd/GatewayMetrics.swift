@@ -1,6 +1,6 @@
 import Foundation
 import Gateway
-import JobQueue
+import InspectCore
 import Synchronization
 
 /// What a gateway counts and measures. Labels hold routes, statuses and codes; never a credential, a job or a partner.
@@ -49,14 +49,14 @@ struct GatewayMetrics: Sendable {
 final class GatewayHealth: Sendable {
     private let service: GatewayService
     private let server: HTTPServer
-    private let client: GatewayClient
+    private let store: GatewayStore
     private let metrics: GatewayMetrics
     private let isStopping = Mutex(false)
 
-    init(_ service: GatewayService, _ server: HTTPServer, _ client: GatewayClient, _ metrics: GatewayMetrics) {
+    init(_ service: GatewayService, _ server: HTTPServer, _ store: GatewayStore, _ metrics: GatewayMetrics) {
         self.service = service
         self.server = server
-        self.client = client
+        self.store = store
         self.metrics = metrics
     }
 
@@ -65,7 +65,7 @@ final class GatewayHealth: Sendable {
     func answer(_ path: String) -> HealthAnswer? {
         var reasons: [[String: String]] = []
         if self.isStopping.withLock({ $0 }) { reasons.append(["check": "gateway", "reason": "is stopping"]) }
-        if !self.client.isConnected { reasons.append(["check": "database", "reason": "the database does not answer"]) }
+        if !self.store.isConnected { reasons.append(["check": "database", "reason": "the database does not answer"]) }
         switch path {
         // Without its database a gateway still answers, with 503; to end it would help nobody.
         case "/healthz": return Self.json(200, "alive", [])

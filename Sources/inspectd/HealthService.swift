@@ -2,6 +2,7 @@ import Analyzer
 import Callbacks
 import Foundation
 import Gateway
+import InspectCore
 import JobQueue
 import Synchronization
 

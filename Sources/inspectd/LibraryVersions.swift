@@ -1,4 +1,5 @@
 import Callbacks
+import HTTPClient
 import Postgres
 import Vision
 

@@ -3,9 +3,6 @@ import InspectCore
 
 /// Files that the command line names as parts.
 enum PartFile {
-    /// The largest part that is accepted, in bytes; the database has the same limit.
-    static let limit = 20_000_000
-
     /// Reads a file whole.
     ///
     /// - Throws: ``ErrorCode/partNotFound``, ``ErrorCode/partEmpty`` or ``ErrorCode/partTooLarge``, naming the part but
@@ -17,11 +14,11 @@ enum PartFile {
             throw InspectError(.partNotFound, "\(kind.rawValue): the file cannot be opened")
         }
         defer { try? handle.close() }
-        guard let bytes = try? handle.read(upToCount: self.limit + 1) ?? Data() else {
+        guard let bytes = try? handle.read(upToCount: PartKind.byteLimit + 1) ?? Data() else {
             throw InspectError(.partNotFound, "\(kind.rawValue): the file cannot be read")
         }
         guard allowsEmpty || !bytes.isEmpty else { throw InspectError(.partEmpty, kind.rawValue) }
-        guard bytes.count <= self.limit else { throw InspectError(.partTooLarge, kind.rawValue) }
+        guard bytes.count <= PartKind.byteLimit else { throw InspectError(.partTooLarge, kind.rawValue) }
         return bytes
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Gateway
+import InspectCore
 import JobQueue
 
 /// What a worker says of its own process.

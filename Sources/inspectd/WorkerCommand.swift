@@ -3,7 +3,9 @@ import Callbacks
 import Dispatch
 import Foundation
 import Gateway
+import HTTPClient
 import InspectCore
+import Inspection
 import JobQueue
 
 extension Command {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Callbacks
+@testable import HTTPClient
 
 /// What is sent under a webhook-id is the same at every attempt, though no body is stored.
 struct CallbackBodyTests {

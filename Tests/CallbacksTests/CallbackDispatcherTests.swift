@@ -1,3 +1,4 @@
+import Benchmarks
 import Foundation
 import InspectCore
 import Postgres
@@ -5,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Callbacks
+@testable import HTTPClient
 
 /// Against a real database and a real receiver, which verifies every signature on its own.
 struct CallbackDispatcherTests {

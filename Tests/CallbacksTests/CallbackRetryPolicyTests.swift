@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Callbacks
+@testable import HTTPClient
 
 struct CallbackRetryPolicyTests {
     private let policy = CallbackRetryPolicy()

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Callbacks
+@testable import HTTPClient
 
 /// Every hostile case of egress through a real dispatcher and database: refused with its own code, and nothing arrives.
 struct EgressTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Callbacks
+@testable import HTTPClient
 
 /// HTTP/2 where an endpoint asks for it, against a server of another make (Node.js).
 struct HTTP2Tests {

@@ -7,7 +7,7 @@ import Testing
 /// Claims by hand, with the statements of a worker, and then does nothing unless it is told to.
 struct Hand {
     var identity: WorkerIdentity
-    var seen = WorkerState.Seen()
+    var seen = SeenNumbers()
 
     init(_ connection: PostgresConnection) async throws {
         let incarnation = UUID().uuidString

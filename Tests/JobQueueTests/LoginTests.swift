@@ -1,4 +1,5 @@
 import Foundation
+import Gateway
 import InspectCore
 import JobQueue
 import Postgres
@@ -317,7 +318,7 @@ import Testing
     @Test func `A credential is used when its secret is right, not when its name is known`() async throws {
         let fixture = try await QueueFixture()
         let made = try await fixture.admin.query("SELECT key_id, secret FROM insp.create_credential('acme')")[0]
-        let client = GatewayClient(databaseURL: fixture.database.url, connections: 1)
+        let client = GatewayStore(databaseURL: fixture.database.url, connections: 1)
         let wrong = try await client.credential(keyID: try made.string(0), secretSHA256: Data(count: 32))
         #expect(wrong == nil)
         #expect(try await fixture.count("insp.v_credential WHERE used_at IS NOT NULL") == 0)

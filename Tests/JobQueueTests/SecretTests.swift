@@ -1,4 +1,5 @@
 import Foundation
+import Gateway
 import InspectCore
 import JobQueue
 import Postgres
@@ -250,7 +251,7 @@ import Testing
     }
 
     @Test func `A credential's secret opens until it expires, or is revoked`() async throws {
-        let gateway = GatewayClient(databaseURL: self.fixture.database.url, connections: 1)
+        let gateway = GatewayStore(databaseURL: self.fixture.database.url, connections: 1)
         func make(_ expires: String) async throws -> (key: String, digest: Data) {
             let row = try await self.query(
                 "SELECT key_id, sha256(convert_to(secret, 'UTF8')) FROM insp.create_credential('acme', expires => \(expires))"

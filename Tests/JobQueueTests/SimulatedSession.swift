@@ -89,7 +89,7 @@ struct SimulatedWorker {
     /// As in `WorkerState`.
     var fenceFloor: Int64 = 0
     var lastFence: Int64 = 0
-    var seen = WorkerState.Seen()
+    var seen = SeenNumbers()
     /// What becomes true when the open transaction is committed.
     var pending: Pending?
 

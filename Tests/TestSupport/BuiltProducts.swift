@@ -1,8 +1,8 @@
-public import Foundation
+package import Foundation
 
 /// What the package's build made, next to the test bundle.
-public enum BuiltProducts {
-    public static let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+package enum BuiltProducts {
+    package static let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
         .deletingLastPathComponent()
-    public static var inspectd: String { Self.folder.appendingPathComponent("inspectd").path }
+    package static var inspectd: String { Self.folder.appendingPathComponent("inspectd").path }
 }

@@ -1,34 +1,34 @@
-public import Foundation
+package import Foundation
 
 /// One callback as `deploy/callback-receiver.py` saw and verified it.
-public struct ReceivedCallback: Codable, Sendable {
-    public var receivedAt: Double
-    public var webhookId: String
-    public var timestamp: String
-    public var timestampOk: Bool
-    public var signatures: Int
-    public var verified: Bool
-    public var path: String
-    public var body: String
-    public var headers: [String: String]
+package struct ReceivedCallback: Codable, Sendable {
+    package var receivedAt: Double
+    package var webhookId: String
+    package var timestamp: String
+    package var timestampOk: Bool
+    package var signatures: Int
+    package var verified: Bool
+    package var path: String
+    package var body: String
+    package var headers: [String: String]
     /// Which request with this `webhook-id` it was, from 1.
-    public var attempt: Int
+    package var attempt: Int
     /// Number of the TCP connection: equal numbers mean that it was kept alive.
-    public var connection: Int
+    package var connection: Int
 }
 
 /// The partner's side: `deploy/callback-receiver.py` as a child process, which verifies signatures on its own.
 ///
 /// It ends with this object, and at the latest with the test process.
-public final class CallbackReceiver: Sendable {
-    public let port: Int
-    public let folder: URL
+package final class CallbackReceiver: Sendable {
+    package let port: Int
+    package let folder: URL
     /// PEM of the certificate that a client must trust, if the receiver speaks TLS.
-    public let certificate: URL?
+    package let certificate: URL?
     private let process: pid_t
 
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// Starts a receiver on a free port of the loopback interface.
@@ -41,7 +41,7 @@ public final class CallbackReceiver: Sendable {
     ///   - isExpired: Whether the certificate ended yesterday.
     ///   - clientAuthority: A PEM file: clients must show a certificate of this authority.
     ///   - oauthClient: The client, `ID:SECRET` or `ID`, to which `/token` gives tokens.
-    public init(
+    package init(
         secrets: [String] = [], files: URL? = nil, certificateName: String? = nil, maximumTLS: String? = nil,
         isExpired: Bool = false, clientAuthority: URL? = nil, oauthClient: String? = nil
     ) throws {
@@ -90,12 +90,12 @@ public final class CallbackReceiver: Sendable {
     }
 
     /// A URL on this receiver.
-    public func url(_ path: String, host: String = "127.0.0.1") -> String {
+    package func url(_ path: String, host: String = "127.0.0.1") -> String {
         "\(self.certificate == nil ? "http" : "https")://\(host):\(self.port)\(path)"
     }
 
     /// Everything received so far.
-    public func received() throws -> [ReceivedCallback] {
+    package func received() throws -> [ReceivedCallback] {
         guard let log = try? Data(contentsOf: self.folder.appendingPathComponent("log")) else { return [] }
         // A line without its end is still being written.
         guard let end = log.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
@@ -107,7 +107,7 @@ public final class CallbackReceiver: Sendable {
     /// Waits until a condition on what was received holds.
     ///
     /// - Returns: What was received at the end, whether or not the condition holds by then.
-    public func received(
+    package func received(
         within seconds: Double, until condition: @Sendable ([ReceivedCallback]) -> Bool
     ) async throws -> [ReceivedCallback] {
         let deadline = ContinuousClock.now + .seconds(seconds)
@@ -123,7 +123,7 @@ public final class CallbackReceiver: Sendable {
         .appendingPathComponent("deploy/callback-receiver.py")
 
     /// Writes a self-signed certificate for a host name, and its key.
-    public static func makeCertificate(name: String, file: URL, key: URL, isExpired: Bool = false) throws {
+    package static func makeCertificate(name: String, file: URL, key: URL, isExpired: Bool = false) throws {
         let request = [
             "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=\(name)",
             "-addext", "subjectAltName=DNS:\(name)", "-keyout", key.path, "-out",
@@ -157,7 +157,7 @@ public final class CallbackReceiver: Sendable {
     }
 
     /// `posix_spawn`, because Foundation's `Process` waits in a run loop, of which a pool thread of Swift has none.
-    public static func spawn(_ path: String, _ arguments: [String], isQuiet: Bool = false) throws -> pid_t {
+    package static func spawn(_ path: String, _ arguments: [String], isQuiet: Bool = false) throws -> pid_t {
         var pid: pid_t = 0
         let words = ([path] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }

@@ -1,18 +1,18 @@
-public import Foundation
+package import Foundation
 
 /// Parts as a client encrypts them, with `jwcrypto`: another implementation than ours.
-public struct EncryptedParts: Sendable {
+package struct EncryptedParts: Sendable {
     /// The private key, in a file named for its key id.
-    public let key: URL
+    package let key: URL
     /// What was made of each content, in order.
-    public let parts: [Data]
+    package let parts: [Data]
 
-    public struct Failure: Error {}
+    package struct Failure: Error {}
 
     /// - Parameters:
     ///   - keyID: Also the name of the key's file.
     ///   - header: What the protected header says, beside `kid`.
-    public init(
+    package init(
         _ contents: [Data], keyID: String, header: [String: String] = ["alg": "RSA-OAEP-256", "enc": "A256GCM"]
     ) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("jwe-\(UUID().uuidString)")

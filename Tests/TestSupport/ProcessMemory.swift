@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 
 /// The memory of other processes, as someone would search it who could. Takes root where a process cannot be dumped.
-public enum ProcessMemory {
-    public struct Unreadable: Error {}
+package enum ProcessMemory {
+    package struct Unreadable: Error {}
 
     /// The children of a process, of all its threads.
-    public static func children(of parent: Int32) -> [Int32] {
+    package static func children(of parent: Int32) -> [Int32] {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(parent)/task")) ?? []
         return tasks.flatMap { task in
             let list = try? String(contentsOfFile: "/proc/\(parent)/task/\(task)/children", encoding: .utf8)
@@ -15,7 +15,7 @@ public enum ProcessMemory {
     }
 
     /// Whether any of the texts lies anywhere in what a process may write, or shares with others.
-    public static func holds(_ texts: [String], in pid: Int32) throws -> Bool {
+    package static func holds(_ texts: [String], in pid: Int32) throws -> Bool {
         let file = open("/proc/\(pid)/mem", O_RDONLY)
         guard file >= 0 else {
             // It has ended since it was listed.

@@ -1,36 +1,36 @@
 import Foundation
-public import Postgres
+package import Postgres
 
 /// A database of its own for one test, on a real server: the one of `INSPECTD_TEST_DATABASE_URL`, else a private one
 /// that is started for this test run and stopped at its end.
-public struct ScratchDatabase: Sendable {
+package struct ScratchDatabase: Sendable {
     /// Connection URL of the database.
-    public let url: String
+    package let url: String
 
     /// The checkout's root.
-    public static let root = URL(fileURLWithPath: #filePath)
+    package static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
 
     /// The folder of the migrations.
-    public static let migrations = "\(root)/Migrations"
+    package static let migrations = "\(root)/Migrations"
 
     /// A new database without a schema.
-    public static func empty() async throws -> ScratchDatabase {
+    package static func empty() async throws -> ScratchDatabase {
         try await self.create(template: nil)
     }
 
     /// A new database with the schema `insp`, cloned from one that was migrated once.
-    public static func migrated() async throws -> ScratchDatabase {
+    package static func migrated() async throws -> ScratchDatabase {
         try await self.create(template: try await Template.shared.name())
     }
 
     /// The administrator's database of a server of its own, without roles, with these lines in its `postgresql.conf`.
-    public static func ownServer(settings: String = "") throws -> ScratchDatabase {
+    package static func ownServer(settings: String = "") throws -> ScratchDatabase {
         ScratchDatabase(url: try TestServer.start(settings: settings))
     }
 
     /// The same server's database of this name, for this role.
-    public func database(_ name: String, role: String) -> ScratchDatabase {
+    package func database(_ name: String, role: String) -> ScratchDatabase {
         var parts = URLComponents(string: self.url)!
         parts.path = "/" + name
         parts.queryItems = parts.queryItems?.map {
@@ -39,7 +39,7 @@ public struct ScratchDatabase: Sendable {
         return ScratchDatabase(url: parts.string!)
     }
 
-    public func connect(_ options: ConnectionOptions = ConnectionOptions(name: "test")) async throws
+    package func connect(_ options: ConnectionOptions = ConnectionOptions(name: "test")) async throws
         -> PostgresConnection
     {
         try await PostgresConnection.connect(self.url, options: options)

@@ -1,26 +1,26 @@
-public import Foundation
+package import Foundation
 
 /// An ONNX file written by hand, small enough to know what it must answer: a 1×1 convolution of the colours, averaged over
 /// squares, laid out as one row.
-public struct SmallNetwork: Sendable {
+package struct SmallNetwork: Sendable {
     /// Side of the input in pixels.
-    public var side: Int
+    package var side: Int
     /// Side of the squares that are averaged; divides ``side``.
-    public var square: Int
+    package var square: Int
     /// Per output channel the weight of each input channel.
-    public var weights: [[Float]]
+    package var weights: [[Float]]
 
-    public init(side: Int, square: Int, weights: [[Float]]) {
+    package init(side: Int, square: Int, weights: [[Float]]) {
         self.side = side
         self.square = square
         self.weights = weights
     }
 
     /// How many numbers it answers.
-    public var outputs: Int { self.weights.count * (self.side / self.square) * (self.side / self.square) }
+    package var outputs: Int { self.weights.count * (self.side / self.square) * (self.side / self.square) }
 
     /// The file's bytes: a `ModelProto` (ONNX IR version 7, operator set 11).
-    public var file: Data {
+    package var file: Data {
         let graph = Message()
             .message(
                 1, self.node("Conv", ["picture", "weights"], "mixed", ["kernel_shape": [1, 1], "strides": [1, 1]])
@@ -48,7 +48,7 @@ public struct SmallNetwork: Sendable {
     }
 
     /// By a program of the system, so that the product's own digest is not its own witness.
-    public static func sha256(_ file: URL) throws -> String {
+    package static func sha256(_ file: URL) throws -> String {
         let pipe = popen("sha256sum '\(file.path)'", "r")
         defer { pclose(pipe) }
         var line = [CChar](repeating: 0, count: 256)

@@ -1,9 +1,9 @@
-public import Postgres
+package import Postgres
 
 extension PostgresConnection {
     /// Makes the statistics those that ANALYZE leaves behind when it comes while everything is drained and the pages are still
     /// there: no rows, whatever comes later.
-    public func takeTablesForDrained() throws {
+    package func takeTablesForDrained() throws {
         try self.execute(
             """
             UPDATE pg_class SET reltuples = 0, relpages = greatest(relpages, 1)

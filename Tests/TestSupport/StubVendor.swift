@@ -1,19 +1,19 @@
-public import Foundation
+package import Foundation
 
 /// A liveness vendor's server: `Tests/vendor-server.py` as a child process, over TLS. Ends with this object.
-public final class StubVendor: Sendable {
-    public static let deviceKey = "device-key-of-the-test"
+package final class StubVendor: Sendable {
+    package static let deviceKey = "device-key-of-the-test"
 
     /// `https://localhost:PORT`.
-    public let url: String
+    package let url: String
     /// The server's public key as libcurl takes it.
-    public let pin: String
+    package let pin: String
     /// PEM of the certificate that a client must trust.
-    public let certificate: URL
+    package let certificate: URL
     private let folder: URL
     private let process: pid_t
 
-    public init() throws {
+    package init() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vendor-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let file = { (name: String) in folder.appendingPathComponent(name) }
@@ -52,7 +52,7 @@ public final class StubVendor: Sendable {
     }
 
     /// The blobs that arrived, in order.
-    public var received: [String] {
+    package var received: [String] {
         let log = (try? String(contentsOf: self.folder.appendingPathComponent("log"), encoding: .utf8)) ?? ""
         return log.split(separator: "\n").map(String.init)
     }

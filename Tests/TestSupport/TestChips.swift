@@ -1,32 +1,32 @@
-public import Foundation
+package import Foundation
 
 /// Chips that `Tests/chips.py` issues with an authority of its own: good ones, and one of each kind that must not pass.
-public enum TestChips {
+package enum TestChips {
     /// What is true of one chip; a subset of the script's `manifest.json`.
-    public struct Chip: Decodable, Sendable, CustomStringConvertible {
+    package struct Chip: Decodable, Sendable, CustomStringConvertible {
         /// The chip's folder.
-        public var chip: String
+        package var chip: String
         /// Check to its answer; `nil` for what cannot be told.
-        public var checks: [String: Bool?]
-        public var status: String
-        public var reason: String?
-        public var revocation: String?
+        package var checks: [String: Bool?]
+        package var status: String
+        package var reason: String?
+        package var revocation: String?
 
-        public var description: String { self.chip }
+        package var description: String { self.chip }
     }
 
     /// The script ended with this status.
-    public struct Failed: Error {
-        public var status: Int32
+    package struct Failed: Error {
+        package var status: Int32
     }
 
     private static let issuing = Task { try await Self.issue() }
 
     /// The folder with the chips; made anew in every run, since certificates run out.
-    public static var folder: URL { get async throws { try await Self.issuing.value } }
+    package static var folder: URL { get async throws { try await Self.issuing.value } }
 
     /// Every chip.
-    public static var manifest: [Chip] {
+    package static var manifest: [Chip] {
         get async throws {
             let manifest = try await self.folder.appending(path: "manifest.json")
             return try JSONDecoder().decode([Chip].self, from: Data(contentsOf: manifest))
@@ -34,7 +34,7 @@ public enum TestChips {
     }
 
     /// Bytes of a file of a chip, for example `good_pss`, `EF_SOD.bin`.
-    public static func file(_ chip: String, _ name: String) async throws -> Data {
+    package static func file(_ chip: String, _ name: String) async throws -> Data {
         try Data(contentsOf: await self.folder.appending(path: "\(chip)/\(name)"))
     }
 

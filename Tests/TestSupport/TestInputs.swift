@@ -1,48 +1,48 @@
-public import Foundation
+package import Foundation
 
 /// The face photographs and rendered specimens that `deploy/inputs.sh` prepares.
 ///
 /// `Tests/run.sh` prepares them beforehand and names the folder in `INSPECTD_TEST_INPUTS`; under a plain `swift test` the
 /// first test that asks runs the script, which keeps what it made under `.build`.
-public enum TestInputs {
+package enum TestInputs {
     /// What is true of one specimen; a subset of `specimens/manifest.json`.
-    public struct Specimen: Decodable, Sendable {
-        public var file: String
+    package struct Specimen: Decodable, Sendable {
+        package var file: String
         /// `mrz_td1`, `mrz_td2`, `mrz_td3`, `td1_front`, `dl_front`, `pdf417_photo`, `derived_quality`, `negative`, `broken`.
-        public var kind: String
-        public var mrzLines: [String]?
-        public var barcodeText: String?
+        package var kind: String
+        package var mrzLines: [String]?
+        package var barcodeText: String?
         /// Jumio's usability labels, `OK` for a good picture.
-        public var qualityLabels: [String]?
+        package var qualityLabels: [String]?
         /// Corners of the document in pixels, clockwise from its top left.
-        public var documentQuad: [[Double]]?
-        public var rejectCode: Int?
+        package var documentQuad: [[Double]]?
+        package var rejectCode: Int?
         /// The error code that a broken file ends with.
-        public var error: String?
+        package var error: String?
     }
 
     /// The script ended with this status, or a file is not there.
-    public struct PreparationFailed: Error {
-        public var status: Int32
+    package struct PreparationFailed: Error {
+        package var status: Int32
     }
 
     private static let preparation = Task { try await Self.prepare() }
 
     /// The folder with `faces` and `specimens`.
-    public static var folder: URL { get async throws { try await Self.preparation.value } }
+    package static var folder: URL { get async throws { try await Self.preparation.value } }
 
     /// Bytes of a specimen, for example `passport.jpg`.
-    public static func specimen(_ name: String) async throws -> Data {
+    package static func specimen(_ name: String) async throws -> Data {
         try Data(contentsOf: await Self.folder.appending(path: "specimens/\(name)"))
     }
 
     /// Bytes of a face photograph: `obama.jpg` (the specimens' portrait), `obama2.jpg` (the same person), `biden.jpg`.
-    public static func face(_ name: String) async throws -> Data {
+    package static func face(_ name: String) async throws -> Data {
         try Data(contentsOf: await Self.folder.appending(path: "faces/\(name)"))
     }
 
     /// Every specimen.
-    public static var manifest: [Specimen] {
+    package static var manifest: [Specimen] {
         get async throws {
             let decoder = JSONDecoder()
             decoder.keyDecodingStrategy = .convertFromSnakeCase

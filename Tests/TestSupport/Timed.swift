@@ -1,15 +1,15 @@
 import Synchronization
-public import Testing
+package import Testing
 
 /// Judges a test of a promise about time in up to three rounds, each with a suite of its own; it fails only if each round fails: a
 /// stall of the machine shows in one round, a fault of ours in each. What an earlier round found stands in the log as a known
 /// issue.
 ///
 /// Only for tests that can fail for the machine's speed, never for one of what must not happen even once.
-public struct TimedTrait: TestTrait, TestScoping {
+package struct TimedTrait: TestTrait, TestScoping {
     private static let rounds = 3
 
-    public func provideScope(
+    package func provideScope(
         for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
     ) async throws {
         for round in 1..<Self.rounds {
@@ -28,5 +28,5 @@ public struct TimedTrait: TestTrait, TestScoping {
 
 extension Trait where Self == TimedTrait {
     /// Judged in up to three rounds.
-    public static var timed: Self { Self() }
+    package static var timed: Self { Self() }
 }

@@ -6,7 +6,7 @@ internal import InspectCore
 ///
 /// Started by ``AnalyzerPool`` with the control socket as descriptor 3. It lives as long as that socket: when the worker
 /// closes it, or is killed, the parent ends, and its analyzers get SIGKILL from the kernel (PR_SET_PDEATHSIG).
-public enum AnalyzerServer {
+package enum AnalyzerServer {
     /// Exit statuses, following sysexits.h.
     private enum Exit {
         static let ok: CInt = 0
@@ -18,7 +18,7 @@ public enum AnalyzerServer {
     /// Serves the control socket until it ends. Must be called before the process has a second thread.
     ///
     /// - Parameter makeEngine: Loads the models. An error goes to the worker, which cannot start its pool.
-    public static func run(makeEngine: () throws -> any AnalyzerEngine) -> Never {
+    package static func run(makeEngine: () throws -> any AnalyzerEngine) -> Never {
         let begun = csys_now()
         let control = CInt(CSYS_CONTROL_DESCRIPTOR)
         guard csys_is_socket(control) == 1 else {

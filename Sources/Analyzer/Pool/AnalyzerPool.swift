@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 internal import InspectCore
 internal import Synchronization
 
@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// So no process sees two jobs, and what one leaves in memory no other finds. A process that crashes, hangs or eats memory costs
 /// the request that it worked on, and nothing else: the next request gets a new process.
-public final class AnalyzerPool: Sendable {
+package final class AnalyzerPool: Sendable {
     private let configuration: AnalyzerConfiguration
     private let supervisor: WarmParentSupervisor
     let reserve: AnalyzerReserve
@@ -23,7 +23,7 @@ public final class AnalyzerPool: Sendable {
     /// Prepares a pool; nothing runs before ``start()``.
     ///
     /// - Parameter onEvent: Called from the pool's own threads; must not block for long.
-    public init(
+    package init(
         configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in }
     ) {
         self.configuration = configuration
@@ -43,12 +43,12 @@ public final class AnalyzerPool: Sendable {
     /// Starts the warm parent and a process for every slot.
     ///
     /// - Throws: `ANALYZER_UNAVAILABLE` or `MODEL_UNAVAILABLE`. The pool keeps trying, so that a caller may go on.
-    public func start() async throws {
+    package func start() async throws {
         try await self.slots[0].run { _ in try self.reserve.start() }
     }
 
     /// Ends every process. Requests under way fail with `ANALYZER_UNAVAILABLE`.
-    public func stop() async {
+    package func stop() async {
         let waiting = self.state.withLock { state in
             state.isStopped = true
             defer { state.waiting = [] }
@@ -68,7 +68,7 @@ public final class AnalyzerPool: Sendable {
     private static let stopped = InspectError(.analyzerUnavailable, "the pool was stopped")
 
     /// The warm parent's process, while it runs.
-    public var parentPID: Int32? { self.supervisor.pid }
+    package var parentPID: Int32? { self.supervisor.pid }
 
     /// Lends an analyzer of its own to one attempt at a job, waiting for a slot if all are busy.
     ///
@@ -77,7 +77,7 @@ public final class AnalyzerPool: Sendable {
     ///   - body: Runs the job's stages. The session ends with it, and so do the process and the shared memory.
     /// - Throws: `PART_TOO_LARGE` when the parts are larger than ``AnalyzerConfiguration/sharedMemory``;
     ///   `CancellationError`; what `body` throws.
-    public func withAnalyzer<Result: Sendable>(
+    package func withAnalyzer<Result: Sendable>(
         parts: [(kind: String, bytes: Data)], isolation: isolated (any Actor)? = #isolation,
         _ body: (AnalyzerSession) async throws -> Result
     ) async throws -> Result {

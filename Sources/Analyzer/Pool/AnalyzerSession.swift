@@ -1,8 +1,8 @@
-public import Foundation
+package import Foundation
 internal import Synchronization
 
 /// One job's hold on an analyzer process.
-public struct AnalyzerSession: Sendable {
+package struct AnalyzerSession: Sendable {
     let slot: AnalyzerSlot
     let job: AnalyzerJob
 
@@ -16,7 +16,7 @@ public struct AnalyzerSession: Sendable {
     /// - Throws: What the engine raised; `ANALYZER_CRASHED`, `ANALYZER_TIMEOUT` or `ANALYZER_OUT_OF_MEMORY` when the
     ///   process was lost; `ANALYZER_UNAVAILABLE` when none could be started; `CancellationError` when the task was
     ///   cancelled, which kills the process.
-    public func perform(stage: String, request: Data, deadline: Duration? = nil) async throws -> Data {
+    package func perform(stage: String, request: Data, deadline: Duration? = nil) async throws -> Data {
         let call = AnalyzerCall()
         let job = self.job
         return try await withTaskCancellationHandler {

@@ -7,7 +7,7 @@ internal import Synchronization
 /// A start loads seventy libraries, which takes half as long as judging a picture. A command that has only just begun has one
 /// thread and no secret in its memory but its environment, which the fork overwrites: what is forked then is what would be
 /// started. Whoever runs longer starts programs.
-public final class ForkedParent: Sendable {
+package final class ForkedParent: Sendable {
     struct Process {
         var pid: pid_t
         var control: CInt
@@ -21,7 +21,7 @@ public final class ForkedParent: Sendable {
     /// Forks; the child makes its engine meanwhile and serves whichever pool is configured with the result.
     ///
     /// - Returns: `nil` where it cannot be done, as in a process with several threads: the pool then starts a program.
-    public static func fork(makeEngine: () throws -> any AnalyzerEngine) -> ForkedParent? {
+    package static func fork(makeEngine: () throws -> any AnalyzerEngine) -> ForkedParent? {
         guard csys_thread_count() == 1 else { return nil }
         var sockets: (ours: CInt, theirs: CInt) = (-1, -1)
         var errors: (ours: CInt, theirs: CInt) = (-1, -1)

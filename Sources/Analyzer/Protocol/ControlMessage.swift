@@ -116,25 +116,25 @@ struct ChildLimits {
 }
 
 /// How an analyzer process ended and what it had used.
-public struct ProcessEnd: Sendable, Equatable {
+package struct ProcessEnd: Sendable, Equatable {
     /// The process; 0 if it never began.
-    public var pid: Int32
+    package var pid: Int32
     /// The exit status, or -1 if a signal ended it.
-    public var exitStatus: Int32
+    package var exitStatus: Int32
     /// The signal that ended it, or 0.
-    public var signal: Int32
+    package var signal: Int32
     /// Whether the kernel wrote a core file: never, if the limits hold.
-    public var dumpedCore: Bool
+    package var dumpedCore: Bool
     /// Its largest resident set, in bytes; what it shares with its parent counts.
-    public var maxResidentBytes: UInt64
+    package var maxResidentBytes: UInt64
     /// CPU time in microseconds, user and system.
-    public var cpuMicroseconds: UInt64
+    package var cpuMicroseconds: UInt64
 
     /// Whether the process did something that it must not, rather than being ended for taking too much.
     var isCrash: Bool { ![0, SIGKILL, SIGXCPU].contains(self.signal) }
 
     /// "SIGSEGV", "exit status 3".
-    public var cause: String {
+    package var cause: String {
         guard self.signal != 0 else { return "exit status \(self.exitStatus)" }
         return csys_signal_name(self.signal).map { String(cString: $0) } ?? "signal \(self.signal)"
     }

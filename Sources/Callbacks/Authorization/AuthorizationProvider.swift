@@ -1,19 +1,19 @@
-public import InspectCore
+package import InspectCore
 
 /// Gets access tokens for an endpoint. A partner that manages its tokens in a way of its own is served by a provider of
 /// its own; the default is ``ClientCredentialsProvider``.
 ///
 /// A provider need not cache, retry or know of other workers: ``Authorizer`` asks once for all of them, early, and shares
 /// the token through the database.
-public protocol AuthorizationProvider: Sendable {
+package protocol AuthorizationProvider: Sendable {
     /// - Throws: ``AuthorizationError``.
     func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken
 }
 
 /// What a provider is told of an endpoint, and its way to the authorization server.
-public struct AuthorizationRequest: Sendable {
+package struct AuthorizationRequest: Sendable {
     /// How we prove who we are.
-    public enum Method: String, Sendable {
+    package enum Method: String, Sendable {
         /// HTTP Basic (RFC 6749 section 2.3.1).
         case basic
         /// In the body (RFC 6749 section 2.3.1).
@@ -22,43 +22,43 @@ public struct AuthorizationRequest: Sendable {
         case tls
     }
 
-    public struct Answer: Sendable {
-        public var status: Int
-        public var body: [UInt8]
+    package struct Answer: Sendable {
+        package var status: Int
+        package var body: [UInt8]
     }
 
-    public let endpoint: Int64
-    public let tokenURL: String?
-    public let clientID: String?
-    public let clientSecret: String?
+    package let endpoint: Int64
+    package let tokenURL: String?
+    package let clientID: String?
+    package let clientSecret: String?
     /// Scopes, separated by spaces.
-    public let scope: String?
-    public let method: Method
+    package let scope: String?
+    package let method: Method
     /// Posts a form to ``tokenURL`` under the endpoint's egress policy, with its pins and client certificate; the answer is
     /// bounded. The headers are names and values.
-    public let post:
+    package let post:
         @Sendable (_ form: [(String, String)], _ headers: [(String, String)]) async throws(AuthorizationError) -> Answer
 }
 
 /// A bearer token (RFC 6750).
-public struct AccessToken: Sendable, Equatable {
-    public var value: String
+package struct AccessToken: Sendable, Equatable {
+    package var value: String
     /// Seconds from now.
-    public var lifetime: Double
+    package var lifetime: Double
 
-    public init(value: String, lifetime: Double) {
+    package init(value: String, lifetime: Double) {
         self.value = value
         self.lifetime = lifetime
     }
 }
 
 /// Why there is no token. Holds no secret and nothing that the server sent but its error's name.
-public struct AuthorizationError: Error, Sendable, Equatable {
+package struct AuthorizationError: Error, Sendable, Equatable {
     /// `AUTHORIZATION_FAILED`, `CLIENT_ID_INVALID`, or the code of the failed request.
-    public var code: ErrorCode
-    public var detail: String
+    package var code: ErrorCode
+    package var detail: String
 
-    public init(_ code: ErrorCode, _ detail: String = "") {
+    package init(_ code: ErrorCode, _ detail: String = "") {
         self.code = code
         self.detail = detail
     }

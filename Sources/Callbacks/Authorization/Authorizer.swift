@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPClient
 internal import InspectCore
 
 /// The access tokens of a dispatcher's endpoints: kept here, shared with the other workers through the database, and

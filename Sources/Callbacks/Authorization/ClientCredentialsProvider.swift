@@ -1,13 +1,13 @@
 internal import Foundation
 
 /// The client-credentials grant of OAuth 2.0 (RFC 6749 section 4.4).
-public struct ClientCredentialsProvider: AuthorizationProvider {
+package struct ClientCredentialsProvider: AuthorizationProvider {
     /// Seconds that a token lives of which the server does not say it (RFC 6749 section 5.1 leaves it open).
     static let defaultLifetime: Double = 300
 
-    public init() {}
+    package init() {}
 
-    public func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken {
+    package func authorize(_ request: AuthorizationRequest) async throws(AuthorizationError) -> AccessToken {
         guard request.tokenURL != nil else { throw AuthorizationError(.callbackURLMissing, "no token URL") }
         guard let id = request.clientID, !id.isEmpty else { throw AuthorizationError(.clientIDInvalid, "no client id") }
         var form = [("grant_type", "client_credentials")]

@@ -1,3 +1,4 @@
+internal import Custody
 internal import Foundation
 internal import Postgres
 
@@ -53,7 +54,7 @@ struct CallbackBody {
     /// The `webhook-id` of a body that was reduced: it tells one content from another, and from the whole one that may have
     /// arrived already. `insp.callback_by_webhook_id` knows it.
     static func name(_ name: String, ofReduced body: [UInt8]) -> String {
-        name + "_r" + sha256(body).prefix(4).map { String(format: "%02x", $0) }.joined()
+        name + "_r" + SHA256.digest(body).prefix(4).map { String(format: "%02x", $0) }.joined()
     }
 
     /// As ISO 8601 in UTC with milliseconds, cut and not rounded.

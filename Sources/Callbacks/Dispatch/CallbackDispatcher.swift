@@ -1,4 +1,5 @@
 internal import Foundation
+package import HTTPClient
 internal import Postgres
 internal import Synchronization
 
@@ -10,7 +11,7 @@ internal import Synchronization
 /// claimed ahead, so that none waits for another, nor libcurl's thread for any: the answers that arrive during one round
 /// trip are recorded in the next, and what they make room for is claimed meanwhile. Batches grow with the load by
 /// themselves.
-public final class CallbackDispatcher: Sendable {
+package final class CallbackDispatcher: Sendable {
     private let configuration: CallbackConfiguration
     private let sender: CallbackSender
     private let onEvent: @Sendable (CallbackEvent) -> Void
@@ -24,7 +25,7 @@ public final class CallbackDispatcher: Sendable {
     /// How the dispatcher is at this moment, for health checks: seconds since the slower of its loops last went round (`nil`
     /// before both run; their waits are a second long), and whether its database answered last. Answers from any thread and
     /// at once.
-    public var vitals: (loopAge: Double?, isConnected: Bool) {
+    package var vitals: (loopAge: Double?, isConnected: Bool) {
         self.shared.withLock { shared in
             guard let claimed = shared.claimed, let recorded = shared.recorded else { return (nil, shared.isConnected) }
             return ((.now - min(shared.hasClaimed ? recorded : claimed, recorded)) / .seconds(1), shared.isConnected)
@@ -32,14 +33,15 @@ public final class CallbackDispatcher: Sendable {
     }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
-    public convenience init(
+    package convenience init(
         configuration: CallbackConfiguration, onEvent: @escaping @Sendable (CallbackEvent) -> Void = { _ in }
     ) {
         self.init(configuration: configuration, resolver: Resolver(), onEvent: onEvent)
     }
 
-    init(
-        configuration: CallbackConfiguration, resolver: Resolver, onEvent: @escaping @Sendable (CallbackEvent) -> Void
+    package init(
+        configuration: CallbackConfiguration, resolver: Resolver,
+        onEvent: @escaping @Sendable (CallbackEvent) -> Void = { _ in }
     ) {
         self.configuration = configuration
         self.shared = Mutex(DispatchState(configuration))
@@ -58,7 +60,7 @@ public final class CallbackDispatcher: Sendable {
     /// Cancellation stops claiming at once and returns when the attempts under way have ended and are recorded, at the
     /// latest a few seconds after ``CallbackConfiguration/grace``. A database that cannot be reached is reported and tried
     /// again; it never ends the dispatcher.
-    public func run() async {
+    package func run() async {
         // Not a child task: what is under way must survive the cancellation of the caller for a while.
         let loop = Task { await self.dispatch() }
         await withTaskCancellationHandler {
@@ -71,11 +73,11 @@ public final class CallbackDispatcher: Sendable {
     }
 
     /// Looks for due callbacks at once.
-    public func wake() { self.claims.wake() }
+    package func wake() { self.claims.wake() }
 
     /// Makes ``run()`` return as soon as no callback is due and none is under way. Callbacks that wait for a later attempt
     /// are left to the next dispatcher.
-    public func drain() {
+    package func drain() {
         self.shared.withLock { $0.isDraining = true }
         self.claims.wake()
     }

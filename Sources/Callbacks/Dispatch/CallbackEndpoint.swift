@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPClient
 internal import Synchronization
 
 /// What the callbacks of one endpoint have in common, as their claim found it, made ready for use.
@@ -45,11 +46,7 @@ final class CallbackEndpoint: Sendable {
 
     /// The route of a request of this endpoint. Whether a URL is at one of its origins can change while all else stays.
     func route(of request: HTTPRequest, by client: HTTPClient, _ policy: EgressPolicy) throws(HTTPError) -> CurlRoute {
-        if let known = self.route.withLock({ $0 }), known.profile.url == request.url,
-            known.profile.policy == policy, known.profile.transport == request.transport
-        {
-            return known
-        }
+        if let known = self.route.withLock({ $0 }), known.serves(request, policy: policy) { return known }
         let route = try client.route(for: request, policy: policy)
         self.route.withLock { $0 = route }
         return route

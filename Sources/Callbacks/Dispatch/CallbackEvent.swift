@@ -1,7 +1,7 @@
-public import InspectCore
+package import InspectCore
 
 /// Something that a dispatcher reports, for logs and metrics. Holds no URL, no body and no secret.
-public enum CallbackEvent: Sendable {
+package enum CallbackEvent: Sendable {
     case attempted(Attempt)
     /// The database did not answer; the dispatcher goes on trying.
     case databaseUnavailable(reason: String)
@@ -10,8 +10,8 @@ public enum CallbackEvent: Sendable {
     case endpointChanged(endpoint: Int64, kind: String)
 
     /// One attempt, after it was recorded.
-    public struct Attempt: Sendable {
-        public enum Outcome: String, Sendable {
+    package struct Attempt: Sendable {
+        package enum Outcome: String, Sendable {
             case delivered
             /// Will be tried again.
             case failed
@@ -23,26 +23,26 @@ public enum CallbackEvent: Sendable {
             case stale
         }
 
-        public let webhookID: String
-        public let endpoint: Int64
+        package let webhookID: String
+        package let endpoint: Int64
         /// The id of the job that it tells of.
-        public let job: String?
+        package let job: String?
         /// The trace context that was sent, if the job has one: the trace of the job, a span of this attempt.
-        public let trace: TraceContext?
+        package let trace: TraceContext?
         /// Number among the counted attempts, from 1.
-        public let number: Int
-        public let outcome: Outcome
+        package let number: Int
+        package let outcome: Outcome
         /// HTTP status, if an answer came.
-        public let status: Int?
+        package let status: Int?
         /// What was wrong, or `nil`.
-        public let error: String?
-        public let code: ErrorCode?
+        package let error: String?
+        package let code: ErrorCode?
         /// Of the request.
-        public let milliseconds: Int
+        package let milliseconds: Int
         /// From when the callback was due to its claim.
-        public let waitedMilliseconds: Double
+        package let waitedMilliseconds: Double
         /// From the claim to the request on the wire, if an answer came.
-        public let claimToSendMilliseconds: Double?
+        package let claimToSendMilliseconds: Double?
     }
 }
 

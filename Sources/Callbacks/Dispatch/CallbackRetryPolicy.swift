@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPClient
 
 /// What becomes of a callback after an attempt. Decides, and does nothing.
 struct CallbackRetryPolicy: Sendable {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPClient
 internal import InspectCore
 
 /// Makes one attempt: authorizes, signs, sends and judges.

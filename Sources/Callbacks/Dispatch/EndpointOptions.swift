@@ -1,3 +1,5 @@
+internal import HTTPClient
+
 /// What an endpoint asks for beside its URL and keys, as `insp.endpoint_options` writes it.
 struct EndpointOptions: Decodable, Sendable, Hashable {
     var http2: Bool?

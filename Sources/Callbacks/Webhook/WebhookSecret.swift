@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Foundation
 
 /// A signing secret of Standard Webhooks: `whsec_` and the base64 of the key.
-public struct WebhookSecret: Sendable, Equatable {
+package struct WebhookSecret: Sendable, Equatable {
     /// The decoded bytes, which are the HMAC key.
     let key: [UInt8]
     /// The key made ready: for short messages that costs as much as the message.
@@ -16,7 +16,7 @@ public struct WebhookSecret: Sendable, Equatable {
     /// the least that resists guessing, is accepted.
     ///
     /// - Returns: `nil` if the text is not base64 of 16 to 64 bytes.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let encoded = text.hasPrefix(Self.prefix) ? text.dropFirst(Self.prefix.count) : text[...]
         guard let key = Data(base64Encoded: String(encoded)), (16...64).contains(key.count) else { return nil }
         self.init(key: [UInt8](key))
@@ -28,21 +28,21 @@ public struct WebhookSecret: Sendable, Equatable {
     }
 
     /// A new secret of 32 random bytes: the length of SHA-256's output, beyond which HMAC gains nothing (RFC 2104 section 3).
-    public static func generate() -> WebhookSecret {
+    package static func generate() -> WebhookSecret {
         var key = [UInt8](repeating: 0, count: 32)
         // Without randomness there is no safe way to go on.
         precondition(RAND_bytes(&key, CInt(key.count)) == 1, "the random number generator failed")
         return WebhookSecret(key: key)
     }
 
-    public static func == (one: WebhookSecret, other: WebhookSecret) -> Bool { one.key == other.key }
+    package static func == (one: WebhookSecret, other: WebhookSecret) -> Bool { one.key == other.key }
 
     /// The text form, for the endpoint's row and for the partner. Never to be logged.
-    public var text: String { Self.prefix + Data(self.key).base64EncodedString() }
+    package var text: String { Self.prefix + Data(self.key).base64EncodedString() }
 }
 
 extension WebhookSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "WebhookSecret(redacted)" }
-    public var debugDescription: String { self.description }
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "WebhookSecret(redacted)" }
+    package var debugDescription: String { self.description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,17 +1,18 @@
 internal import COpenSSL
 internal import Foundation
+package import HTTPClient
 internal import Synchronization
 
 /// The three headers that authenticate a callback by Standard Webhooks, versions `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 ///
 /// Signed is `{id}.{timestamp}.{body}`, the body byte by byte as it is sent.
-public struct WebhookSignature: Sendable, Equatable {
+package struct WebhookSignature: Sendable, Equatable {
     /// `webhook-id`: the same at every attempt, so that the receiver can drop a duplicate.
-    public let id: String
+    package let id: String
     /// `webhook-timestamp`: whole seconds since 1970, new at every attempt.
-    public let timestamp: Int
+    package let timestamp: Int
     /// `webhook-signature`: one `v1,` entry for each secret and one `v1a,` entry for each key, separated by spaces.
-    public let signature: String
+    package let signature: String
 
     /// Signs a body.
     ///
@@ -21,7 +22,7 @@ public struct WebhookSignature: Sendable, Equatable {
     ///   - body: The exact bytes to be sent.
     ///   - secrets: All valid secrets: more than one while a rotation is under way.
     ///   - signingKeys: All valid Ed25519 keys.
-    public init(
+    package init(
         id: String, timestamp: Int, body: [UInt8], secrets: [WebhookSecret], signingKeys: [WebhookSigningKey] = []
     ) {
         precondition(
@@ -47,7 +48,7 @@ public struct WebhookSignature: Sendable, Equatable {
         self.signature = signature
     }
 
-    var headers: [HTTPRequest.Header] {
+    package var headers: [HTTPRequest.Header] {
         [
             HTTPRequest.Header(name: "webhook-id", value: self.id),
             HTTPRequest.Header(name: "webhook-timestamp", value: String(self.timestamp)),
@@ -106,13 +107,4 @@ func base64(_ bytes: [UInt8]) -> String {
     String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4 + 1) { text in
         Int(EVP_EncodeBlock(text.baseAddress, bytes, CInt(bytes.count)))
     }
-}
-
-/// SHA-256 of FIPS 180-4.
-func sha256(_ bytes: [UInt8]) -> [UInt8] {
-    var digest = [UInt8](repeating: 0, count: 32)
-    var length: UInt32 = 0
-    let result = EVP_Digest(bytes, bytes.count, &digest, &length, EVP_sha256(), nil)
-    precondition(result == 1 && length == 32, "libcrypto has no SHA-256")
-    return digest
 }

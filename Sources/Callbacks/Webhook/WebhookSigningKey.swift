@@ -2,14 +2,14 @@ internal import COpenSSL
 internal import Foundation
 
 /// A private Ed25519 key of Standard Webhooks: `whsk_` and the base64 of the seed, with or without the public key behind it.
-public struct WebhookSigningKey: Sendable, Equatable {
+package struct WebhookSigningKey: Sendable, Equatable {
     /// The 32 bytes of RFC 8032 section 5.1.5.
     let seed: [UInt8]
 
     static let prefix = "whsk_"
 
     /// - Returns: `nil` if the text is not base64 of 32 bytes, or of 64 whose second half is the public key of the first.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let encoded = text.hasPrefix(Self.prefix) ? text.dropFirst(Self.prefix.count) : text[...]
         guard let bytes = Data(base64Encoded: String(encoded)), bytes.count == 32 || bytes.count == 64 else {
             return nil
@@ -23,7 +23,7 @@ public struct WebhookSigningKey: Sendable, Equatable {
     private init(seed: [UInt8]) { self.seed = seed }
 
     /// A new key.
-    public static func generate() -> WebhookSigningKey {
+    package static func generate() -> WebhookSigningKey {
         var seed = [UInt8](repeating: 0, count: 32)
         // Without randomness there is no safe way to go on.
         precondition(RAND_bytes(&seed, CInt(seed.count)) == 1, "the random number generator failed")
@@ -31,10 +31,10 @@ public struct WebhookSigningKey: Sendable, Equatable {
     }
 
     /// The text form, for the endpoint's row alone. Never to be logged.
-    public var text: String { Self.prefix + Data(self.seed).base64EncodedString() }
+    package var text: String { Self.prefix + Data(self.seed).base64EncodedString() }
 
     /// What the partner verifies with.
-    public var publicKey: WebhookPublicKey? { self.publicKeyBytes.map { WebhookPublicKey(bytes: $0) } }
+    package var publicKey: WebhookPublicKey? { self.publicKeyBytes.map { WebhookPublicKey(bytes: $0) } }
 
     private var publicKeyBytes: [UInt8]? {
         guard let key = EVP_PKEY_new_raw_private_key(NID_ED25519, nil, self.seed, self.seed.count) else { return nil }
@@ -64,13 +64,13 @@ public struct WebhookSigningKey: Sendable, Equatable {
 }
 
 extension WebhookSigningKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "WebhookSigningKey(redacted)" }
-    public var debugDescription: String { self.description }
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "WebhookSigningKey(redacted)" }
+    package var debugDescription: String { self.description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The public half: `whpk_` and the base64 of 32 bytes.
-public struct WebhookPublicKey: Sendable, Equatable {
+package struct WebhookPublicKey: Sendable, Equatable {
     let bytes: [UInt8]
 
     static let prefix = "whpk_"
@@ -78,13 +78,13 @@ public struct WebhookPublicKey: Sendable, Equatable {
     init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// - Returns: `nil` if the text is not base64 of 32 bytes.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let encoded = text.hasPrefix(Self.prefix) ? text.dropFirst(Self.prefix.count) : text[...]
         guard let bytes = Data(base64Encoded: String(encoded)), bytes.count == 32 else { return nil }
         self.bytes = [UInt8](bytes)
     }
 
-    public var text: String { Self.prefix + Data(self.bytes).base64EncodedString() }
+    package var text: String { Self.prefix + Data(self.bytes).base64EncodedString() }
 
     func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         guard signature.count == 64,

@@ -1,10 +1,10 @@
 internal import COpenSSL
-public import Foundation
+package import Foundation
 
 /// The receiver's half of Standard Webhooks: says whether a callback is genuine and fresh.
-public struct WebhookVerifier: Sendable {
+package struct WebhookVerifier: Sendable {
     /// Why a callback is not to be trusted.
-    public enum Refusal: String, Error, Sendable {
+    package enum Refusal: String, Error, Sendable {
         case headerMissing = "HEADER_MISSING"
         case timestampInvalid = "TIMESTAMP_INVALID"
         case timestampTooOld = "TIMESTAMP_TOO_OLD"
@@ -14,7 +14,7 @@ public struct WebhookVerifier: Sendable {
 
     /// Seconds by which the timestamp may differ from the receiver's clock (Standard Webhooks, "Verifying webhook
     /// authenticity").
-    public static let tolerance = 300
+    package static let tolerance = 300
 
     private let secrets: [WebhookSecret]
     private let publicKeys: [WebhookPublicKey]
@@ -22,7 +22,7 @@ public struct WebhookVerifier: Sendable {
     /// - Parameters:
     ///   - secrets: For `v1` signatures.
     ///   - publicKeys: For `v1a` signatures.
-    public init(secrets: [WebhookSecret], publicKeys: [WebhookPublicKey] = []) {
+    package init(secrets: [WebhookSecret], publicKeys: [WebhookPublicKey] = []) {
         self.secrets = secrets
         self.publicKeys = publicKeys
     }
@@ -33,7 +33,7 @@ public struct WebhookVerifier: Sendable {
     ///   - signature: Header `webhook-signature`: any entry that fits any key will do; unknown versions are passed over.
     ///   - body: The bytes as they were received.
     /// - Throws: ``Refusal``.
-    public func verify(id: String, timestamp: String, signature: String, body: [UInt8], now: Date) throws(Refusal) {
+    package func verify(id: String, timestamp: String, signature: String, body: [UInt8], now: Date) throws(Refusal) {
         guard !id.isEmpty, !timestamp.isEmpty, !signature.isEmpty else { throw .headerMissing }
         guard timestamp.utf8.allSatisfy({ (48...57).contains($0) }), let seconds = Int(timestamp) else {
             throw .timestampInvalid

@@ -1,74 +1,74 @@
 /// A North American driving licence or identification card, as its barcode tells (AAMVA DL/ID Card Design Standard).
 ///
 /// Values that the issuer left blank, or filled with `NONE`, are `nil`.
-public struct AAMVACard: Sendable, Hashable {
-    public enum Kind: String, Sendable, Codable {
+package struct AAMVACard: Sendable, Hashable {
+    package enum Kind: String, Sendable, Codable {
         case drivingLicence = "DL"
         case identificationCard = "ID"
     }
 
-    public enum Sex: String, Sendable, Codable {
+    package enum Sex: String, Sendable, Codable {
         case male = "M"
         case female = "F"
         case unspecified = "X"
     }
 
     /// Header and raw values.
-    public let elements: AAMVAElements
-    public let kind: Kind
+    package let elements: AAMVAElements
+    package let kind: Kind
 
-    public let surname: String?
+    package let surname: String?
     /// First and middle names as printed, separated by a blank.
-    public let givenNames: String?
-    public let firstName: String?
-    public let middleNames: String?
-    public let suffix: String?
+    package let givenNames: String?
+    package let firstName: String?
+    package let middleNames: String?
+    package let suffix: String?
     /// Whether the issuer says that it cut the name to fit (DDE, DDF, DDG); `nil` where it does not say.
-    public let isSurnameTruncated: Bool?
-    public let isFirstNameTruncated: Bool?
-    public let isMiddleNameTruncated: Bool?
+    package let isSurnameTruncated: Bool?
+    package let isFirstNameTruncated: Bool?
+    package let isMiddleNameTruncated: Bool?
 
-    public let documentNumber: String?
-    public let birthDate: CalendarDate?
-    public let issueDate: CalendarDate?
-    public let expiryDate: CalendarDate?
+    package let documentNumber: String?
+    package let birthDate: CalendarDate?
+    package let issueDate: CalendarDate?
+    package let expiryDate: CalendarDate?
     /// When this design of card was introduced (DDB).
-    public let cardRevisionDate: CalendarDate?
-    public let sex: Sex?
+    package let cardRevisionDate: CalendarDate?
+    package let sex: Sex?
     /// Whole inches; whichever unit is not printed is `nil`.
-    public let heightInches: Int?
-    public let heightCentimetres: Int?
+    package let heightInches: Int?
+    package let heightCentimetres: Int?
     /// Three-letter code (ANSI D-20), for example `BRO`.
-    public let eyeColour: String?
-    public let hairColour: String?
+    package let eyeColour: String?
+    package let hairColour: String?
 
-    public let street: String?
-    public let street2: String?
-    public let city: String?
+    package let street: String?
+    package let street2: String?
+    package let city: String?
     /// Two-letter state or province.
-    public let jurisdiction: String?
+    package let jurisdiction: String?
     /// Without the filler `0000` of a ZIP code whose last four digits are unknown.
-    public let postalCode: String?
+    package let postalCode: String?
     /// ISO 3166-1 alpha-3, `USA` or `CAN`; version 1 does not say.
-    public let country: String?
+    package let country: String?
 
-    public let vehicleClass: String?
-    public let restrictions: String?
-    public let endorsements: String?
+    package let vehicleClass: String?
+    package let restrictions: String?
+    package let endorsements: String?
     /// Tells this card from all others of the same holder (DCF).
-    public let documentDiscriminator: String?
-    public let inventoryControlNumber: String?
+    package let documentDiscriminator: String?
+    package let inventoryControlNumber: String?
     /// REAL ID: `true` for a compliant card (DDA is F), `false` for a non-compliant one (N).
-    public let isCompliant: Bool?
+    package let isCompliant: Bool?
     /// Whether the holder's stay is limited in time (DDD).
-    public let isLimitedDuration: Bool?
-    public let isOrganDonor: Bool?
-    public let isVeteran: Bool?
+    package let isLimitedDuration: Bool?
+    package let isOrganDonor: Bool?
+    package let isVeteran: Bool?
 
     /// Reads the text of a barcode.
     ///
     /// - Returns: `nil` if it is not that of an AAMVA card.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard let elements = AAMVAElements(text) else { return nil }
         self.init(elements)
     }

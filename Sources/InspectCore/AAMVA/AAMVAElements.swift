@@ -3,22 +3,22 @@
 /// The header announces where each subfile starts, but issuers get that wrong often, and readers that hand on control
 /// characters mangle it further. So the offsets are ignored: an element is known by its three-character identifier at
 /// the start of a line.
-public struct AAMVAElements: Sendable, Hashable {
+package struct AAMVAElements: Sendable, Hashable {
     /// Issuer identification number, six digits.
-    public let issuer: String
+    package let issuer: String
     /// Version of the standard: 1 = 2000, 2 = 2003, 3 = 2005, 4 = 2009, 5 = 2010, 6 = 2011, 7 = 2012, 8 = 2013,
     /// 9 = 2016, 10 = 2020.
-    public let version: Int
+    package let version: Int
     /// Version of the issuer's own additions; version 1 of the standard has none.
-    public let jurisdictionVersion: Int?
+    package let jurisdictionVersion: Int?
     /// Types of the subfiles in the header's order, for example `DL`, `ZV`.
-    public let subfiles: [String]
+    package let subfiles: [String]
     /// Values by element identifier, for example `DAQ`, without surrounding blanks. The issuer's own elements (`ZVA`)
     /// are among them.
-    public let fields: [String: String]
+    package let fields: [String: String]
 
     /// - Returns: `nil` if `text` has no AAMVA header or not a single element.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let scalars = Array(text.unicodeScalars)
         guard let (start, marker) = Self.findMarker(scalars) else { return nil }
         var position = start

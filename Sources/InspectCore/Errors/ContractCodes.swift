@@ -1,11 +1,11 @@
 /// What the contracts of partners' apps call an error, for apps that were written against them.
-public struct ContractCodes: Codable, Sendable, Equatable {
+package struct ContractCodes: Codable, Sendable, Equatable {
     /// The code of the mobile SDK: a letter and five digits.
-    public var mobile: String
+    package var mobile: String
     /// The number of the payment SDK; `nil` where it has none.
-    public var payment: Int?
+    package var payment: Int?
 
-    public init(mobile: String, payment: Int?) {
+    package init(mobile: String, payment: Int?) {
         self.mobile = mobile
         self.payment = payment
     }

@@ -2,7 +2,7 @@
 ///
 /// The raw value is the stable code that partners and operators see. The database's table `insp.error_code` says the same of
 /// each, and SQL raises them with the SQLSTATE of ``sqlState``.
-public enum ErrorCode: String, Codable, Sendable, CaseIterable {
+package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     // What `insp.enqueue` refuses.
     case payloadInvalid = "PAYLOAD_INVALID"
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
@@ -119,43 +119,43 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
 
 extension ErrorCode {
     /// The facts about one code: its row in the table.
-    public struct Row: Sendable {
+    package struct Row: Sendable {
         /// PostgreSQL error class `IN` (unused by PostgreSQL itself), as `RAISE … USING ERRCODE` takes it.
-        public let sqlState: String
+        package let sqlState: String
         /// One sentence without personal data.
-        public let message: String
+        package let message: String
         /// Whether the same work may succeed later without any change by the caller.
-        public let retryable: Bool
+        package let retryable: Bool
         /// Status of an HTTP request that is refused with it; `nil`: no request is, it ends jobs or attempts.
-        public let httpStatus: Int?
+        package let httpStatus: Int?
         /// What is allowed, or what to do, where that does not depend on the request.
-        public let hint: String?
+        package let hint: String?
         /// The code of the mobile SDK's error table (letter and numbers; Jumio SDK, "Error Codes").
-        public let jumio: String
+        package let jumio: String
         /// The error of the face SDK's contract.
-        public let faceSDK: String
+        package let faceSDK: String
         /// The error number of the payment SDK's contract, where it has one.
-        public let iZettle: Int?
+        package let iZettle: Int?
     }
 
     /// What the contracts of partners' apps call the code.
-    public var contractCodes: ContractCodes { ContractCodes(mobile: self.row.jumio, payment: self.row.iZettle) }
+    package var contractCodes: ContractCodes { ContractCodes(mobile: self.row.jumio, payment: self.row.iZettle) }
     /// SQLSTATE of the code.
-    public var sqlState: String { self.row.sqlState }
+    package var sqlState: String { self.row.sqlState }
     /// Whether the same work may succeed later without any change by the caller.
-    public var isRetryable: Bool { self.row.retryable }
+    package var isRetryable: Bool { self.row.retryable }
     /// Status of an HTTP request that ends with the code. What no request is refused with is the server's own fault.
-    public var httpStatus: Int { self.row.httpStatus ?? 500 }
+    package var httpStatus: Int { self.row.httpStatus ?? 500 }
 
     /// The code that SQL raised, or `nil` if the state is none of ours.
-    public init?(sqlState: String) {
+    package init?(sqlState: String) {
         guard let code = Self.allCases.first(where: { $0.sqlState == sqlState }) else { return nil }
         self = code
     }
 
     /// The row of the table. Letters: N = required input missing or unusable, A = network, F = service not available,
     /// C = not authorised, J = session over, G = cancelled.
-    public var row: Row {
+    package var row: Row {
         func refusal(
             _ state: String, _ message: String, status: Int? = 400, hint: String? = nil, jumio: String = "N00000",
             iZettle: Int? = nil

@@ -1,17 +1,17 @@
 /// Pose, eyes, mouth and smile of a face in words. `nil`: not assessed, since the words need the 68-point model, except for
 /// a head that is plainly turned, which five points show.
-public struct FaceAppearance: Codable, Sendable, Hashable {
-    public enum Pose: String, Codable, Sendable {
+package struct FaceAppearance: Codable, Sendable, Hashable {
+    package enum Pose: String, Codable, Sendable {
         case frontal, turned, profile, up, down
     }
-    public enum Opening: String, Codable, Sendable {
+    package enum Opening: String, Codable, Sendable {
         case open, closed
     }
 
-    public var pose: Pose?
-    public var eyes: Opening?
-    public var mouth: Opening?
-    public var smile: Bool?
+    package var pose: Pose?
+    package var eyes: Opening?
+    package var mouth: Opening?
+    package var smile: Bool?
 
     /// Gap of the lids over eyes to chin from which eyes are open: shut ones read 0.017 to 0.030.
     static let openEye = 0.035
@@ -53,5 +53,5 @@ extension FaceContour {
     static let frontalPitch = 6.5
 
     /// Degrees of pitch from looking straight into the camera; positive is down.
-    public var relativePitch: Double { self.pitch - Self.frontalPitch }
+    package var relativePitch: Double { self.pitch - Self.frontalPitch }
 }

@@ -4,29 +4,29 @@ internal import Foundation
 ///
 /// The measures are those of OFIQ 1.0.3, the reference implementation of ISO/IEC 29794-5, by its formulas; where a measure is
 /// only like OFIQ's, its note says so. What needs a network of its own is "not assessed": no number is made up.
-public struct FaceAssessment: Codable, Sendable, Hashable {
+package struct FaceAssessment: Codable, Sendable, Hashable {
     /// One measure with its native value and the score, 0–100, that OFIQ makes of it.
-    public struct Measure: Codable, Sendable, Hashable {
-        public var name: String
+    package struct Measure: Codable, Sendable, Hashable {
+        package var name: String
         /// `nil`: not assessed.
-        public var native: Double?
-        public var score: Int?
+        package var native: Double?
+        package var score: Int?
         /// Why it was not assessed, or how it differs from OFIQ's.
-        public var note: String?
+        package var note: String?
     }
 
-    public var measures: [Measure]
+    package var measures: [Measure]
     /// Whether the picture is a full frontal image by ISO/IEC 19794-5.
-    public var isoConform: DataCheckData.Outcome
+    package var isoConform: DataCheckData.Outcome
     /// The requirements that failed or, where none did, those that could not be assessed.
-    public var isoReasons: [String]
-    public var appearance: FaceAppearance
+    package var isoReasons: [String]
+    package var appearance: FaceAppearance
 
     /// - Parameters:
     ///   - faces: The faces of the picture, largest first.
     ///   - image: The picture.
     /// - Returns: `nil` if there is no face.
-    public init?(faces: [FaceFacts], image: ImageFacts) {
+    package init?(faces: [FaceFacts], image: ImageFacts) {
         guard let face = faces.first else { return nil }
         self.measures = Self.measures(face, others: faces.dropFirst(), image)
         let requirements = Self.requirements(face, image)

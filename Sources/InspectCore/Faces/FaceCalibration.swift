@@ -3,9 +3,9 @@ internal import Foundation
 /// What was measured about the distances of one engine's features, and what follows for a threshold.
 ///
 /// An engine without one decides nothing: neither its distances nor any threshold mean anything by themselves.
-public struct FaceCalibration: Codable, Sendable, Hashable {
+package struct FaceCalibration: Codable, Sendable, Hashable {
     /// How far two features are apart.
-    public enum Metric: String, Codable, Sendable {
+    package enum Metric: String, Codable, Sendable {
         /// Euclidean distance.
         case euclidean
         /// One minus the cosine of the angle.
@@ -13,19 +13,19 @@ public struct FaceCalibration: Codable, Sendable, Hashable {
     }
 
     /// One threshold and what was counted at it.
-    public struct Row: Codable, Sendable, Hashable {
-        public var similarity: Double
-        public var falseMatches: Int
-        public var impostorPairs: Int
-        public var falseNonMatches: Int
-        public var genuinePairs: Int
+    package struct Row: Codable, Sendable, Hashable {
+        package var similarity: Double
+        package var falseMatches: Int
+        package var impostorPairs: Int
+        package var falseNonMatches: Int
+        package var genuinePairs: Int
 
         /// Share of impostor pairs that matched.
-        public var falseMatchRate: Double { Double(self.falseMatches) / Double(self.impostorPairs) }
+        package var falseMatchRate: Double { Double(self.falseMatches) / Double(self.impostorPairs) }
         /// Share of genuine pairs that did not.
-        public var falseNonMatchRate: Double { Double(self.falseNonMatches) / Double(self.genuinePairs) }
+        package var falseNonMatchRate: Double { Double(self.falseNonMatches) / Double(self.genuinePairs) }
 
-        public init(
+        package init(
             _ similarity: Double, falseMatches: Int, impostorPairs: Int, falseNonMatches: Int, genuinePairs: Int
         ) {
             self.similarity = similarity
@@ -37,18 +37,18 @@ public struct FaceCalibration: Codable, Sendable, Hashable {
     }
 
     /// The engine that was measured: network, alignment and averaging.
-    public var engine: String
-    public var metric: Metric
+    package var engine: String
+    package var metric: Metric
     /// Distance of similarity one half.
-    public var centre: Double
+    package var centre: Double
     /// Distance over which the odds of a match change by a factor of e.
-    public var width: Double
+    package var width: Double
     /// Norms that a feature can have; one outside was not made by the network.
-    public var norms: ClosedRange<Double>
+    package var norms: ClosedRange<Double>
     /// Rising thresholds.
-    public var table: [Row]
+    package var table: [Row]
 
-    public init(
+    package init(
         engine: String, metric: Metric, centre: Double, width: Double, norms: ClosedRange<Double>, table: [Row]
     ) {
         self.engine = engine
@@ -60,7 +60,7 @@ public struct FaceCalibration: Codable, Sendable, Hashable {
     }
 
     /// Whether it says anything: an engine's name, a scale, and rising thresholds with pairs of both kinds behind each.
-    public var isComplete: Bool {
+    package var isComplete: Bool {
         !self.engine.isEmpty && self.centre.isFinite && self.width > 0 && self.width.isFinite
             && self.norms.lowerBound >= 0
             && !self.table.isEmpty
@@ -73,17 +73,17 @@ public struct FaceCalibration: Codable, Sendable, Hashable {
     }
 
     /// Similarity of two features on the calibrated scale: `1 / (1 + exp((d − centre) / width))`.
-    public func similarity(distance: Double) -> Double {
+    package func similarity(distance: Double) -> Double {
         1 / (1 + exp((distance - self.centre) / self.width))
     }
 
     /// The distance at which a similarity is reached; infinite for 0, minus infinite for 1.
-    public func distance(similarity: Double) -> Double {
+    package func distance(similarity: Double) -> Double {
         self.centre - self.width * log(similarity / (1 - similarity))
     }
 
     /// The row that speaks for a threshold: the highest one that is not stricter. `nil` below the table.
-    public func row(threshold: Double) -> Row? {
+    package func row(threshold: Double) -> Row? {
         self.table.last { $0.similarity <= threshold }
     }
 
@@ -91,7 +91,7 @@ public struct FaceCalibration: Codable, Sendable, Hashable {
     ///
     /// Where no impostor matched this is the "rule of three" (3 / pairs): what the measurement could not exclude, not what is
     /// to be expected.
-    public func falseMatchBound(threshold: Double) -> Double? {
+    package func falseMatchBound(threshold: Double) -> Double? {
         self.row(threshold: threshold).map { Self.upperBound(events: $0.falseMatches, trials: $0.impostorPairs) }
     }
 
@@ -121,7 +121,7 @@ public struct FaceCalibration: Codable, Sendable, Hashable {
 
 extension FaceCalibration {
     /// Eye distance in pixels below which a face is not compared: at 16 px one genuine pair in ten is missed, at 12 px four.
-    public static let leastEyeDistance = 16.0
+    package static let leastEyeDistance = 16.0
 
     /// The default engine's.
     ///
@@ -136,7 +136,7 @@ extension FaceCalibration {
     ///
     /// Small faces, the other picture at full size: with eyes 40, 30, 24, 20, 16 and 12 px apart 2.8, 3.4, 4.0, 6.2, 10.4 and
     /// 41 % of the genuine pairs (expressions apart) miss 0.85, with no false match in 1,804 pairs at any size.
-    public static let dlib = FaceCalibration(
+    package static let dlib = FaceCalibration(
         engine: FaceFeature.currentEngine, metric: .euclidean, centre: 0.60, width: 0.0461, norms: FaceFeature.norms,
         table: [
             (0.02, 723, 0), (0.05, 307, 0), (0.10, 107, 0), (0.20, 46, 0), (0.30, 21, 0), (0.50, 5, 6), (0.60, 5, 9),

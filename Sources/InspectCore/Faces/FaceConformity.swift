@@ -3,9 +3,9 @@
 /// ISO/IEC 19794-5 describes a portrait taken by a photographer; a selfie that a person takes alone never meets it. The limits
 /// here are capture limits: each is the standard's measure, widened to the point beyond which the descriptor or the
 /// cues stop working. ``FaceQuality`` reports the measures themselves, so that a partner can be stricter.
-public struct FaceConformity: Sendable, Hashable {
+package struct FaceConformity: Sendable, Hashable {
     /// Why a picture is not fit.
-    public enum Fault: String, Codable, Sendable, CaseIterable {
+    package enum Fault: String, Codable, Sendable, CaseIterable {
         case noFace = "NO_FACE"
         case severalFaces = "SEVERAL_FACES"
         case tooSmall = "TOO_SMALL"
@@ -19,11 +19,11 @@ public struct FaceConformity: Sendable, Hashable {
     }
 
     /// Empty when the picture is fit.
-    public let faults: [Fault]
-    public var isConform: Bool { self.faults.isEmpty }
+    package let faults: [Fault]
+    package var isConform: Bool { self.faults.isEmpty }
 
     /// - Parameter faces: The faces of the picture, largest first.
-    public init(faces: [FaceFacts]) {
+    package init(faces: [FaceFacts]) {
         guard let face = faces.first else {
             self.faults = [.noFace]
             return
@@ -36,7 +36,7 @@ public struct FaceConformity: Sendable, Hashable {
     /// Whether somebody else is in the picture, and not just passing in the background.
     ///
     /// OFIQ's "single face present" weighs the areas of the two largest faces, too.
-    public static func hasSeveralPeople(_ faces: [FaceFacts]) -> Bool {
+    package static func hasSeveralPeople(_ faces: [FaceFacts]) -> Bool {
         guard let first = faces.first else { return false }
         let area = first.box.width * first.box.height
         return faces.dropFirst().contains {
@@ -80,7 +80,7 @@ extension FaceConformity {
     /// Every measure of a face.
     ///
     /// - Parameter isJudged: Whether the limits apply: they are those of selfies, not of portraits on documents.
-    public static func measurements(_ quality: FaceQuality, isJudged: Bool) -> [Measurement] {
+    package static func measurements(_ quality: FaceQuality, isJudged: Bool) -> [Measurement] {
         let limited = self.criteria.map { criterion in
             let value = criterion.value(quality)
             return isJudged

@@ -1,20 +1,20 @@
 /// The 128 numbers behind the characters, and which of them may be compared.
 extension FaceFeature {
     /// Numbers of a feature.
-    public static let length = 128
+    package static let length = 128
 
     /// The space of the features that this version makes: network, alignment and averaging. A change of any of the three
     /// is a new space with a new name, as distances between spaces mean nothing.
-    public static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
+    package static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
 
     /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 pictures of 49 persons, widened on both sides. A
     /// vector outside was not made by the network.
-    public static let norms = 1.2...1.75
+    package static let norms = 1.2...1.75
 
     /// - Parameters:
     ///   - values: ``length`` numbers as the network gave them.
     ///   - engine: The space that they live in.
-    public init(values: some Collection<Float>, engine: String = Self.currentEngine, modelSHA256: String) {
+    package init(values: some Collection<Float>, engine: String = Self.currentEngine, modelSHA256: String) {
         var hex = ""
         hex.reserveCapacity(values.count * 8)
         for value in values {
@@ -34,7 +34,7 @@ extension FaceFeature {
     /// - Parameter norms: The norms that the network produces.
     /// - Throws: `PAYLOAD_INVALID` unless there are exactly 1,024 hexadecimal digits whose numbers are finite and whose
     ///   norm is one of these.
-    public func values(norms: ClosedRange<Double> = Self.norms) throws(InspectError) -> [Float] {
+    package func values(norms: ClosedRange<Double> = Self.norms) throws(InspectError) -> [Float] {
         let digits = Array(self.hex.utf8)
         guard digits.count == Self.length * 8 else {
             throw InspectError(.payloadInvalid, "a face feature has 1024 hexadecimal digits, not \(digits.count)")
@@ -79,7 +79,7 @@ extension FaceFeature {
     /// accepts every fourth impostor.
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed or they come from different engines or models.
-    public func distance(
+    package func distance(
         to other: FaceFeature, calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> Double {
         guard self.engine == other.engine, self.modelSHA256 == other.modelSHA256 else {

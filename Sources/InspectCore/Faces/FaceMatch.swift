@@ -1,19 +1,19 @@
 /// The outcome of one comparison of two faces.
-public struct FaceMatch: Codable, Sendable, Hashable {
+package struct FaceMatch: Codable, Sendable, Hashable {
     /// 0–1 on the ``SimilarityScale``; not a probability.
-    public var similarity: Double
+    package var similarity: Double
     /// Euclidean distance of the features.
-    public var distance: Double
+    package var distance: Double
     /// Whether the similarity reaches the threshold.
-    public var match: Bool
-    public var threshold: Double
+    package var match: Bool
+    package var threshold: Double
     /// Upper bound (95 %) of the false match rate at the threshold, from ``FaceCalibration``; `nil` where the threshold is
     /// lower than anything that was measured.
-    public var fmrAtThreshold: Double?
+    package var fmrAtThreshold: Double?
     /// The engine that made both features.
-    public var engine: String
+    package var engine: String
 
-    public init(
+    package init(
         similarity: Double, distance: Double, match: Bool, threshold: Double, fmrAtThreshold: Double?, engine: String
     ) {
         self.similarity = similarity
@@ -28,7 +28,7 @@ public struct FaceMatch: Codable, Sendable, Hashable {
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if they come
     ///   from another engine than the one that was calibrated: without that a distance decides nothing.
-    public static func compare(
+    package static func compare(
         _ first: FaceFeature, _ second: FaceFeature, threshold: Double = SimilarityScale.defaultThreshold,
         calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> FaceMatch {

@@ -1,13 +1,13 @@
 /// How an enrolment, verification or liveness check ended, in the words of the face SDK's contract: its event stream, result
 /// codes and error codes. `insp.face_outcome` is the same table; a test keeps them equal.
-public struct FaceSDKEvent: Codable, Sendable, Equatable {
+package struct FaceSDKEvent: Codable, Sendable, Equatable {
     /// The stream that the event belongs to.
-    public enum Kind: String, Codable, Sendable {
+    package enum Kind: String, Codable, Sendable {
         case enrollment, verification, liveness
     }
 
     /// What became of it.
-    public enum Outcome: String, Codable, Sendable, CaseIterable {
+    package enum Outcome: String, Codable, Sendable, CaseIterable {
         case success
         case noMatch = "no_match"
         case cancelled
@@ -18,7 +18,7 @@ public struct FaceSDKEvent: Codable, Sendable, Equatable {
         case unknown
 
         /// One row: status of the event, result code and error code where the contract has them.
-        public var row: (status: String, code: Int?, error: String?) {
+        package var row: (status: String, code: Int?, error: String?) {
             switch self {
             case .success: ("success", 1, nil)
             case .noMatch: ("success", 6, nil)
@@ -32,18 +32,18 @@ public struct FaceSDKEvent: Codable, Sendable, Equatable {
         }
     }
 
-    public var type: Kind
-    public var outcome: Outcome
+    package var type: Kind
+    package var outcome: Outcome
     /// `success`, `error` or `cancelled`.
-    public var status: String
+    package var status: String
     /// The result code: 0 cancelled, 1 success, 6 no match, 53 too bright, 60 timeout.
-    public var code: Int?
+    package var code: Int?
     /// The error code: ENROLL_CANCELLED, LIVENESS_FAILED, INVALID_ARGS or UNKNOWN_ERROR.
-    public var error: String?
+    package var error: String?
     /// Of a verification that came to an end: `Verify` or `Not Verify`.
-    public var result: String?
+    package var result: String?
 
-    public init(_ type: Kind, _ outcome: Outcome) {
+    package init(_ type: Kind, _ outcome: Outcome) {
         self.type = type
         self.outcome = outcome
         (self.status, self.code, self.error) = outcome.row

@@ -1,74 +1,74 @@
 /// What was measured on the chip's files: part of the stage that ends with status 8 DOCUMENT.
-public struct ChipFacts: Codable, Sendable, Hashable {
+package struct ChipFacts: Codable, Sendable, Hashable {
     /// Lines of the machine-readable zone in DG1; `nil` if there was no DG1, or none that can be read.
-    public var mrzLines: [String]?
+    package var mrzLines: [String]?
     /// Why DG1 could not be read.
-    public var dg1Problem: String?
+    package var dg1Problem: String?
     /// The portrait of DG2.
-    public var portrait: FaceStageFacts.Picture?
+    package var portrait: FaceStageFacts.Picture?
     /// Why DG2 holds no portrait that can be looked at.
-    public var dg2Problem: String?
-    public var authentication: PassiveAuthenticationFacts
+    package var dg2Problem: String?
+    package var authentication: PassiveAuthenticationFacts
 
-    public init(authentication: PassiveAuthenticationFacts) {
+    package init(authentication: PassiveAuthenticationFacts) {
         self.authentication = authentication
     }
 }
 
 /// What passive authentication found (ICAO Doc 9303-11 §5.1): every check with its own answer, judged by ``ChipRules``.
-public struct PassiveAuthenticationFacts: Codable, Sendable, Hashable {
+package struct PassiveAuthenticationFacts: Codable, Sendable, Hashable {
     /// Each `true`, `false`, or `nil` for what could not be told.
-    public var sodParse: Bool?
+    package var sodParse: Bool?
     /// Every data group that was given has the hash that EF.SOD lists.
-    public var hashesOK: Bool?
+    package var hashesOK: Bool?
     /// EF.SOD is signed with the key of the document signer's certificate.
-    public var signatureOK: Bool?
+    package var signatureOK: Bool?
     /// That certificate is signed by a trusted authority of its country, for signing, and not revoked.
-    public var chainOK: Bool?
+    package var chainOK: Bool?
     /// The time of the check lies within that certificate's validity.
-    public var periodOK: Bool?
+    package var periodOK: Bool?
 
     /// Why a check failed or could not be made, the first first; the names are those of ``ChipReason``.
-    public var reasons: [ChipReason] = []
+    package var reasons: [ChipReason] = []
     /// What is wrong or unknown about the bytes, without any of them.
-    public var detail: String?
+    package var detail: String?
     /// What deviates from the standards and was accepted.
-    public var deviations: [String] = []
+    package var deviations: [String] = []
 
     /// Data group number to whether its hash is the listed one.
-    public var dataGroups: [Int: Bool] = [:]
-    public var digestAlgorithm: String?
-    public var ldsVersion: String?
-    public var signatureAlgorithm: String?
+    package var dataGroups: [Int: Bool] = [:]
+    package var digestAlgorithm: String?
+    package var ldsVersion: String?
+    package var signatureAlgorithm: String?
     /// When the signer says that it signed, as `YYYY-MM-DD`.
-    public var signedOn: String?
-    public var signer: CertificateFacts?
-    public var authority: CertificateFacts?
+    package var signedOn: String?
+    package var signer: CertificateFacts?
+    package var authority: CertificateFacts?
     /// `notChecked`, `good`, `revoked` or `outdated`.
-    public var revocation = "notChecked"
+    package var revocation = "notChecked"
     /// How many certificates of authorities there were to choose from.
-    public var anchors = 0
+    package var anchors = 0
     /// What is to be said about where they came from: lists, link certificates, files that could not be used.
-    public var anchorNotes: [String] = []
+    package var anchorNotes: [String] = []
 
-    public init() {}
+    package init() {}
 }
 
 /// What a report needs to know of a certificate.
-public struct CertificateFacts: Codable, Sendable, Hashable {
+package struct CertificateFacts: Codable, Sendable, Hashable {
     /// Two letters, upper case.
-    public var country: String?
+    package var country: String?
     /// `YYYY-MM-DD`, UTC.
-    public var notBefore: String
-    public var notAfter: String
+    package var notBefore: String
+    package var notAfter: String
     /// SHA-256 over the certificate in lower-case hexadecimal.
-    public var sha256: String
+    package var sha256: String
     /// `RSA 2048`, `brainpoolP256r1`.
-    public var key: String
+    package var key: String
     /// Whether the key came with all parameters of its curve, as Doc 9303-12 §4.1.6.3 asks, and not with the curve's name.
-    public var hasExplicitParameters: Bool
+    package var hasExplicitParameters: Bool
 
-    public init(
+    package init(
         country: String?, notBefore: String, notAfter: String, sha256: String, key: String, hasExplicitParameters: Bool
     ) {
         self.country = country
@@ -81,7 +81,7 @@ public struct CertificateFacts: Codable, Sendable, Hashable {
 }
 
 /// Why passive authentication fails or stays inconclusive.
-public enum ChipReason: String, Codable, Sendable, CaseIterable {
+package enum ChipReason: String, Codable, Sendable, CaseIterable {
     /// EF.SOD was not given.
     case sodMissing = "SOD_MISSING"
     case sodMalformed = "SOD_MALFORMED"

@@ -1,14 +1,14 @@
 /// The outline of a document in its picture.
-public struct OutlineFacts: Codable, Sendable, Hashable {
-    public var quad: Quad
+package struct OutlineFacts: Codable, Sendable, Hashable {
+    package var quad: Quad
     /// Longer side over shorter side of the rectified document (ISO/IEC 7810: ID-1 1.586, ID-2 1.42, ID-3 1.42).
-    public var aspectRatio: Double
+    package var aspectRatio: Double
     /// How many of the four corners lie outside the frame or on its border.
-    public var cornersOutside: Int
+    package var cornersOutside: Int
     /// How much of the outline is backed by edges in the picture, 0–1.
-    public var support: Double
+    package var support: Double
 
-    public init(quad: Quad, aspectRatio: Double, cornersOutside: Int, support: Double) {
+    package init(quad: Quad, aspectRatio: Double, cornersOutside: Int, support: Double) {
         self.quad = quad
         self.aspectRatio = aspectRatio
         self.cornersOutside = cornersOutside
@@ -17,16 +17,16 @@ public struct OutlineFacts: Codable, Sendable, Hashable {
 }
 
 /// One barcode as read.
-public struct BarcodeFacts: Codable, Sendable, Hashable {
+package struct BarcodeFacts: Codable, Sendable, Hashable {
     /// `PDF417`, `QR_CODE`, `DATA_MATRIX` or `AZTEC`.
-    public var format: String
+    package var format: String
     /// The text, with U+0000 replaced by U+FFFD (PostgreSQL's jsonb cannot hold it); `bytesHex` is exact.
-    public var text: String
+    package var text: String
     /// The raw bytes in lower-case hexadecimal.
-    public var bytesHex: String
-    public var quad: Quad
+    package var bytesHex: String
+    package var quad: Quad
 
-    public init(format: String, text: String, bytesHex: String, quad: Quad) {
+    package init(format: String, text: String, bytesHex: String, quad: Quad) {
         self.format = format
         self.text = text
         self.bytesHex = bytesHex
@@ -35,24 +35,24 @@ public struct BarcodeFacts: Codable, Sendable, Hashable {
 }
 
 /// Everything that was measured on one side of a document (FRONT or BACK).
-public struct DocumentFacts: Codable, Sendable, Hashable {
-    public var image: ImageFacts
+package struct DocumentFacts: Codable, Sendable, Hashable {
+    package var image: ImageFacts
     /// `nil` when no outline was found: the picture may be a crop that the document fills, or show no document at all.
-    public var outline: OutlineFacts?
-    public var quality: QualityFacts
-    public var mrz: MRZReading?
-    public var barcodes: [BarcodeFacts]
+    package var outline: OutlineFacts?
+    package var quality: QualityFacts
+    package var mrz: MRZReading?
+    package var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with features.
-    public var faces: [FaceFacts]
+    package var faces: [FaceFacts]
     /// Whether there is a machine-readable zone of which a part cannot be read, under glare for example; `nil` in facts that
     /// were stored before this was kept.
-    public var hasIllegibleZone: Bool?
+    package var hasIllegibleZone: Bool?
     /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not taken.
-    public var stepsMs: [String: Double]?
+    package var stepsMs: [String: Double]?
     /// The print; `nil` where it was not read.
-    public var visualZone: VisualZoneFacts?
+    package var visualZone: VisualZoneFacts?
 
-    public init(
+    package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
         barcodes: [BarcodeFacts], faces: [FaceFacts], visualZone: VisualZoneFacts? = nil
     ) {
@@ -67,29 +67,29 @@ public struct DocumentFacts: Codable, Sendable, Hashable {
 }
 
 /// A machine-readable zone as read from a picture (ICAO Doc 9303-3 §4).
-public struct MRZReading: Codable, Sendable, Hashable {
+package struct MRZReading: Codable, Sendable, Hashable {
     /// The lines after decoding, characters A–Z, 0–9 and `<` only.
-    public var lines: [String]
+    package var lines: [String]
     /// For every character of every line, the posterior (0–1) of the character chosen.
-    public var confidences: [[Double]]
-    public var quad: Quad
+    package var confidences: [[Double]]
+    package var quad: Quad
     /// The same after what its position may hold was taken into account (a letter in a name stands against no digit); `nil`
     /// in facts that were stored before this was kept.
-    public var posteriors: [[Double]]?
+    package var posteriors: [[Double]]?
     /// Pixels per character cell in the picture; below 7 the print is too small to trust (`reference`).
-    public var pitch: Double
+    package var pitch: Double
     /// How many characters are not what the reader alone would have chosen: alphabets and check digits decided where it
     /// hesitated.
-    public var corrections: Int
+    package var corrections: Int
     /// For every line, the width of the strokes' edges (10–90 %) over the pitch; above about 0.35 print is too blurred.
-    public var edgeWidths: [Double]
+    package var edgeWidths: [Double]
     /// Degrees by which the content is turned clockwise in the picture, −180 to 180.
-    public var turn: Double
+    package var turn: Double
     /// For every line, from the centre of its first character to that of its last; `nil` in facts that were stored before
     /// these were kept.
-    public var centres: [Segment]?
+    package var centres: [Segment]?
 
-    public init(
+    package init(
         lines: [String], confidences: [[Double]], quad: Quad, pitch: Double, corrections: Int,
         edgeWidths: [Double] = [], turn: Double = 0, centres: [Segment]? = nil
     ) {

@@ -1,15 +1,15 @@
 /// One face in a picture.
-public struct FaceFacts: Codable, Sendable, Hashable {
-    public var box: Box
+package struct FaceFacts: Codable, Sendable, Hashable {
+    package var box: Box
     /// Five points: outer and inner corner of the eye on the image's left, of the eye on its right, base of the nose.
-    public var landmarks: [Point]
+    package var landmarks: [Point]
     /// The detector's score; comparable only between faces of the same detector, and never a similarity.
-    public var detectionScore: Double
-    public var quality: FaceQuality
+    package var detectionScore: Double
+    package var quality: FaceQuality
     /// 128 float32, little-endian, lower-case hex: 1,024 characters; `nil` when none was asked for.
-    public var feature: FaceFeature?
+    package var feature: FaceFeature?
 
-    public init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, feature: FaceFeature?) {
+    package init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, feature: FaceFeature?) {
         self.box = box
         self.landmarks = landmarks
         self.detectionScore = detectionScore
@@ -21,47 +21,47 @@ public struct FaceFacts: Codable, Sendable, Hashable {
 /// Fitness of a face picture by the measures of ISO/IEC 29794-5 that need no neural network.
 ///
 /// Compression, occlusion, head covering and expression are not assessed: they need networks of their own.
-public struct FaceQuality: Codable, Sendable, Hashable {
+package struct FaceQuality: Codable, Sendable, Hashable {
     /// Distance between the eye centres in pixels.
-    public var interEyeDistance: Double
+    package var interEyeDistance: Double
     /// Rotation in the image plane in degrees, clockwise positive, from the line between the eyes.
-    public var roll: Double
+    package var roll: Double
     /// How far the base of the nose lies from the eyes' perpendicular bisector, in eye distances: 0 is frontal, and a head
     /// turned by 40° shows about 0.25 (measured on labelled profiles).
-    public var yawOffset: Double
+    package var yawOffset: Double
     /// Mean luminance of the face, 0–1 (linearised sRGB).
-    public var luminanceMean: Double
+    package var luminanceMean: Double
     /// Variance of the luminance of the face, of values 0–1.
-    public var luminanceVariance: Double
+    package var luminanceVariance: Double
     /// Share (0–1) of the face that is burnt out (luminance 247–255).
-    public var overExposed: Double
+    package var overExposed: Double
     /// Share (0–1) of the face that is black (luminance 0–25).
-    public var underExposed: Double
+    package var underExposed: Double
     /// How alike both cheeks are lit, 0–1 (intersection of their luminance histograms).
-    public var illuminationUniformity: Double
+    package var illuminationUniformity: Double
     /// Entropy of the luminance of the face in bits, 0–8.
-    public var dynamicRange: Double
+    package var dynamicRange: Double
     /// Mean distance of the face's colours from grey in CIELAB; below about 2 in a grey picture.
-    public var chroma: Double
+    package var chroma: Double
     /// Variance of the Laplacian of the face at a fixed chip size; a measure of sharpness.
-    public var sharpness: Double
+    package var sharpness: Double
     /// Horizontal position of the face's centre over the picture's width (ISO/IEC 19794-5 full frontal: 0.45–0.55).
-    public var centreX: Double
+    package var centreX: Double
     /// Vertical position of the eye line from the bottom over the picture's height (ISO/IEC 19794-5: 0.5–0.7).
-    public var eyeLineY: Double
+    package var eyeLineY: Double
     /// Width of the head, estimated from the eye distance, over the picture's width (ISO/IEC 19794-5: 0.5–0.75).
-    public var headWidth: Double
+    package var headWidth: Double
     /// Share (0–1) of the head's estimated rectangle that lies inside the picture.
-    public var visible: Double
+    package var visible: Double
     /// How far the cheeks' mean colour lies from that of skin in daylight, in CIELAB; `nil`: measured by an earlier version.
-    public var colourDistance: Double?
+    package var colourDistance: Double?
     /// Mean gradient around the head, in steps of 0–255 from pixel to pixel at 320 px; `nil`: nothing is around it, or another
     /// face of the picture.
-    public var backgroundGradient: Double?
+    package var backgroundGradient: Double?
     /// `nil` unless the operator named the 68-point model.
-    public var contour: FaceContour?
+    package var contour: FaceContour?
 
-    public init(
+    package init(
         interEyeDistance: Double, roll: Double, yawOffset: Double, luminanceMean: Double, luminanceVariance: Double,
         overExposed: Double, underExposed: Double, illuminationUniformity: Double, dynamicRange: Double,
         chroma:
@@ -90,23 +90,23 @@ public struct FaceQuality: Codable, Sendable, Hashable {
 }
 
 /// What 68 points of a face tell of eyes, mouth and pose.
-public struct FaceContour: Codable, Sendable, Hashable {
+package struct FaceContour: Codable, Sendable, Hashable {
     /// Gap of the lids of the eye that is less open, over ``length``.
-    public var eyeOpening: Double
+    package var eyeOpening: Double
     /// Gap of the lids over the eye's width (eye aspect ratio), mean of both eyes.
-    public var eyeAspect: Double
+    package var eyeAspect: Double
     /// Gap between the inner lips over ``length``.
-    public var mouthOpening: Double
+    package var mouthOpening: Double
     /// Distance of the corners of the mouth over that of the eyes.
-    public var smileWidth: Double
+    package var smileWidth: Double
     /// Degrees; positive is down.
-    public var pitch: Double
+    package var pitch: Double
     /// Degrees; positive is towards the picture's right.
-    public var yaw: Double
+    package var yaw: Double
     /// From the middle between the eyes to the chin, in pixels.
-    public var length: Double
+    package var length: Double
 
-    public init(
+    package init(
         eyeOpening: Double, eyeAspect: Double, mouthOpening: Double, smileWidth: Double, pitch: Double, yaw: Double,
         length: Double
     ) {
@@ -121,15 +121,15 @@ public struct FaceContour: Codable, Sendable, Hashable {
 }
 
 /// Passive liveness cues of one selfie: evidence for a person to weigh, never proof of a live face.
-public struct LivenessFacts: Codable, Sendable, Hashable {
+package struct LivenessFacts: Codable, Sendable, Hashable {
     /// Named cues, 0–1 each where 1 is most suspicious; the names are those of ``Cue``.
-    public var cues: [String: Double]
+    package var cues: [String: Double]
     /// What an operator's network says; `nil` where none is configured.
-    public var network: LivenessNetworkScore?
+    package var network: LivenessNetworkScore?
     /// What the picture's file says of how it was made; `nil`: read by an earlier version.
-    public var metadata: PictureMetadata?
+    package var metadata: PictureMetadata?
 
-    public init(
+    package init(
         cues: [String: Double], network: LivenessNetworkScore? = nil, metadata: PictureMetadata? = nil
     ) {
         self.cues = cues
@@ -139,17 +139,17 @@ public struct LivenessFacts: Codable, Sendable, Hashable {
 }
 
 /// The word of an operator's network on whether a face is a living one: evidence as any other cue.
-public struct LivenessNetworkScore: Codable, Sendable, Hashable {
+package struct LivenessNetworkScore: Codable, Sendable, Hashable {
     /// The operator's name for the network.
-    public var name: String
+    package var name: String
     /// SHA-256 of its file, lower-case hex.
-    public var modelSHA256: String
+    package var modelSHA256: String
     /// Probability, 0–1, of a living face; `nil` where the network's answer was none.
-    public var live: Double?
+    package var live: Double?
     /// Below this an artefact is suspected.
-    public var threshold: Double
+    package var threshold: Double
 
-    public init(name: String, modelSHA256: String, live: Double?, threshold: Double) {
+    package init(name: String, modelSHA256: String, live: Double?, threshold: Double) {
         self.name = name
         self.modelSHA256 = modelSHA256
         self.live = live
@@ -157,12 +157,12 @@ public struct LivenessNetworkScore: Codable, Sendable, Hashable {
     }
 
     /// Whether an artefact is suspected.
-    public var isSuspicious: Bool { self.live.map { $0 < self.threshold } ?? false }
+    package var isSuspicious: Bool { self.live.map { $0 < self.threshold } ?? false }
 }
 
 extension LivenessFacts {
     /// What single pictures can show of a presentation attack.
-    public enum Cue: String, CaseIterable, Sendable {
+    package enum Cue: String, CaseIterable, Sendable {
         /// Isolated peaks in the spectrum of the face, as a screen's raster leaves them.
         case moire
         /// Colourless burnt-out spots on the face.
@@ -179,5 +179,5 @@ extension LivenessFacts {
         case soft
     }
 
-    public subscript(cue: Cue) -> Double? { self.cues[cue.rawValue] }
+    package subscript(cue: Cue) -> Double? { self.cues[cue.rawValue] }
 }

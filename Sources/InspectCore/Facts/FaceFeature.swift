@@ -1,13 +1,13 @@
 /// A face descriptor that can be compared: the numbers, and the space that they live in.
-public struct FaceFeature: Codable, Sendable, Hashable {
+package struct FaceFeature: Codable, Sendable, Hashable {
     /// The engine that made it, for example `dlib-resnet-v1/mirror2`; features of different engines never compare.
-    public var engine: String
+    package var engine: String
     /// SHA-256 of the model file in lower-case hex.
-    public var modelSHA256: String
+    package var modelSHA256: String
     /// 128 float32, little-endian, lower-case hexadecimal: exactly 1,024 characters.
-    public var hex: String
+    package var hex: String
 
-    public init(engine: String, modelSHA256: String, hex: String) {
+    package init(engine: String, modelSHA256: String, hex: String) {
         self.engine = engine
         self.modelSHA256 = modelSHA256
         self.hex = hex

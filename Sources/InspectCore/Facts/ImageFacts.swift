@@ -1,7 +1,7 @@
-public import Foundation
+package import Foundation
 
 /// The image formats that are decoded; everything else is refused by its first bytes.
-public enum ImageFormat: String, Codable, Sendable, CaseIterable {
+package enum ImageFormat: String, Codable, Sendable, CaseIterable {
     case jpeg = "JPEG"
     case png = "PNG"
     case webp = "WEBP"
@@ -9,18 +9,18 @@ public enum ImageFormat: String, Codable, Sendable, CaseIterable {
 }
 
 /// What decoding one part told.
-public struct ImageFacts: Codable, Sendable, Hashable {
-    public var format: ImageFormat
+package struct ImageFacts: Codable, Sendable, Hashable {
+    package var format: ImageFormat
     /// Pixels of the upright image that was analysed: every coordinate in the facts refers to these.
-    public var width: Int
-    public var height: Int
+    package var width: Int
+    package var height: Int
     /// The EXIF orientation that was applied, 1 to 8 (1 = as stored).
-    public var orientation: Int
+    package var orientation: Int
     /// Pixels as the header announces them, before orientation. Very large JPEGs are decoded at half of this.
-    public var storedWidth: Int
-    public var storedHeight: Int
+    package var storedWidth: Int
+    package var storedHeight: Int
 
-    public init(
+    package init(
         format: ImageFormat, width: Int, height: Int, orientation: Int, storedWidth: Int? = nil,
         storedHeight: Int? = nil
     ) {
@@ -34,16 +34,16 @@ public struct ImageFacts: Codable, Sendable, Hashable {
 }
 
 /// A picture made small, for people to look at.
-public struct Preview: Codable, Sendable, Hashable {
+package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
-    public static let side = 1200
+    package static let side = 1200
 
-    public var width: Int
-    public var height: Int
+    package var width: Int
+    package var height: Int
     /// A baseline JPEG without any metadata.
-    public var jpeg: Data
+    package var jpeg: Data
 
-    public init(width: Int, height: Int, jpeg: Data) {
+    package init(width: Int, height: Int, jpeg: Data) {
         self.width = width
         self.height = height
         self.jpeg = jpeg
@@ -53,46 +53,46 @@ public struct Preview: Codable, Sendable, Hashable {
 /// What can be measured of a picture's fitness, inside the document's quad where one was found, else over the frame.
 ///
 /// Measurements only: the limits that turn them into decisions are in ``UsabilityRules``.
-public struct QualityFacts: Codable, Sendable, Hashable {
+package struct QualityFacts: Codable, Sendable, Hashable {
     /// Variance of the Laplacian at 1,000 px document width (`reference`: folk threshold 100, floor about 40).
-    public var laplacianVariance: Double
+    package var laplacianVariance: Double
     /// Median width of strong edges across the blurrier of the two axes, in pixels at 1,000 px document width; grows with
     /// defocus and motion alike.
-    public var edgeWidth: Double
+    package var edgeWidth: Double
     /// Mean luminance, 0–255.
-    public var brightness: Double
+    package var brightness: Double
     /// Standard deviation of the luminance, 0–255.
-    public var contrast: Double
+    package var contrast: Double
     /// Share (0–1) of the document covered by burnt-out, colourless blobs that hide print.
-    public var glareShare: Double
+    package var glareShare: Double
     /// 95th percentile of max−min over the colour channels inside the document, 0–255; 0 is pure grey.
-    public var chroma: Double
+    package var chroma: Double
     /// The same outside the document; `nil` when no background is visible.
-    public var backgroundChroma: Double?
+    package var backgroundChroma: Double?
     /// Length of the document's longer side in pixels.
-    public var documentWidth: Double
+    package var documentWidth: Double
     /// Share (0–1) of the document under thin dark strokes, as print has them.
-    public var printShare: Double?
+    package var printShare: Double?
     /// Share (0–1) of the whole picture that is neither near black nor near white; drawings have little of it.
-    public var midtoneShare: Double?
+    package var midtoneShare: Double?
     /// How far isolated periodic patterns stand out of the spectrum (natural logarithm of power), as the pixel grid of
     /// a screen does; `nil` where the document is smaller than the patches this takes (256 px).
-    public var moire: Double?
+    package var moire: Double?
     /// Share (0–1) of the document under skin-coloured regions that cross its outline; `nil` without an outline.
-    public var occlusion: Double?
+    package var occlusion: Double?
     /// ``chroma`` after the tint of the paper, or of the light on it, was taken out; `nil` in facts that were stored before
     /// it was measured.
-    public var balancedChroma: Double?
+    package var balancedChroma: Double?
     /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be told.
-    public var missingCorner: Double?
+    package var missingCorner: Double?
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
     /// colours; `nil` where the document is smaller than a patch.
-    public var halftone: Double?
+    package var halftone: Double?
     /// How much the directions of the document's strong gradients agree, 0–1: little in print, much where a hand moved; `nil`
     /// in facts that were stored before it was measured.
-    public var coherence: Double?
+    package var coherence: Double?
 
-    public init(
+    package init(
         laplacianVariance: Double, edgeWidth: Double, brightness: Double, contrast: Double, glareShare: Double,
         chroma: Double, backgroundChroma: Double?, documentWidth: Double, printShare: Double? = nil,
         midtoneShare: Double? = nil, moire: Double? = nil, occlusion: Double? = nil,

@@ -1,65 +1,65 @@
 /// Output of the stage that ends with status 4 ACQUIRED: every part is present, unaltered, and decodes.
-public struct AcquisitionFacts: Codable, Sendable, Hashable {
+package struct AcquisitionFacts: Codable, Sendable, Hashable {
     /// By part name (`FRONT`, `BACK`, `FACE`); chip files are not images and do not appear.
-    public var images: [String: ImageFacts]
+    package var images: [String: ImageFacts]
     /// Processor time that the stage took in the analyzer, in milliseconds.
-    public var cpuMs = 0.0
+    package var cpuMs = 0.0
 
-    public init(images: [String: ImageFacts]) {
+    package init(images: [String: ImageFacts]) {
         self.images = images
     }
 }
 
 /// Output of the stage that ends with status 8 DOCUMENT.
-public struct DocumentStageFacts: Codable, Sendable, Hashable {
+package struct DocumentStageFacts: Codable, Sendable, Hashable {
     /// By part name: `FRONT`, `BACK`.
-    public var sides: [String: DocumentFacts]
+    package var sides: [String: DocumentFacts]
     /// What the chip's files held; `nil` when none were given.
-    public var chip: ChipFacts?
+    package var chip: ChipFacts?
     /// Processor time that the stage took in the analyzer, in milliseconds.
-    public var cpuMs = 0.0
+    package var cpuMs = 0.0
 
-    public init(sides: [String: DocumentFacts]) {
+    package init(sides: [String: DocumentFacts]) {
         self.sides = sides
     }
 }
 
 /// Output of the stage that ends with status 16 FACE.
-public struct FaceStageFacts: Codable, Sendable, Hashable {
+package struct FaceStageFacts: Codable, Sendable, Hashable {
     /// What was found on one picture of a person.
-    public struct Picture: Codable, Sendable, Hashable {
-        public var image: ImageFacts
+    package struct Picture: Codable, Sendable, Hashable {
+        package var image: ImageFacts
         /// Largest first; only the largest carries a feature.
-        public var faces: [FaceFacts]
+        package var faces: [FaceFacts]
 
-        public init(image: ImageFacts, faces: [FaceFacts]) {
+        package init(image: ImageFacts, faces: [FaceFacts]) {
             self.image = image
             self.faces = faces
         }
     }
 
     /// By part name: `FACE`, or the names that a comparison gives its two pictures.
-    public var pictures: [String: Picture]
+    package var pictures: [String: Picture]
     /// Processor time that the stage took in the analyzer, in milliseconds.
-    public var cpuMs = 0.0
+    package var cpuMs = 0.0
 
-    public init(pictures: [String: Picture]) {
+    package init(pictures: [String: Picture]) {
         self.pictures = pictures
     }
 }
 
 /// Output of the stage that ends with status 32 LIVENESS.
-public struct LivenessStageFacts: Codable, Sendable, Hashable {
+package struct LivenessStageFacts: Codable, Sendable, Hashable {
     /// `nil` when no conforming face was found and the cues were not measured.
-    public var passive: LivenessFacts?
+    package var passive: LivenessFacts?
     /// What was measured on the frames; `nil` when there were none.
-    public var capture: CaptureFacts?
+    package var capture: CaptureFacts?
     /// What a vendor's server answered; `nil` when no session was given.
-    public var vendor: VendorSessionFacts?
+    package var vendor: VendorSessionFacts?
     /// Processor time that the stage took in the analyzer, in milliseconds.
-    public var cpuMs = 0.0
+    package var cpuMs = 0.0
 
-    public init(passive: LivenessFacts?, capture: CaptureFacts? = nil, vendor: VendorSessionFacts? = nil) {
+    package init(passive: LivenessFacts?, capture: CaptureFacts? = nil, vendor: VendorSessionFacts? = nil) {
         self.passive = passive
         self.capture = capture
         self.vendor = vendor
@@ -67,13 +67,13 @@ public struct LivenessStageFacts: Codable, Sendable, Hashable {
 }
 
 /// What can be told of document sides before their text is read: no stage of a job, but an answer to a client that waits.
-public struct UsabilityFacts: Codable, Sendable, Hashable {
+package struct UsabilityFacts: Codable, Sendable, Hashable {
     /// By part name: `FRONT`, `BACK`. Nothing was read and no face sought, so there are neither text nor faces.
-    public var sides: [String: DocumentFacts]
+    package var sides: [String: DocumentFacts]
     /// Processor time in the analyzer, in milliseconds.
-    public var cpuMs = 0.0
+    package var cpuMs = 0.0
 
-    public init(sides: [String: DocumentFacts]) {
+    package init(sides: [String: DocumentFacts]) {
         self.sides = sides
     }
 }

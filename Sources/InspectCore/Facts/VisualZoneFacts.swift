@@ -1,17 +1,17 @@
 /// One line of print of the visual zone as it was read.
-public struct VisualLine: Codable, Sendable, Hashable {
-    public var text: String
+package struct VisualLine: Codable, Sendable, Hashable {
+    package var text: String
     /// The recogniser's confidence (0–1) in every character of `text`; a blank has that of its neighbour.
-    public var confidences: [Double]
-    public var quad: Quad
+    package var confidences: [Double]
+    package var quad: Quad
     /// Left, top, width and height as shares of the straightened document's longer side.
-    public var place: Box
+    package var place: Box
     /// Height of its capitals, as a share of the document's longer side.
-    public var height: Double
+    package var height: Double
     /// Whether a second look at a differently cut picture of the line said the same; `nil` where there was none.
-    public var isConfirmed: Bool?
+    package var isConfirmed: Bool?
 
-    public init(
+    package init(
         text: String, confidences: [Double], quad: Quad, place: Box, height: Double, isConfirmed: Bool? = nil
     ) {
         self.text = text
@@ -23,10 +23,10 @@ public struct VisualLine: Codable, Sendable, Hashable {
     }
 
     /// The least certain character's confidence; 0 for a line without any.
-    public var confidence: Double { self.confidences.min() ?? 0 }
+    package var confidence: Double { self.confidences.min() ?? 0 }
 
     /// Whether a second look at the line saw the same letters and digits, none of them with less than `confidence`.
-    public func saysTheSame(as other: VisualLine, confidence: Double) -> Bool {
+    package func saysTheSame(as other: VisualLine, confidence: Double) -> Bool {
         func marks(_ line: VisualLine) -> [(Character, Double)] {
             zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }
         }
@@ -36,17 +36,17 @@ public struct VisualLine: Codable, Sendable, Hashable {
 }
 
 /// What was read of a document's print beside its machine-readable zone.
-public struct VisualZoneFacts: Codable, Sendable, Hashable {
+package struct VisualZoneFacts: Codable, Sendable, Hashable {
     /// From top to bottom.
-    public var lines: [VisualLine]
+    package var lines: [VisualLine]
     /// Lines of print that were found; more than were read where the expected values turned up before, or the budget ended.
-    public var found: Int
+    package var found: Int
     /// SHA-256 of the recogniser's model file.
-    public var modelSHA256: String
+    package var modelSHA256: String
     /// Processor time that finding and reading took, in milliseconds.
-    public var cpuMs: Double
+    package var cpuMs: Double
 
-    public init(lines: [VisualLine], found: Int, modelSHA256: String, cpuMs: Double = 0) {
+    package init(lines: [VisualLine], found: Int, modelSHA256: String, cpuMs: Double = 0) {
         self.lines = lines
         self.found = found
         self.modelSHA256 = modelSHA256

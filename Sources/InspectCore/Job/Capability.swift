@@ -1,5 +1,5 @@
 /// One kind of check, by the name that the result document uses (the names are those of Jumio's API).
-public enum Capability: String, Codable, Sendable, CaseIterable {
+package enum Capability: String, Codable, Sendable, CaseIterable {
     case usability
     case imageChecks
     case extraction

@@ -1,23 +1,23 @@
 /// What a job asks for, beside its parts: the members of the payload that decide how it is judged.
-public struct InspectionRequest: Codable, Sendable, Equatable {
-    public var workflow: Workflow
+package struct InspectionRequest: Codable, Sendable, Equatable {
+    package var workflow: Workflow
     /// TD1, TD2 or TD3 where the client chose one; decides the expected proportions and whether a back side is due.
-    public var documentFormat: DocumentFormat?
+    package var documentFormat: DocumentFormat?
     /// Accepted document types; empty accepts all.
-    public var documentTypes: [String]
+    package var documentTypes: [String]
     /// Accepted issuing countries, ISO 3166-1 alpha-3; empty accepts all.
-    public var countries: [String]
+    package var countries: [String]
     /// The partner's name for the face that is enrolled or authenticated: exactly one, as faces are compared 1:1 only.
-    public var faceID: String?
+    package var faceID: String?
     /// Similarity from which faces match, 0–1; `nil`: the default.
-    public var threshold: Double?
+    package var threshold: Double?
     /// The challenge that the frames answer, as the database issued it.
-    public var challenge: LivenessChallenge?
+    package var challenge: LivenessChallenge?
     /// Whether passive evidence without any finding passes liveness: the partner's choice, which the database writes into the
     /// payload; no client can name it.
-    public var evidenceSuffices = false
+    package var evidenceSuffices = false
 
-    public init(
+    package init(
         workflow: Workflow, documentFormat: DocumentFormat? = nil, documentTypes: [String] = [],
         countries: [String] = [], faceID: String? = nil, threshold: Double? = nil, challenge: LivenessChallenge? = nil
     ) {
@@ -35,7 +35,7 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
         case faceID = "faceId"
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.workflow = try container.decode(Workflow.self, forKey: .workflow)
         self.documentFormat = try container.decodeIfPresent(DocumentFormat.self, forKey: .documentFormat)
@@ -49,7 +49,7 @@ public struct InspectionRequest: Codable, Sendable, Equatable {
 }
 
 /// Size of a travel document (ICAO Doc 9303-3 §3; ISO/IEC 7810 ID-1, ID-2, ID-3).
-public enum DocumentFormat: String, Codable, Sendable, CaseIterable {
+package enum DocumentFormat: String, Codable, Sendable, CaseIterable {
     case td1 = "TD1"
     case td2 = "TD2"
     case td3 = "TD3"

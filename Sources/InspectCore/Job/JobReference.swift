@@ -1,15 +1,15 @@
 /// A job as logs speak of it: which one, how far it is, and the trace that it belongs to. Holds no personal data.
-public struct JobReference: Sendable, Equatable {
+package struct JobReference: Sendable, Equatable {
     /// The id that callers know.
-    public var id: String
+    package var id: String
     /// Number of the attempt, from 1.
-    public var attempt: Int
+    package var attempt: Int
     /// Furthest stage that is stored, or about to be.
-    public var stage: JobStatus
+    package var stage: JobStatus
     /// The caller's trace context, if it gave a valid one.
-    public var trace: TraceContext?
+    package var trace: TraceContext?
 
-    public init(id: String, attempt: Int, stage: JobStatus, trace: TraceContext?) {
+    package init(id: String, attempt: Int, stage: JobStatus, trace: TraceContext?) {
         self.id = id
         self.attempt = attempt
         self.stage = stage

@@ -2,7 +2,7 @@
 ///
 /// The value only ever rises; stages that a workflow lacks are skipped. ``finished`` is the one terminal status: results
 /// are valid only there, and cancelled, expired and given-up jobs end there too.
-public enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
+package enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
     /// Accepted; waits to be claimed.
     case queued = 1
     /// Claimed at least once.
@@ -20,12 +20,12 @@ public enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
     /// Final and immutable; the callback was put into the outbox in the same transaction.
     case finished = 128
 
-    public static func < (left: JobStatus, right: JobStatus) -> Bool { left.rawValue < right.rawValue }
+    package static func < (left: JobStatus, right: JobStatus) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension JobStatus {
     /// Whether a worker stores a result of its own for this status before the job is finished.
-    public var isStage: Bool {
+    package var isStage: Bool {
         switch self {
         case .queued, .started, .decided, .finished: false
         case .acquired, .document, .face, .liveness: true
@@ -35,5 +35,5 @@ extension JobStatus {
 
 extension JobStatus {
     /// The name that the result document and operators know it by, such as QUEUED.
-    public var name: String { "\(self)".uppercased() }
+    package var name: String { "\(self)".uppercased() }
 }

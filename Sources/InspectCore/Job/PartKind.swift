@@ -1,6 +1,6 @@
 /// One kind of input of a job, by the name that payloads, results and the database use. `insp.part_kind` has the same; a test
 /// holds them equal.
-public enum PartKind: String, Codable, Sendable, CaseIterable {
+package enum PartKind: String, Codable, Sendable, CaseIterable {
     /// The document's front, or a passport's data page.
     case front = "FRONT"
     /// The back of a two-sided document (TD1, TD2).
@@ -20,8 +20,11 @@ public enum PartKind: String, Codable, Sendable, CaseIterable {
 }
 
 extension PartKind {
+    /// The largest part that is accepted, in bytes; the database has the same limit.
+    package static let byteLimit = 20_000_000
+
     /// The number of the data group, for the chip's data groups.
-    public var dataGroup: Int? {
+    package var dataGroup: Int? {
         switch self {
         case .dg1: 1
         case .dg2: 2
@@ -30,10 +33,10 @@ extension PartKind {
     }
 
     /// Whether the part is a file of the chip.
-    public var isChipFile: Bool { self == .sod || self.dataGroup != nil }
+    package var isChipFile: Bool { self == .sod || self.dataGroup != nil }
 
     /// Whether the part is an image that the analyzer decodes.
-    public var isImage: Bool {
+    package var isImage: Bool {
         switch self {
         case .front, .back, .face, .frames: true
         case .dg1, .dg2, .sod, .sessionBlob: false

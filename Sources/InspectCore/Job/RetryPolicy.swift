@@ -1,18 +1,18 @@
 /// When a job that failed is tried again, and when it is given up.
-public struct RetryPolicy: Sendable, Equatable {
+package struct RetryPolicy: Sendable, Equatable {
     /// Attempts in all; after the last failure the job is given up.
-    public var maxAttempts: Int
+    package var maxAttempts: Int
     /// Deaths of the process or worker that had the job; a job that reaches this number is given up, for it is likely the
     /// cause of them.
-    public var maxCrashes: Int
+    package var maxCrashes: Int
     /// Seconds before the second attempt; the wait doubles with each attempt.
-    public var base: Double
+    package var base: Double
     /// The longest wait, in seconds.
-    public var cap: Double
+    package var cap: Double
     /// Random share by which a wait is longer or shorter, so that jobs which failed together do not return together.
-    public var jitter: Double
+    package var jitter: Double
 
-    public init(
+    package init(
         maxAttempts: Int = 8, maxCrashes: Int = 3, base: Double = 5, cap: Double = 600, jitter: Double = 0.2
     ) {
         self.maxAttempts = maxAttempts
@@ -27,7 +27,7 @@ public struct RetryPolicy: Sendable, Equatable {
     /// - Parameters:
     ///   - attempt: The attempt that failed, counted from 1.
     ///   - random: A uniform random number of -1…1; 0 gives the wait without jitter.
-    public func delay(afterAttempt attempt: Int, random: Double) -> Double {
+    package func delay(afterAttempt attempt: Int, random: Double) -> Double {
         // 2⁶² · base is far beyond any cap, and shifting further would overflow.
         let exponent = min(max(attempt, 1) - 1, 62)
         let wait = min(self.cap, self.base * Double(UInt64(1) << UInt64(exponent)))
@@ -35,7 +35,7 @@ public struct RetryPolicy: Sendable, Equatable {
     }
 
     /// What follows a failed attempt.
-    public enum Verdict: Sendable, Equatable {
+    package enum Verdict: Sendable, Equatable {
         /// Try again after this many seconds.
         case retry(after: Double)
         /// Finish the job with this error.
@@ -49,7 +49,7 @@ public struct RetryPolicy: Sendable, Equatable {
     ///   - attempt: The attempt that failed, counted from 1.
     ///   - crashes: Crashes including this failure, if it was one.
     ///   - random: A uniform random number of -1…1.
-    public func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
+    package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
         if !error.code.isRetryable { return .giveUp(error) }
         // A job that crashed its process again and again ends with the crash's own code: that is what to look for.
         if error.code.isCrash && crashes >= self.maxCrashes { return .giveUp(error) }
@@ -62,7 +62,7 @@ public struct RetryPolicy: Sendable, Equatable {
 
 extension ErrorCode {
     /// Whether the failure is the death of the process that had the job, rather than an answer of it.
-    public var isCrash: Bool {
+    package var isCrash: Bool {
         switch self {
         case .analyzerCrashed, .analyzerTimeout, .analyzerOutOfMemory, .workerLost: true
         default: false

@@ -1,7 +1,7 @@
 /// Which decisions wait for a person before they become final: the payload's key `review`, or the partner's.
 ///
 /// NOT_EXECUTED never waits, for nothing was decided that a person could confirm.
-public enum ReviewPolicy: String, Codable, Sendable, CaseIterable {
+package enum ReviewPolicy: String, Codable, Sendable, CaseIterable {
     case never
     /// REJECTED.
     case rejected
@@ -11,7 +11,7 @@ public enum ReviewPolicy: String, Codable, Sendable, CaseIterable {
     case always
 
     /// Whether a job with this decision waits.
-    public func holds(_ decision: DecisionType) -> Bool {
+    package func holds(_ decision: DecisionType) -> Bool {
         switch (self, decision) {
         case (.never, _), (_, .notExecuted): false
         case (.rejected, .rejected), (.warning, .rejected), (.warning, .warning): true

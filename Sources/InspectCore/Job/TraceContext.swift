@@ -1,16 +1,16 @@
 /// A place in a distributed trace, as W3C Trace Context writes it in the header `traceparent`.
-public struct TraceContext: Sendable, Equatable {
+package struct TraceContext: Sendable, Equatable {
     /// 32 hexadecimal digits: the whole trace.
-    public let traceID: String
+    package let traceID: String
     /// 16 hexadecimal digits: the operation within it that caused this one.
-    public let spanID: String
+    package let spanID: String
     /// Two hexadecimal digits; bit 0 says that the trace is recorded.
-    public let flags: String
+    package let flags: String
 
     /// Parses a header of version 00.
     ///
     /// - Returns: `nil` for any other version or form, and for ids that are all zero: a trace that nobody can find is none.
-    public init?(traceparent: String) {
+    package init?(traceparent: String) {
         let bytes = Array(traceparent.utf8)
         guard bytes.count == 55, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }) else { return nil }
         let fields = traceparent.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
@@ -29,10 +29,10 @@ public struct TraceContext: Sendable, Equatable {
     }
 
     /// The header's value.
-    public var traceparent: String { "00-\(self.traceID)-\(self.spanID)-\(self.flags)" }
+    package var traceparent: String { "00-\(self.traceID)-\(self.spanID)-\(self.flags)" }
 
     /// A new operation of the same trace.
-    public func child(using generator: inout some RandomNumberGenerator) -> TraceContext {
+    package func child(using generator: inout some RandomNumberGenerator) -> TraceContext {
         let number = UInt64.random(in: 1...UInt64.max, using: &generator)
         let digits = String(number, radix: 16)
         return TraceContext(

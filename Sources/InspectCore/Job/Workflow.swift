@@ -1,7 +1,7 @@
 /// What a job runs: which capabilities, in which stages, on which parts.
 ///
 /// The raw value is the name that payloads and the database use. `insp.workflow` has the same; a test holds them equal.
-public enum Workflow: String, Codable, Sendable, CaseIterable {
+package enum Workflow: String, Codable, Sendable, CaseIterable {
     /// ID verification.
     case id
     /// ID and identity verification.
@@ -18,7 +18,7 @@ public enum Workflow: String, Codable, Sendable, CaseIterable {
 
 extension Workflow {
     /// The workflow's definition key in Jumio's API ("Workflow Descriptions"); enrolment has none there and keeps its name.
-    public var definitionKey: String {
+    package var definitionKey: String {
         switch self {
         case .id: "2"
         case .idIdentity: "3"
@@ -30,7 +30,7 @@ extension Workflow {
     }
 
     /// The workflow of a key or of a Jumio definition key.
-    public init?(name: String) {
+    package init?(name: String) {
         guard let workflow = Self.allCases.first(where: { $0.rawValue == name || $0.definitionKey == name }) else {
             return nil
         }
@@ -38,7 +38,7 @@ extension Workflow {
     }
 
     /// The capabilities that run, in order: one that rejects keeps its successors from running.
-    public var capabilities: [Capability] {
+    package var capabilities: [Capability] {
         switch self {
         case .id: [.usability, .imageChecks, .extraction, .dataChecks]
         case .idIdentity: [.usability, .imageChecks, .extraction, .dataChecks, .similarity, .liveness]
@@ -50,7 +50,7 @@ extension Workflow {
     }
 
     /// The stages whose results are stored, in order; a status that is not among them is skipped.
-    public var stages: [JobStatus] {
+    package var stages: [JobStatus] {
         switch self {
         case .id: [.acquired, .document]
         case .idIdentity: [.acquired, .document, .face, .liveness]
@@ -61,10 +61,10 @@ extension Workflow {
 
     /// Whether the job names one of the partner's face ids. What is measured of the face is then kept in no stage's result: a
     /// feature becomes a template or goes with the job.
-    public var namesFace: Bool { self == .authentication || self == .enrollment }
+    package var namesFace: Bool { self == .authentication || self == .enrollment }
 
     /// Parts that a job must have, and parts of which it must have one; the database refuses the job otherwise.
-    public var requiredParts: (all: [PartKind], one: [PartKind]) {
+    package var requiredParts: (all: [PartKind], one: [PartKind]) {
         switch self {
         case .id: ([], [.front, .sod])
         case .idIdentity: ([.front], [])

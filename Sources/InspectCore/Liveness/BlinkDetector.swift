@@ -2,12 +2,12 @@
 ///
 /// The measure's scale does not matter, so it serves the eye aspect ratio of landmarks as well as the opening that is measured on
 /// patches. Ask for 15 frames a second at least: at 25 a blink may be deep for one frame only.
-public enum BlinkDetector {
-    public struct Blink: Sendable, Hashable {
-        public var startMs: Double
-        public var endMs: Double
+package enum BlinkDetector {
+    package struct Blink: Sendable, Hashable {
+        package var startMs: Double
+        package var endMs: Double
         /// Deepest opening over the usual one.
-        public var depth: Double
+        package var depth: Double
     }
 
     /// A blink reaches below this share of the usual opening. The published 0.65 of EAR finds the same blinks with more false
@@ -24,7 +24,7 @@ public enum BlinkDetector {
     /// - Parameters:
     ///   - times: Milliseconds, rising.
     ///   - openings: `nil` where the eyes were not seen.
-    public static func blinks(times: [Double], openings: [Double?]) -> [Blink] {
+    package static func blinks(times: [Double], openings: [Double?]) -> [Blink] {
         let ratios = self.ratios(times: times, openings: openings)
         var blinks: [Blink] = []
         var index = 0

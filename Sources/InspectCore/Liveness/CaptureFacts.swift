@@ -1,16 +1,16 @@
 /// What was measured on the frames of a liveness capture: numbers only, no picture and no feature of the face.
-public struct CaptureFacts: Codable, Sendable, Hashable {
+package struct CaptureFacts: Codable, Sendable, Hashable {
     /// One frame.
-    public struct Frame: Codable, Sendable, Hashable {
+    package struct Frame: Codable, Sendable, Hashable {
         /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
-        public var face: Face?
+        package var face: Face?
         /// Correlation (−1 to 1) of the whole picture, made small, with the frame before it; 1 for the first. A cut falls
         /// below what any motion or light does.
-        public var scene: Double
+        package var scene: Double
         /// Whether every pixel of the small picture is that of the frame before it.
-        public var isRepeated: Bool
+        package var isRepeated: Bool
 
-        public init(face: Face?, scene: Double = 1, isRepeated: Bool = false) {
+        package init(face: Face?, scene: Double = 1, isRepeated: Bool = false) {
             self.face = face
             self.scene = scene
             self.isRepeated = isRepeated
@@ -18,38 +18,38 @@ public struct CaptureFacts: Codable, Sendable, Hashable {
     }
 
     /// The face of one frame. Lengths without a unit are in eye distances.
-    public struct Face: Codable, Sendable, Hashable {
-        public var box: Box
-        public var landmarks: [Point]
+    package struct Face: Codable, Sendable, Hashable {
+        package var box: Box
+        package var landmarks: [Point]
         /// Height of the dark between the lids over the eye's width, mean of both eyes: about 0.25 to 0.6 open, near 0 closed.
         /// Dark is judged by the darkest that the same eyes have shown before.
-        public var eyeOpening: Double
+        package var eyeOpening: Double
         /// Share of the mouth's middle columns that is as dark as the inside of a mouth.
-        public var mouthOpening: Double
+        package var mouthOpening: Double
         /// Length of the dark line between the lips.
-        public var mouthWidth: Double
+        package var mouthWidth: Double
         /// Turn of the head in degrees, positive towards the right of the picture, from how far the base of the nose lies
         /// before the eyes: a plane that is turned shows none.
-        public var yaw: Double
+        package var yaw: Double
         /// How far the base of the nose lies below the eyes. Grows as the head is lowered, since the nose lies before the
         /// eyes; a plane that is tilted only shrinks it.
-        public var noseDrop: Double
+        package var noseDrop: Double
         /// Distance between the eyes in pixels.
-        public var eyeDistance: Double
+        package var eyeDistance: Double
         /// Light from the forehead.
-        public var forehead: LinearColour
+        package var forehead: LinearColour
         /// Light from both cheeks.
-        public var cheeks: LinearColour
+        package var cheeks: LinearColour
         /// Light from the nose's ridge.
-        public var nose: LinearColour
+        package var nose: LinearColour
         /// Light from beside the head; `nil` where the picture shows too little of it.
-        public var background: LinearColour?
+        package var background: LinearColour?
         /// Share (0–1) of the skin that is burnt out.
-        public var saturated: Double
+        package var saturated: Double
         /// Mean absolute difference (0–1) of the aligned face's luminance from that of the frame before it.
-        public var change: Double?
+        package var change: Double?
 
-        public init(
+        package init(
             box: Box, landmarks: [Point], eyeOpening: Double, mouthOpening: Double, mouthWidth: Double, yaw: Double,
             noseDrop: Double, eyeDistance: Double, forehead: LinearColour, cheeks: LinearColour, nose: LinearColour,
             background: LinearColour?, saturated: Double, change: Double? = nil
@@ -71,7 +71,7 @@ public struct CaptureFacts: Codable, Sendable, Hashable {
         }
 
         /// Centre between the eyes in pixels of the frame.
-        public var eyeCentre: Point {
+        package var eyeCentre: Point {
             let eyes = self.landmarks.prefix(4)
             guard eyes.count == 4 else { return Point(x: self.box.x, y: self.box.y) }
             return Point(x: eyes.map(\.x).reduce(0, +) / 4, y: eyes.map(\.y).reduce(0, +) / 4)
@@ -79,14 +79,14 @@ public struct CaptureFacts: Codable, Sendable, Hashable {
     }
 
     /// A frame whose face was described, to see that it is the same person throughout.
-    public struct KeyFrame: Codable, Sendable, Hashable {
-        public var index: Int
+    package struct KeyFrame: Codable, Sendable, Hashable {
+        package var index: Int
         /// Distance of its feature from that of the first key frame.
-        public var distance: Double
+        package var distance: Double
         /// Distance of its feature from the selfie's, where there is one beside the frames.
-        public var distanceToFace: Double?
+        package var distanceToFace: Double?
 
-        public init(index: Int, distance: Double, distanceToFace: Double?) {
+        package init(index: Int, distance: Double, distanceToFace: Double?) {
             self.index = index
             self.distance = distance
             self.distanceToFace = distanceToFace
@@ -94,12 +94,12 @@ public struct CaptureFacts: Codable, Sendable, Hashable {
     }
 
     /// Pixels of the frames; all have the same.
-    public var width: Int
-    public var height: Int
-    public var frames: [Frame]
-    public var keyFrames: [KeyFrame]
+    package var width: Int
+    package var height: Int
+    package var frames: [Frame]
+    package var keyFrames: [KeyFrame]
 
-    public init(width: Int, height: Int, frames: [Frame], keyFrames: [KeyFrame]) {
+    package init(width: Int, height: Int, frames: [Frame], keyFrames: [KeyFrame]) {
         self.width = width
         self.height = height
         self.frames = frames

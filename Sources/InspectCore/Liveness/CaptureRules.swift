@@ -1,10 +1,10 @@
 /// Decides what holds for every capture, whatever was asked: one person, one take, no repetition.
-public enum CaptureRules {
+package enum CaptureRules {
     /// `nil` where nothing speaks against it.
     ///
     /// - Parameter isChallenge: Whether the frames answer a challenge. Without one a lost face is no failure: nobody was told
     ///   to stay.
-    public static func fault(
+    package static func fault(
         of capture: CaptureFacts, isChallenge: Bool
     ) -> (outcome: LivenessVerdict.Outcome, reason: LivenessVerdict.Reason)? {
         if capture.frames.dropFirst().contains(where: { !Limits.sceneCorrelation.allows($0.scene) }) {
@@ -25,19 +25,19 @@ public enum CaptureRules {
     }
 
     /// Share of the frames with a face.
-    public static func faceShare(_ capture: CaptureFacts) -> Double {
+    package static func faceShare(_ capture: CaptureFacts) -> Double {
         guard !capture.frames.isEmpty else { return 0 }
         return Double(capture.frames.count { $0.face != nil }) / Double(capture.frames.count)
     }
 
     /// Share of the frames that repeat the one before them to the last bit: no camera's noise does that.
-    public static func repeatedShare(_ capture: CaptureFacts) -> Double {
+    package static func repeatedShare(_ capture: CaptureFacts) -> Double {
         guard capture.frames.count > 1 else { return 0 }
         return Double(capture.frames.dropFirst().count(where: \.isRepeated)) / Double(capture.frames.count - 1)
     }
 
     /// Median movement of the eyes from frame to frame in eye distances: a living head is never still.
-    public static func movement(_ capture: CaptureFacts) -> Double? {
+    package static func movement(_ capture: CaptureFacts) -> Double? {
         let faces = capture.frames.compactMap(\.face)
         return Statistics.median(
             zip(faces, faces.dropFirst()).map { before, after in

@@ -6,8 +6,8 @@ internal import Foundation
 /// balance change both alike and cancel. Differences between successive colours are compared with those of what was shown. A
 /// weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the picture, and a living
 /// person who is shown the colours by somebody else.
-public enum ColourFlashRules {
-    public static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
+package enum ColourFlashRules {
+    package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in
             frame.face.map { Sample(time: time, face: $0) }
         }

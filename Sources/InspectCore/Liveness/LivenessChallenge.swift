@@ -6,9 +6,9 @@
 /// The clock of a capture is in milliseconds and starts when the first colour or instruction is shown. Frames before that
 /// have negative times and show the person at rest. The colours come first, each for ``colourMs``; the steps follow, each as
 /// soon as the one before it is done.
-public struct LivenessChallenge: Codable, Sendable, Hashable {
+package struct LivenessChallenge: Codable, Sendable, Hashable {
     /// A colour that fills the screen; the raw value is the name that clients get.
-    public enum Colour: String, Codable, Sendable, CaseIterable {
+    package enum Colour: String, Codable, Sendable, CaseIterable {
         case red = "RED"
         case green = "GREEN"
         case blue = "BLUE"
@@ -17,7 +17,7 @@ public struct LivenessChallenge: Codable, Sendable, Hashable {
         case yellow = "YELLOW"
 
         /// Red, green and blue light, 0 or 1 each.
-        public var light: LinearColour {
+        package var light: LinearColour {
             switch self {
             case .red: LinearColour(red: 1, green: 0, blue: 0)
             case .green: LinearColour(red: 0, green: 1, blue: 0)
@@ -30,7 +30,7 @@ public struct LivenessChallenge: Codable, Sendable, Hashable {
     }
 
     /// A motion that the person is asked for (Face AI SDK, `motionTypes`).
-    public enum Step: String, Codable, Sendable, CaseIterable {
+    package enum Step: String, Codable, Sendable, CaseIterable {
         case mouthOpen = "MOUTH_OPEN"
         case smile = "SMILE"
         case blink = "BLINK"
@@ -38,22 +38,22 @@ public struct LivenessChallenge: Codable, Sendable, Hashable {
         case nod = "NOD"
     }
 
-    public var id: String
+    package var id: String
     /// Empty where no colours were asked for; no two in a row are alike.
-    public var colours: [Colour]
+    package var colours: [Colour]
     /// How long each colour is shown. From 334 ms on there are at most three changes a second, and two changes make one flash:
     /// half of what WCAG 2.2, success criterion 2.3.1, allows for photosensitive people.
-    public var colourMs: Double
+    package var colourMs: Double
     /// Empty where no motion was asked for.
-    public var steps: [Step]
+    package var steps: [Step]
     /// Time for each step, from the end of the one before.
-    public var stepTimeoutMs: Double
+    package var stepTimeoutMs: Double
     /// Time from the issue of the challenge to the arrival of the job, by the database's clock.
-    public var ageMs: Double?
+    package var ageMs: Double?
     /// When each frame was taken, rising.
-    public var frameTimes: [Double]
+    package var frameTimes: [Double]
 
-    public init(
+    package init(
         id: String = "", colours: [Colour] = [], colourMs: Double = 400, steps: [Step] = [],
         stepTimeoutMs: Double = 7000, ageMs: Double? = nil, frameTimes: [Double] = []
     ) {
@@ -67,18 +67,18 @@ public struct LivenessChallenge: Codable, Sendable, Hashable {
     }
 
     /// When the first step's instruction is shown.
-    public var stepsBeginMs: Double { Double(self.colours.count) * self.colourMs }
+    package var stepsBeginMs: Double { Double(self.colours.count) * self.colourMs }
 
     /// The least duration of a colour: at most three changes a second.
-    public static let leastColourMs = 334.0
+    package static let leastColourMs = 334.0
     /// Frames of a capture at most; the database has the same limit.
-    public static let frameLimit = 256
+    package static let frameLimit = 256
 
     private enum CodingKeys: String, CodingKey {
         case id, colours, colourMs, steps, stepTimeoutMs, ageMs, frameTimes
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.id = try container.decodeIfPresent(String.self, forKey: .id) ?? ""
         self.colours = try container.decodeIfPresent([Colour].self, forKey: .colours) ?? []
@@ -92,7 +92,7 @@ public struct LivenessChallenge: Codable, Sendable, Hashable {
 
 extension LivenessChallenge {
     /// What keeps frames from being judged by this challenge; `nil` where nothing does.
-    public func fault(frames: Int) -> String? {
+    package func fault(frames: Int) -> String? {
         if self.colours.isEmpty && self.steps.isEmpty { return "the challenge asks for nothing" }
         if !self.colours.isEmpty && self.colourMs < Self.leastColourMs { return "the colours change too fast" }
         if zip(self.colours, self.colours.dropFirst()).contains(where: { $0 == $1 }) { return "a colour is repeated" }
@@ -111,7 +111,7 @@ extension LivenessChallenge {
     /// How often somebody who does not know the sequence hits it by chance.
     ///
     /// - Parameter motions: What the steps were drawn from.
-    public func guessRate(motions: [Step] = Step.allCases) -> Double {
+    package func guessRate(motions: [Step] = Step.allCases) -> Double {
         let kinds = Double(Colour.allCases.count)
         let colours = self.colours.dropFirst().reduce(self.colours.isEmpty ? 1 : kinds) { product, _ in
             product * (kinds - 1)
@@ -121,17 +121,17 @@ extension LivenessChallenge {
 }
 
 /// A colour in linear light, 0–1 for each channel.
-public struct LinearColour: Codable, Sendable, Hashable {
-    public var red: Double
-    public var green: Double
-    public var blue: Double
+package struct LinearColour: Codable, Sendable, Hashable {
+    package var red: Double
+    package var green: Double
+    package var blue: Double
 
-    public init(red: Double, green: Double, blue: Double) {
+    package init(red: Double, green: Double, blue: Double) {
         self.red = red
         self.green = green
         self.blue = blue
     }
 
     /// Luminance with the weights of ITU-R BT.709.
-    public var luminance: Double { 0.2126 * self.red + 0.7152 * self.green + 0.0722 * self.blue }
+    package var luminance: Double { 0.2126 * self.red + 0.7152 * self.green + 0.0722 * self.blue }
 }

@@ -1,21 +1,21 @@
 /// What one method of liveness came to.
-public struct LivenessVerdict: Codable, Sendable, Hashable {
-    public enum Outcome: String, Codable, Sendable {
+package struct LivenessVerdict: Codable, Sendable, Hashable {
+    package enum Outcome: String, Codable, Sendable {
         case pass, fail, inconclusive
     }
 
     /// One colour or one motion.
-    public struct Step: Codable, Sendable, Hashable {
+    package struct Step: Codable, Sendable, Hashable {
         /// As the challenge names it.
-        public var name: String
-        public var outcome: Outcome
+        package var name: String
+        package var outcome: Outcome
         /// Milliseconds on the capture's clock; `nil` where nothing was seen.
-        public var startMs: Double?
-        public var endMs: Double?
+        package var startMs: Double?
+        package var endMs: Double?
         /// Agreement of a colour's response with what was shown, −1 to 1; extent of a motion over what is asked for.
-        public var score: Double?
+        package var score: Double?
 
-        public init(
+        package init(
             name: String, outcome: Outcome, startMs: Double? = nil, endMs: Double? = nil, score: Double? = nil
         ) {
             self.name = name
@@ -27,7 +27,7 @@ public struct LivenessVerdict: Codable, Sendable, Hashable {
     }
 
     /// Why a method did not pass.
-    public enum Reason: String, Codable, Sendable {
+    package enum Reason: String, Codable, Sendable {
         /// The capture ends before everything asked for was seen.
         case timeout
         /// The screen's light is lost in that of the surroundings.
@@ -55,13 +55,13 @@ public struct LivenessVerdict: Codable, Sendable, Hashable {
         case invalidChallenge
     }
 
-    public var outcome: Outcome
-    public var reason: Reason?
-    public var steps: [Step]
+    package var outcome: Outcome
+    package var reason: Reason?
+    package var steps: [Step]
     /// Named numbers behind the outcome.
-    public var scores: [String: Double]
+    package var scores: [String: Double]
 
-    public init(outcome: Outcome, reason: Reason? = nil, steps: [Step] = [], scores: [String: Double] = [:]) {
+    package init(outcome: Outcome, reason: Reason? = nil, steps: [Step] = [], scores: [String: Double] = [:]) {
         self.outcome = outcome
         self.reason = reason
         self.steps = steps
@@ -69,7 +69,7 @@ public struct LivenessVerdict: Codable, Sendable, Hashable {
     }
 
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; `nil` for its error LIVENESS_FAILED.
-    public var resultCode: Int? {
+    package var resultCode: Int? {
         switch (self.outcome, self.reason) {
         case (.pass, _): 1
         case (_, .tooBright): 53

@@ -1,12 +1,12 @@
 internal import Foundation
 
 /// A motion that was seen.
-public struct MotionEvent: Sendable, Hashable {
-    public var step: LivenessChallenge.Step
-    public var startMs: Double
-    public var endMs: Double
+package struct MotionEvent: Sendable, Hashable {
+    package var step: LivenessChallenge.Step
+    package var startMs: Double
+    package var endMs: Double
     /// Extent over what is asked for, from 1.
-    public var extent: Double
+    package var extent: Double
 }
 
 /// Finds motions of eyes, mouth and head in a track, each relative to the same face at rest.

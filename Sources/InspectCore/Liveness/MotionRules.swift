@@ -1,6 +1,6 @@
 /// Decides whether a person made the motions that were asked for, in their order, and no others.
-public enum MotionRules {
-    public static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
+package enum MotionRules {
+    package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let nothing = challenge.steps.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
         guard let track = MotionTrack(times: challenge.frameTimes, faces: capture.frames.map(\.face)) else {
             return LivenessVerdict(outcome: .inconclusive, reason: .tooFewFrames, steps: nothing)
@@ -63,7 +63,7 @@ public enum MotionRules {
 
     /// How often frames made up for a guessed sequence are accepted: one sequence against another, both drawn at random, where
     /// blinks count as seen whenever they are asked for, since people blink all the time.
-    public static func guessRate(steps: Int, motions: [LivenessChallenge.Step]) -> Double {
+    package static func guessRate(steps: Int, motions: [LivenessChallenge.Step]) -> Double {
         var sequences: [[LivenessChallenge.Step]] = [[]]
         for _ in 0..<steps {
             sequences = sequences.flatMap { sequence in motions.filter { $0 != sequence.last }.map { sequence + [$0] } }

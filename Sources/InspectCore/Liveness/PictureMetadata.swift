@@ -2,19 +2,19 @@
 ///
 /// Evidence only, and weak: metadata can be removed and written at will. No text of the file is kept, but the name of an editor
 /// out of ``editors``.
-public struct PictureMetadata: Codable, Sendable, Hashable {
+package struct PictureMetadata: Codable, Sendable, Hashable {
     /// Whether a make or model of a camera is named (CIPA DC-008, Exif 2.32, §4.6.4: tags 0x010F and 0x0110).
-    public var namesCamera = false
+    package var namesCamera = false
     /// The editor of ``editors`` that the file names as its software.
-    public var editor: String?
+    package var editor: String?
     /// Whether image resources of an editor are there (Photoshop File Formats, "Image Resource Section"), beside captions.
-    public var hasEditorResources = false
+    package var hasEditorResources = false
     /// Whether the file calls itself a screenshot.
-    public var isScreenshot = false
+    package var isScreenshot = false
     /// Whether the file says that a generative model made it (IPTC, digital source type).
-    public var isGenerated = false
+    package var isGenerated = false
 
-    public init() {}
+    package init() {}
 
     /// Programs that change what a camera saw, by a part of the names that they give themselves. Cameras' and galleries' own
     /// software is not among them.
@@ -34,7 +34,7 @@ public struct PictureMetadata: Codable, Sendable, Hashable {
     ]
 
     /// Why a person should look at a picture of this size: in words, each a reason.
-    public func reasons(width: Int, height: Int) -> [String] {
+    package func reasons(width: Int, height: Int) -> [String] {
         var reasons: [String] = []
         if let editor { reasons.append("the file names the editor \(editor)") }
         if self.hasEditorResources { reasons.append("the file holds an editor's image resources") }
@@ -55,7 +55,7 @@ extension PictureMetadata {
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
     /// Reads what JPEG, PNG and WebP files say of themselves; of others, and of what is damaged, nothing is known.
-    public init(file: [UInt8]) {
+    package init(file: [UInt8]) {
         if file.starts(with: [0xFF, 0xD8]) {
             self.readJPEG(file)
         } else if file.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {

@@ -2,7 +2,7 @@
 /// value is not to be expected.
 ///
 /// A value that is not certain is still what was most likely printed, and says so.
-public struct MRZCertainty: Sendable {
+package struct MRZCertainty: Sendable {
     /// Probability of the least certain character from which a field is certain that its check digits prove. Two digits
     /// hold by chance once in a hundred times, so the reader must also prefer each character to all others.
     private static let proven = 0.5
@@ -10,16 +10,16 @@ public struct MRZCertainty: Sendable {
     private static let unproven = 0.97
 
     /// The fields under their names in the result document.
-    public enum Field: String, Sendable, CaseIterable {
+    package enum Field: String, Sendable, CaseIterable {
         case documentNumber, dateOfBirth, expiryDate, personalNumber, lastName, firstName, issuingCountry, nationality
         case gender, type
     }
 
     /// In the order of the enumeration.
-    public let uncertain: [Field]
+    package let uncertain: [Field]
 
     /// - Parameter reading: What the reader saw of `zone`.
-    public init(_ zone: MRZDocument, reading: MRZReading) {
+    package init(_ zone: MRZDocument, reading: MRZReading) {
         let layout = MRZLayout(zone.format)
         let posteriors = reading.posteriors ?? reading.confidences
         func least(_ spans: [MRZSpan]) -> Double {

@@ -1,11 +1,11 @@
 /// A date as a machine-readable zone prints it: YYMMDD, unknown parts as `<`.
-public struct MRZDate: Sendable, Hashable {
+package struct MRZDate: Sendable, Hashable {
     /// The six characters as printed.
-    public var text: String
+    package var text: String
     /// The day meant, or `nil` when parts are unknown or no such day exists.
-    public var date: CalendarDate?
+    package var date: CalendarDate?
     /// Six digits that name no day of the calendar: wrong whatever the check digit says.
-    public var isImpossible: Bool
+    package var isImpossible: Bool
 
     enum Kind { case birth, expiry }
 

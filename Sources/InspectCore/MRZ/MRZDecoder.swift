@@ -6,8 +6,8 @@ import Foundation
 /// zone violates its check digits. The weights are finite on purpose: specimens whose zone is wrong as printed exist, so
 /// a character that is clearly seen stands against any rule, and only where the reader itself hesitates do the check
 /// digits decide.
-public struct MRZDecoder: Sendable {
-    public init() {}
+package struct MRZDecoder: Sendable {
+    package init() {}
 
     /// Log-odds of a character that its position does not allow (a digit in a name, a letter in a date): about 1 in 150.
     private static let foreignCharacter: Double = -5
@@ -39,7 +39,7 @@ public struct MRZDecoder: Sendable {
     private static let mostVeiled = 3
 
     /// What was made of a picture's lattices.
-    public enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case zone(MRZDecoding)
         /// A zone, of which a part cannot be read: nothing is made up in its place.
         case illegible
@@ -47,12 +47,12 @@ public struct MRZDecoder: Sendable {
     }
 
     /// The likeliest zone that one of `lattices` can be read as, or `nil` when none is legible.
-    public func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
+    package func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
         if case .zone(let decoding) = self.outcome(lattices) { decoding } else { nil }
     }
 
     /// The likeliest zone that one of `lattices` can be read as, or whether there is one that is not legible.
-    public func outcome(_ lattices: [MRZLattice]) -> Outcome {
+    package func outcome(_ lattices: [MRZLattice]) -> Outcome {
         var best: (score: Double, decoding: MRZDecoding)?
         var illegible = false
         for (index, lattice) in lattices.enumerated() {

@@ -1,44 +1,44 @@
 /// The check digits of machine-readable zones.
-public enum MRZCheckKey: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
+package enum MRZCheckKey: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
     case documentNumber, birthDate, expiryDate, personalNumber, composite
 }
 
 /// A machine-readable zone taken apart: fields as printed, and which check digits hold.
 ///
 /// Nothing is corrected here: a zone that is wrong as printed keeps its characters and reports the digits that fail.
-public struct MRZDocument: Sendable, Hashable {
-    public var format: MRZFormat
-    public var lines: [String]
+package struct MRZDocument: Sendable, Hashable {
+    package var format: MRZFormat
+    package var lines: [String]
     /// One or two characters, fillers dropped: `P`, `PD`, `ID`, `V`.
-    public var documentCode: String
+    package var documentCode: String
     /// Issuing state or organisation, fillers dropped: `D`, `UTO`.
-    public var issuingState: String
+    package var issuingState: String
     /// Without fillers; of long numbers (Doc 9303-5 §4.2.2 note j) both parts.
-    public var documentNumber: String
-    public var surname: String
-    public var givenNames: String
+    package var documentNumber: String
+    package var surname: String
+    package var givenNames: String
     /// Empty where the format has none.
-    public var nationality: String
-    public var birthDate: MRZDate?
+    package var nationality: String
+    package var birthDate: MRZDate?
     /// `M`, `F`, `X`, or empty for unspecified.
-    public var sex: String
-    public var expiryDate: MRZDate?
+    package var sex: String
+    package var expiryDate: MRZDate?
     /// TD3 positions 29–42 of line 2; `nil` in other formats.
-    public var personalNumber: String?
+    package var personalNumber: String?
     /// Optional data elements in order, inner fillers as spaces, a long number's remainder taken out.
-    public var optionalData: [String]
+    package var optionalData: [String]
     /// Every check digit of the format, and whether it holds as printed.
-    public var checks: [MRZCheckKey: Bool]
+    package var checks: [MRZCheckKey: Bool]
     /// Whether the name fills its field, so that it may have been cut (Doc 9303-3 §4.6).
-    public var nameMayBeTruncated: Bool
+    package var nameMayBeTruncated: Bool
 
     /// ``checks`` under the names that result documents use.
-    public var checksByName: [String: Bool] {
+    package var checksByName: [String: Bool] {
         Dictionary(uniqueKeysWithValues: self.checks.map { ($0.key.rawValue, $0.value) })
     }
 
     /// Whether every check digit holds.
-    public var checksHold: Bool { self.checks.values.allSatisfy { $0 } }
+    package var checksHold: Bool { self.checks.values.allSatisfy { $0 } }
 
     /// Takes apart complete lines.
     ///
@@ -46,7 +46,7 @@ public struct MRZDocument: Sendable, Hashable {
     ///   - lines: Characters A–Z, 0–9 and `<` only.
     ///   - today: Decides the century of birth dates.
     /// - Returns: `nil` when the lines have the lengths of no known format, or hold other characters.
-    public init?(lines: [String], today: CalendarDate) {
+    package init?(lines: [String], today: CalendarDate) {
         guard let format = MRZFormat(lines: lines) else { return nil }
         self.init(lines: lines, format: format, today: today)
     }
@@ -104,7 +104,7 @@ public struct MRZDocument: Sendable, Hashable {
 }
 
 extension MRZCheckKey: Comparable {
-    public static func < (left: MRZCheckKey, right: MRZCheckKey) -> Bool {
+    package static func < (left: MRZCheckKey, right: MRZCheckKey) -> Bool {
         let order = Self.allCases
         return order.firstIndex(of: left) ?? 0 < order.firstIndex(of: right) ?? 0
     }

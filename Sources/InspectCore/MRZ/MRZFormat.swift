@@ -1,5 +1,5 @@
 /// The layouts of machine-readable zones that are known.
-public enum MRZFormat: String, Codable, Sendable, CaseIterable {
+package enum MRZFormat: String, Codable, Sendable, CaseIterable {
     /// 3×30, cards (ICAO Doc 9303-5).
     case td1 = "TD1"
     /// 2×36, larger cards (Doc 9303-6).
@@ -18,7 +18,7 @@ public enum MRZFormat: String, Codable, Sendable, CaseIterable {
     case swissLicence = "CHE_DL"
 
     /// Characters of each line.
-    public var lineLengths: [Int] {
+    package var lineLengths: [Int] {
         switch self {
         case .td1: [30, 30, 30]
         case .td2, .mrvb, .frenchID: [36, 36]
@@ -32,7 +32,7 @@ public enum MRZFormat: String, Codable, Sendable, CaseIterable {
     ///
     /// Formats of equal shape are told apart by the document code (V is kept for visas, Doc 9303-7 §4) and, for the
     /// French and Swiss layouts, by the code and state with which they always begin.
-    public init?(lines: [String]) {
+    package init?(lines: [String]) {
         let lengths = lines.map(\.utf8.count)
         let shaped = Self.allCases.filter { $0.lineLengths == lengths }
         guard let first = shaped.first else { return nil }

@@ -1,26 +1,26 @@
 /// One possible layout of a zone as the line reader saw it, before any rule of Doc 9303 was applied.
-public struct MRZLattice: Sendable {
+package struct MRZLattice: Sendable {
     /// For every line and every cell the probabilities of A–Z, 0–9 and `<`, in this order.
-    public var lines: [[[Float]]]
+    package var lines: [[[Float]]]
     /// Mean log-likelihood per cell that the lines have this layout; 0 is perfect.
-    public var layoutScore: Double
+    package var layoutScore: Double
 
-    public init(lines: [[[Float]]], layoutScore: Double) {
+    package init(lines: [[[Float]]], layoutScore: Double) {
         self.lines = lines
         self.layoutScore = layoutScore
     }
 }
 
 /// What the decoder made of a zone.
-public struct MRZDecoding: Sendable, Hashable {
-    public var format: MRZFormat
-    public var lines: [String]
+package struct MRZDecoding: Sendable, Hashable {
+    package var format: MRZFormat
+    package var lines: [String]
     /// For every character the reader's probability for it.
-    public var confidences: [[Double]]
+    package var confidences: [[Double]]
     /// The same, given what the character's position may hold.
-    public var posteriors: [[Double]]
+    package var posteriors: [[Double]]
     /// Characters that are not what the reader alone would have chosen.
-    public var corrections: Int
+    package var corrections: Int
     /// Which of the lattices given was chosen.
-    public var lattice: Int
+    package var lattice: Int
 }

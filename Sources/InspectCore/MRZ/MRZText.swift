@@ -1,18 +1,18 @@
 /// Characters of machine-readable zones as ASCII, and their check digits.
-enum MRZText {
-    static let filler = UInt8(ascii: "<")
+package enum MRZText {
+    package static let filler = UInt8(ascii: "<")
     /// The 37 characters in the order of the line reader's classes.
-    static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<".utf8)
+    package static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<".utf8)
 
-    static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-    static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
+    package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    package static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
 
-    static func string(_ bytes: some Sequence<UInt8>) -> String {
+    package static func string(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: Array(bytes), as: UTF8.self)
     }
 
     /// Text without its fillers at both ends, inner ones as spaces.
-    static func words(_ bytes: some Collection<UInt8>) -> String {
+    package static func words(_ bytes: some Collection<UInt8>) -> String {
         var text = Array(bytes)
         while text.last == Self.filler { text.removeLast() }
         let start = text.firstIndex { $0 != Self.filler } ?? text.endIndex
@@ -21,7 +21,7 @@ enum MRZText {
 
     /// Digit (0–9) over `bytes`: weights 7, 3, 1 repeating, modulo 10; A–Z count 10–35, `<` counts 0
     /// (Doc 9303-3 §4.9).
-    static func checkDigit(_ bytes: some Sequence<UInt8>) -> UInt8 {
+    package static func checkDigit(_ bytes: some Sequence<UInt8>) -> UInt8 {
         var sum = 0
         var position = 0
         for byte in bytes {

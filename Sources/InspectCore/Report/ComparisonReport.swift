@@ -1,5 +1,5 @@
 /// The comparison of two pictures of faces as a page that a reviewer reads.
-public struct ComparisonReport: Sendable {
+package struct ComparisonReport: Sendable {
     let facts: FaceStageFacts
     let previews: [String: Preview]
     let match: FaceMatch?
@@ -11,7 +11,7 @@ public struct ComparisonReport: Sendable {
     ///   - facts: What was found in the pictures; their largest faces were compared.
     ///   - previews: The pictures, by the same names.
     ///   - match: The outcome, or `nil` with a `reason`.
-    public init(
+    package init(
         facts: FaceStageFacts, previews: [String: Preview], match: FaceMatch?, reason: String?, threshold: Double,
         engine: EngineRecord
     ) {
@@ -24,7 +24,7 @@ public struct ComparisonReport: Sendable {
     }
 
     /// The page: HTML that is well-formed XML.
-    public var html: String {
+    package var html: String {
         let (title, style): (String, DecisionType) =
             switch self.match?.match {
             case true?: ("MATCH", .passed)

@@ -1,7 +1,7 @@
 /// One inspection as a page that a reviewer reads: what was decided, on which pictures, and every measurement behind it.
 ///
 /// Holds personal data by nature. Nothing in it is fetched from anywhere, and values are text whatever they contain.
-public struct InspectionReport: Sendable {
+package struct InspectionReport: Sendable {
     let document: ResultDocument
     let facts: InspectionFacts
     let previews: [String: Preview]
@@ -12,7 +12,7 @@ public struct InspectionReport: Sendable {
     ///   - facts: What it was decided on.
     ///   - previews: Pictures by part name; a part without one is shown as its drawing alone.
     ///   - today: The day of the decision.
-    public init(
+    package init(
         document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate
     ) {
         self.document = document
@@ -22,7 +22,7 @@ public struct InspectionReport: Sendable {
     }
 
     /// The page: HTML that is well-formed XML.
-    public var html: String {
+    package var html: String {
         let pictures = self.pictures
         let extraction = ExtractionRules(facts: self.facts, today: self.today)
         var body = [self.banner]

@@ -1,25 +1,25 @@
 /// What the chip held, and whether it is as the issuing state signed it.
-public struct ChipRecord: Codable, Sendable {
+package struct ChipRecord: Codable, Sendable {
     /// DG1, or why it could not be read; absent when it was not given.
-    public var dg1: DG1?
+    package var dg1: DG1?
     /// The portrait's picture, or why there is none; absent when DG2 was not given.
-    public var dg2: DG2?
-    public var passiveAuthentication: PassiveAuthentication
+    package var dg2: DG2?
+    package var passiveAuthentication: PassiveAuthentication
 
     /// The machine-readable zone on the chip.
-    public struct DG1: Codable, Sendable {
-        public var format: String?
-        public var lines: [String]?
+    package struct DG1: Codable, Sendable {
+        package var format: String?
+        package var lines: [String]?
         /// Check digit to whether it holds.
-        public var checks: [String: Bool]?
-        public var documentNumber: String?
-        public var firstName: String?
-        public var lastName: String?
-        public var dateOfBirth: String?
-        public var expiryDate: String?
-        public var issuingCountry: String?
-        public var nationality: String?
-        public var reason: String?
+        package var checks: [String: Bool]?
+        package var documentNumber: String?
+        package var firstName: String?
+        package var lastName: String?
+        package var dateOfBirth: String?
+        package var expiryDate: String?
+        package var issuingCountry: String?
+        package var nationality: String?
+        package var reason: String?
 
         init(_ zone: MRZDocument) {
             func text(_ value: String) -> String? { value.isEmpty ? nil : value }
@@ -39,36 +39,36 @@ public struct ChipRecord: Codable, Sendable {
     }
 
     /// The portrait on the chip; its faces are among the result's `faces`.
-    public struct DG2: Codable, Sendable {
-        public var image: ImageFacts?
-        public var reason: String?
+    package struct DG2: Codable, Sendable {
+        package var image: ImageFacts?
+        package var reason: String?
     }
 
     /// Passive authentication (ICAO Doc 9303-11 §5.1).
-    public struct PassiveAuthentication: Codable, Sendable {
+    package struct PassiveAuthentication: Codable, Sendable {
         /// `valid`, `invalid` or `inconclusive`.
-        public var status: String
+        package var status: String
         /// The weightiest of ``reasons``.
-        public var reason: String?
+        package var reason: String?
         /// Why it is not valid: names of ``ChipReason``.
-        public var reasons: [String]
-        public var checks: Checks
+        package var reasons: [String]
+        package var checks: Checks
         /// What is wrong or unknown about the bytes.
-        public var detail: String?
+        package var detail: String?
         /// `DG1` and the like to whether its hash is the signed one.
-        public var dataGroups: [String: Bool]
-        public var digestAlgorithm: String?
-        public var signatureAlgorithm: String?
-        public var ldsVersion: String?
+        package var dataGroups: [String: Bool]
+        package var digestAlgorithm: String?
+        package var signatureAlgorithm: String?
+        package var ldsVersion: String?
         /// When the signer says that it signed.
-        public var signedOn: String?
-        public var signer: CertificateFacts?
-        public var authority: CertificateFacts?
-        public var revocation: String
+        package var signedOn: String?
+        package var signer: CertificateFacts?
+        package var authority: CertificateFacts?
+        package var revocation: String
         /// What deviates from the standards and was accepted.
-        public var deviations: [String]
-        public var trustAnchors: Int
-        public var trustAnchorNotes: [String]
+        package var deviations: [String]
+        package var trustAnchors: Int
+        package var trustAnchorNotes: [String]
 
         init(_ facts: PassiveAuthenticationFacts, _ rules: ChipRules) {
             self.status = rules.status.rawValue
@@ -91,13 +91,13 @@ public struct ChipRecord: Codable, Sendable {
     }
 
     /// The six checks, each `true`, `false`, or `null` for what could not be told.
-    public struct Checks: Codable, Sendable, Hashable {
-        public var sodParse: Bool?
-        public var hashesOK: Bool?
-        public var signatureOK: Bool?
-        public var chainOK: Bool?
-        public var validPeriod: Bool?
-        public var countryMatch: Bool?
+    package struct Checks: Codable, Sendable, Hashable {
+        package var sodParse: Bool?
+        package var hashesOK: Bool?
+        package var signatureOK: Bool?
+        package var chainOK: Bool?
+        package var validPeriod: Bool?
+        package var countryMatch: Bool?
 
         enum CodingKeys: String, CodingKey {
             case sodParse = "sod_parse"
@@ -117,7 +117,7 @@ public struct ChipRecord: Codable, Sendable {
             self.countryMatch = rules.countryMatch
         }
 
-        public func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             // A check that is left out would look like one that was never meant to be made.
             try container.encode(self.sodParse, forKey: .sodParse)

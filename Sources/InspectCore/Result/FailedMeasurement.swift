@@ -1,16 +1,16 @@
 /// A measurement that a rule objects to, with the limit that it passed: one of the limits is there, or both ends of a range.
-public struct FailedMeasurement: Codable, Sendable, Hashable {
+package struct FailedMeasurement: Codable, Sendable, Hashable {
     /// The name that reports have for it.
-    public var name: String
-    public var value: Double
+    package var name: String
+    package var value: Double
     /// Good values are this or less.
-    public var atMost: Double?
+    package var atMost: Double?
     /// Good values are this or more.
-    public var atLeast: Double?
+    package var atLeast: Double?
     /// Good values are less than this.
-    public var below: Double?
+    package var below: Double?
     /// Good values are more than this.
-    public var above: Double?
+    package var above: Double?
 
     /// - Returns: `nil` unless the measurement counts and is beyond its limit.
     init?(_ measurement: Measurement) {
@@ -39,7 +39,7 @@ extension UsabilityData {
     /// What usability was decided on for one side of a document.
     ///
     /// - Parameter reading: The evidence that the decision went by.
-    public init(_ side: DocumentFacts, reading: ReadingEvidence) {
+    package init(_ side: DocumentFacts, reading: ReadingEvidence) {
         self.init(
             image: side.image, quality: side.quality, outline: side.outline,
             failedMeasurements: FailedMeasurement.all(UsabilityRules.measurements(side, reading: reading)))

@@ -1,35 +1,35 @@
 /// A face against the templates of its face id.
-public struct AuthenticationData: Codable, Sendable {
+package struct AuthenticationData: Codable, Sendable {
     /// `Verify` or `Not Verify`; `nil` where it was not possible.
-    public var result: String?
+    package var result: String?
     /// Of the best template, 0–1.
-    public var similarity: Double?
-    public var distance: Double?
-    public var threshold: Double
+    package var similarity: Double?
+    package var distance: Double?
+    package var threshold: Double
     /// Upper bound (95 %) of the rate at which strangers reach the threshold with any of the templates.
-    public var fmrAtThreshold: Double?
-    public var engine: String?
+    package var fmrAtThreshold: Double?
+    package var engine: String?
     /// How many templates were compared, and of which generation of the face id.
-    public var templates: Int
-    public var generation: Int64
-    public var reason: String?
+    package var templates: Int
+    package var generation: Int64
+    package var reason: String?
 }
 
 /// What an enrolment came to.
-public struct EnrollmentData: Codable, Sendable {
+package struct EnrollmentData: Codable, Sendable {
     /// The engine and the model that made the feature; features of others never compare with it.
-    public var engine: String?
-    public var modelSHA256: String?
+    package var engine: String?
+    package var modelSHA256: String?
     /// Characters of the feature: 1,024.
-    public var featureLength: Int?
+    package var featureLength: Int?
     /// `add` or `replace`.
-    public var mode: String
-    public var reasons: [String]
+    package var mode: String
+    package var reasons: [String]
 }
 
 extension InspectionDecider {
     /// The feature that is to be kept under the request's face id; `nil` unless the picture was found fit.
-    public var template: FaceFeature? {
+    package var template: FaceFeature? {
         guard self.facts.request.workflow == .enrollment,
             self.decide().capabilities.enrollment?.first?.decision.type == .passed
         else { return nil }

@@ -2,7 +2,7 @@
 ///
 /// The chains are Jumio's: usability → imageChecks → extraction → dataChecks, and usability → similarity, liveness. A
 /// rejection makes its successors NOT_EXECUTED with PRECONDITION_NOT_FULFILLED, unless the gate is open.
-public struct InspectionDecider {
+package struct InspectionDecider {
     let facts: InspectionFacts
     let today: CalendarDate
     let isGated: Bool
@@ -10,21 +10,21 @@ public struct InspectionDecider {
     /// - Parameters:
     ///   - today: The day of the decision: expiry and the century of birth dates depend on it.
     ///   - isGated: Whether a rejection keeps the later capabilities from running.
-    public init(facts: InspectionFacts, today: CalendarDate, isGated: Bool = true) {
+    package init(facts: InspectionFacts, today: CalendarDate, isGated: Bool = true) {
         self.facts = facts
         self.today = today
         self.isGated = isGated
     }
 
     /// Whether this version can run a workflow.
-    public static func implements(_ workflow: Workflow) -> Bool {
+    package static func implements(_ workflow: Workflow) -> Bool {
         switch workflow {
         case .id, .idIdentity, .similarity, .liveness, .authentication, .enrollment: true
         }
     }
 
     /// Whether a stage can still change the outcome, given what the earlier ones found.
-    public func needs(_ stage: JobStatus) -> Bool {
+    package func needs(_ stage: JobStatus) -> Bool {
         switch stage {
         case .acquired: true
         case .document: !self.documentParts.isEmpty || !self.chipParts.isEmpty
@@ -39,7 +39,7 @@ public struct InspectionDecider {
     /// The result document; engine versions and timings are the caller's to add.
     ///
     /// - Parameter withFeatures: Whether the faces' features go into the result: biometric data, so only on demand.
-    public func decide(withFeatures: Bool = false) -> ResultDocument {
+    package func decide(withFeatures: Bool = false) -> ResultDocument {
         var capabilities = Capabilities()
         var outcomes: [CapabilityDecision] = []
         let wanted = self.facts.request.workflow.capabilities
@@ -177,7 +177,7 @@ extension Decision {
 
 extension ResultDocument {
     /// The document of a job that could not be inspected.
-    public static func notExecuted(_ error: InspectError) -> ResultDocument {
+    package static func notExecuted(_ error: InspectError) -> ResultDocument {
         ResultDocument(
             decision: Decision(
                 .notExecuted, DecisionLabel.technicalError.rawValue, risk: DecisionType.notExecuted.riskScore),

@@ -1,32 +1,32 @@
-public import Foundation
+package import Foundation
 
 /// Everything that the stages measured, and the request that it is judged by.
-public struct InspectionFacts: Sendable {
-    public var request: InspectionRequest
+package struct InspectionFacts: Sendable {
+    package var request: InspectionRequest
     /// The parts that the job brought, images or not.
-    public var parts: [PartKind]
-    public var acquisition: AcquisitionFacts?
-    public var documents: DocumentStageFacts?
-    public var faces: FaceStageFacts?
-    public var liveness: LivenessStageFacts?
+    package var parts: [PartKind]
+    package var acquisition: AcquisitionFacts?
+    package var documents: DocumentStageFacts?
+    package var faces: FaceStageFacts?
+    package var liveness: LivenessStageFacts?
     /// What is enrolled under the face id that the request names; `nil` where it names none.
-    public var enrolled: EnrolledFace?
+    package var enrolled: EnrolledFace?
     /// What was measured of the engine that makes the features.
-    public var calibration = FaceCalibration.dlib
+    package var calibration = FaceCalibration.dlib
 
-    public init(request: InspectionRequest, parts: [PartKind]) {
+    package init(request: InspectionRequest, parts: [PartKind]) {
         self.request = request
         self.parts = parts
     }
 
     /// Processor time of all stages in the analyzer, in milliseconds.
-    public var cpuMs: Double {
+    package var cpuMs: Double {
         (self.acquisition?.cpuMs ?? 0) + (self.documents?.cpuMs ?? 0) + (self.faces?.cpuMs ?? 0)
             + (self.liveness?.cpuMs ?? 0)
     }
 
     /// Processor time by step of looking at documents, over both sides: `cpu.decode`, `cpu.outline`, `cpu.mrz`, ….
-    public var stepsMs: [String: Double] {
+    package var stepsMs: [String: Double] {
         var steps: [String: Double] = [:]
         for side in (self.documents?.sides ?? [:]).values {
             for (name, time) in side.stepsMs ?? [:] { steps["cpu.\(name)", default: 0] += time }
@@ -38,7 +38,7 @@ public struct InspectionFacts: Sendable {
     /// Takes in what a stage stored.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` if the bytes are not that stage's output.
-    public mutating func take(_ output: Data, of stage: JobStatus) throws(InspectError) {
+    package mutating func take(_ output: Data, of stage: JobStatus) throws(InspectError) {
         do {
             let decoder = JSONDecoder()
             switch stage {
@@ -56,5 +56,5 @@ public struct InspectionFacts: Sendable {
 
 extension JobStatus {
     /// The stage's name towards the analyzer, in timings and in logs.
-    public var stageName: String { "\(self)" }
+    package var stageName: String { "\(self)" }
 }

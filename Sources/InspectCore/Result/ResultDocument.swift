@@ -1,18 +1,18 @@
 /// What an inspection ends with: the output of the step with status 128.
 ///
 /// `insp.job_result` puts the job's ids, references and times around it; `inspectd inspect` prints it as it is.
-public struct ResultDocument: Codable, Sendable {
-    public var decision: Decision
-    public var capabilities: Capabilities
-    public var rejectReasons: [RejectReason]
-    public var faces: [FaceRecord]
+package struct ResultDocument: Codable, Sendable {
+    package var decision: Decision
+    package var capabilities: Capabilities
+    package var rejectReasons: [RejectReason]
+    package var faces: [FaceRecord]
     /// Why nothing was decided; set exactly when the decision is NOT_EXECUTED for a technical reason.
-    public var error: ErrorRecord?
-    public var engine: EngineRecord
+    package var error: ErrorRecord?
+    package var engine: EngineRecord
     /// The end of an enrolment, authentication or liveness check in the words of the face SDK's contract.
-    public var faceSdk: FaceSDKEvent?
+    package var faceSdk: FaceSDKEvent?
 
-    public init(
+    package init(
         decision: Decision, capabilities: Capabilities, rejectReasons: [RejectReason], faces: [FaceRecord],
         error: ErrorRecord?, engine: EngineRecord
     ) {
@@ -26,19 +26,19 @@ public struct ResultDocument: Codable, Sendable {
 }
 
 /// A decision in the shape of Jumio's retrieval API: `{"type", "details": {"label"}}`, with a risk on the whole.
-public struct Decision: Codable, Sendable, Equatable {
-    public struct Details: Codable, Sendable, Equatable {
-        public var label: String
+package struct Decision: Codable, Sendable, Equatable {
+    package struct Details: Codable, Sendable, Equatable {
+        package var label: String
     }
-    public struct Risk: Codable, Sendable, Equatable {
-        public var score: Int
+    package struct Risk: Codable, Sendable, Equatable {
+        package var score: Int
     }
 
-    public var type: DecisionType
-    public var details: Details
-    public var risk: Risk?
+    package var type: DecisionType
+    package var details: Details
+    package var risk: Risk?
 
-    public init(_ type: DecisionType, _ label: String, risk: Int? = nil) {
+    package init(_ type: DecisionType, _ label: String, risk: Int? = nil) {
         self.type = type
         self.details = Details(label: label)
         self.risk = risk.map { Risk(score: $0) }
@@ -48,7 +48,7 @@ public struct Decision: Codable, Sendable, Equatable {
 extension DecisionType {
     /// The lower end of the class's band of risk scores (Jumio retrieval API: −1 not executed, 0–30 passed, 31–70 warning,
     /// 71–100 rejected). No finer risk is claimed than the class itself.
-    public var riskScore: Int {
+    package var riskScore: Int {
         switch self {
         case .notExecuted: -1
         case .passed: 0
@@ -59,12 +59,12 @@ extension DecisionType {
 }
 
 /// The outcome of one capability for the parts that it looked at.
-public struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable {
-    public var parts: [String]
-    public var decision: Decision
-    public var data: Payload?
+package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable {
+    package var parts: [String]
+    package var decision: Decision
+    package var data: Payload?
 
-    public init(parts: [String], decision: Decision, data: Payload?) {
+    package init(parts: [String], decision: Decision, data: Payload?) {
         self.parts = parts
         self.decision = decision
         self.data = data
@@ -72,28 +72,28 @@ public struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable {
 }
 
 /// The capabilities that the workflow asked for; the others are absent.
-public struct Capabilities: Codable, Sendable {
-    public var usability: [CapabilityRecord<UsabilityData>]?
-    public var imageChecks: [CapabilityRecord<ImageCheckData>]?
-    public var extraction: [CapabilityRecord<ExtractionData>]?
-    public var dataChecks: [CapabilityRecord<DataCheckData>]?
-    public var similarity: [CapabilityRecord<SimilarityData>]?
-    public var liveness: [CapabilityRecord<LivenessData>]?
-    public var authentication: [CapabilityRecord<AuthenticationData>]?
-    public var enrollment: [CapabilityRecord<EnrollmentData>]?
+package struct Capabilities: Codable, Sendable {
+    package var usability: [CapabilityRecord<UsabilityData>]?
+    package var imageChecks: [CapabilityRecord<ImageCheckData>]?
+    package var extraction: [CapabilityRecord<ExtractionData>]?
+    package var dataChecks: [CapabilityRecord<DataCheckData>]?
+    package var similarity: [CapabilityRecord<SimilarityData>]?
+    package var liveness: [CapabilityRecord<LivenessData>]?
+    package var authentication: [CapabilityRecord<AuthenticationData>]?
+    package var enrollment: [CapabilityRecord<EnrollmentData>]?
 
-    public init() {}
+    package init() {}
 }
 
 /// What usability was decided on.
-public struct UsabilityData: Codable, Sendable {
-    public var image: ImageFacts
-    public var quality: QualityFacts?
-    public var outline: OutlineFacts?
+package struct UsabilityData: Codable, Sendable {
+    package var image: ImageFacts
+    package var quality: QualityFacts?
+    package var outline: OutlineFacts?
     /// What an objection rests on; absent where there is none.
-    public var failedMeasurements: [FailedMeasurement]?
+    package var failedMeasurements: [FailedMeasurement]?
 
-    public init(
+    package init(
         image: ImageFacts, quality: QualityFacts? = nil, outline: OutlineFacts? = nil,
         failedMeasurements: [FailedMeasurement]? = nil
     ) {
@@ -105,15 +105,15 @@ public struct UsabilityData: Codable, Sendable {
 }
 
 /// What the image checks looked at; a check that this version does not have says so.
-public struct ImageCheckData: Codable, Sendable {
-    public var assessed: [String]
-    public var notAssessed: [String]
+package struct ImageCheckData: Codable, Sendable {
+    package var assessed: [String]
+    package var notAssessed: [String]
     /// What a finding rests on; names of fields, never their values.
-    public var reason: String?
+    package var reason: String?
     /// The same where it was measured; absent where nothing is objected to.
-    public var failedMeasurements: [FailedMeasurement]?
+    package var failedMeasurements: [FailedMeasurement]?
 
-    public init(
+    package init(
         assessed: [String], notAssessed: [String], reason: String? = nil,
         failedMeasurements: [FailedMeasurement]? = nil
     ) {
@@ -125,45 +125,45 @@ public struct ImageCheckData: Codable, Sendable {
 }
 
 /// Cross-checks of what was extracted: each `pass`, `fail` or `inconclusive`.
-public struct DataCheckData: Codable, Sendable {
-    public enum Outcome: String, Codable, Sendable {
+package struct DataCheckData: Codable, Sendable {
+    package enum Outcome: String, Codable, Sendable {
         case pass, fail, inconclusive
     }
-    public struct Check: Codable, Sendable {
-        public var name: String
-        public var outcome: Outcome
+    package struct Check: Codable, Sendable {
+        package var name: String
+        package var outcome: Outcome
         /// Why the check is inconclusive or failed; names of fields, never their values.
-        public var reason: String?
+        package var reason: String?
 
-        public init(name: String, outcome: Outcome, reason: String? = nil) {
+        package init(name: String, outcome: Outcome, reason: String? = nil) {
             self.name = name
             self.outcome = outcome
             self.reason = reason
         }
     }
 
-    public var checks: [Check]
+    package var checks: [Check]
 
-    public init(checks: [Check]) {
+    package init(checks: [Check]) {
         self.checks = checks
     }
 }
 
 /// Similarity of the document's portrait and the selfie.
-public struct SimilarityData: Codable, Sendable {
+package struct SimilarityData: Codable, Sendable {
     /// MATCH, NO_MATCH or NOT_POSSIBLE (Jumio retrieval API, `similarity.data.similarity`).
-    public var outcome: String
+    package var outcome: String
     /// 0–1; `nil` where it was not possible.
-    public var similarity: Double?
+    package var similarity: Double?
     /// Euclidean distance of the features.
-    public var distance: Double?
-    public var threshold: Double
+    package var distance: Double?
+    package var threshold: Double
     /// Measured false match rate at the threshold: an upper bound, see ``SimilarityScale``.
-    public var fmrAtThreshold: Double?
-    public var engine: String?
-    public var reason: String?
+    package var fmrAtThreshold: Double?
+    package var engine: String?
+    package var reason: String?
 
-    public init(
+    package init(
         outcome: String, similarity: Double?, distance: Double?, threshold: Double, fmrAtThreshold: Double?,
         engine: String?, reason: String?
     ) {
@@ -178,28 +178,28 @@ public struct SimilarityData: Codable, Sendable {
 }
 
 /// What is known about liveness, and how far it can be trusted.
-public struct LivenessData: Codable, Sendable {
+package struct LivenessData: Codable, Sendable {
     /// `passive`, `colour_flash`, `motion`, `colour_flash+motion` or `vendor`.
-    public var method: String
+    package var method: String
     /// `evidence`: cues for a person to weigh, never proof. `challenge`: what the server asked for was done.
     /// `certified-vendor`: a vendor's server vouches for it.
-    public var assurance: String
-    public var scores: [String: Double]
-    public var reason: String?
+    package var assurance: String
+    package var scores: [String: Double]
+    package var reason: String?
     /// What a person should look at, by name; `nil` where nothing was measured.
-    public var findings: [String]?
+    package var findings: [String]?
     /// What an operator's network says; `nil` where none is configured.
-    public var network: LivenessNetworkScore?
+    package var network: LivenessNetworkScore?
     /// Present and true where the partner lets evidence without any finding pass (`insp.set_liveness_policy`).
-    public var evidenceSuffices: Bool?
+    package var evidenceSuffices: Bool?
     /// Each colour or motion of a challenge.
-    public var steps: [LivenessVerdict.Step]?
+    package var steps: [LivenessVerdict.Step]?
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; absent for its error LIVENESS_FAILED.
-    public var resultCode: Int?
+    package var resultCode: Int?
     /// What a vendor's server answered.
-    public var vendor: VendorSessionFacts?
+    package var vendor: VendorSessionFacts?
 
-    public init(
+    package init(
         method: String, assurance: String, scores: [String: Double], reason: String?,
         steps: [LivenessVerdict.Step]? = nil, resultCode: Int? = nil, vendor: VendorSessionFacts? = nil
     ) {
@@ -214,16 +214,16 @@ public struct LivenessData: Codable, Sendable {
 }
 
 /// A face that was found, without its feature unless the caller asked for it.
-public struct FaceRecord: Codable, Sendable {
-    public var part: String
-    public var box: Box
-    public var landmarks: [Point]
-    public var quality: FaceQuality
+package struct FaceRecord: Codable, Sendable {
+    package var part: String
+    package var box: Box
+    package var landmarks: [Point]
+    package var quality: FaceQuality
     /// Of the first face of a person's picture.
-    public var assessment: FaceAssessment?
-    public var feature: FaceFeature?
+    package var assessment: FaceAssessment?
+    package var feature: FaceFeature?
 
-    public init(part: String, face: FaceFacts, withFeature: Bool, assessment: FaceAssessment? = nil) {
+    package init(part: String, face: FaceFacts, withFeature: Bool, assessment: FaceAssessment? = nil) {
         self.part = part
         self.box = face.box
         self.landmarks = face.landmarks
@@ -234,13 +234,13 @@ public struct FaceRecord: Codable, Sendable {
 }
 
 /// An error as partners see it.
-public struct ErrorRecord: Codable, Sendable, Equatable {
-    public var code: String
-    public var message: String
-    public var retryable: Bool
-    public var contractCodes: ContractCodes
+package struct ErrorRecord: Codable, Sendable, Equatable {
+    package var code: String
+    package var message: String
+    package var retryable: Bool
+    package var contractCodes: ContractCodes
 
-    public init(_ error: InspectError) {
+    package init(_ error: InspectError) {
         self.code = error.code.rawValue
         self.message = error.text
         self.retryable = error.code.isRetryable
@@ -249,15 +249,15 @@ public struct ErrorRecord: Codable, Sendable, Equatable {
 }
 
 /// Which program decided, with which models, and how long each stage took.
-public struct EngineRecord: Codable, Sendable {
+package struct EngineRecord: Codable, Sendable {
     /// Program and libraries: name to version.
-    public var versions: [String: String]
+    package var versions: [String: String]
     /// Model name to SHA-256.
-    public var models: [String: String]
+    package var models: [String: String]
     /// Stage name to milliseconds of wall time.
-    public var timingsMs: [String: Double]
+    package var timingsMs: [String: Double]
 
-    public init(versions: [String: String] = [:], models: [String: String] = [:], timingsMs: [String: Double] = [:]) {
+    package init(versions: [String: String] = [:], models: [String: String] = [:], timingsMs: [String: Double] = [:]) {
         self.versions = versions
         self.models = models
         self.timingsMs = timingsMs

@@ -1,27 +1,27 @@
 /// What of a result the database decides and reports by. It looks into nothing else.
-public struct ResultSummary: Encodable, Sendable {
+package struct ResultSummary: Encodable, Sendable {
     /// A capability that warned or rejected.
-    public struct Label: Encodable, Sendable, Hashable {
-        public var capability: Capability
-        public var label: String
+    package struct Label: Encodable, Sendable, Hashable {
+        package var capability: Capability
+        package var label: String
     }
 
-    public var decision: Decision
-    public var rejectReasons: [RejectReason]
-    public var error: ErrorRecord?
-    public var faceSdk: FaceSDKEvent?
-    public var labels: [Label]?
+    package var decision: Decision
+    package var rejectReasons: [RejectReason]
+    package var error: ErrorRecord?
+    package var faceSdk: FaceSDKEvent?
+    package var labels: [Label]?
 }
 
 /// What of a result the database keeps unread.
-public struct ResultBody: Encodable, Sendable {
-    public var capabilities: Capabilities
-    public var faces: [FaceRecord]
-    public var engine: EngineRecord
+package struct ResultBody: Encodable, Sendable {
+    package var capabilities: Capabilities
+    package var faces: [FaceRecord]
+    package var engine: EngineRecord
 }
 
 extension ResultDocument {
-    public var summary: ResultSummary {
+    package var summary: ResultSummary {
         let labels = self.capabilities.labels
         return ResultSummary(
             decision: self.decision, rejectReasons: self.rejectReasons, error: self.error, faceSdk: self.faceSdk,
@@ -29,7 +29,7 @@ extension ResultDocument {
     }
 
     /// Everything that ``summary`` leaves out.
-    public var body: ResultBody {
+    package var body: ResultBody {
         ResultBody(capabilities: self.capabilities, faces: self.faces, engine: self.engine)
     }
 }

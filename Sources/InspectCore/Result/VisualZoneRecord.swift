@@ -1,26 +1,26 @@
 /// What a document's print says, field by field, and whether it is what its machine-readable data say.
-public struct VisualZoneRecord: Codable, Sendable {
-    public struct Field: Codable, Sendable {
+package struct VisualZoneRecord: Codable, Sendable {
+    package struct Field: Codable, Sendable {
         /// The name that the field has in ``ExtractionData``.
-        public var name: String
+        package var name: String
         /// As printed; `nil` where it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
-        public var value: String?
+        package var value: String?
         /// Of the least certain character of the line, 0–1; `nil` where there is no value.
-        public var confidence: Double?
+        package var confidence: Double?
         /// Against the machine-readable data; `nil` where these do not have the field.
-        public var comparison: VisualZoneRules.Outcome?
+        package var comparison: VisualZoneRules.Outcome?
     }
 
     /// The side that was read.
-    public var part: String
-    public var fields: [Field]
+    package var part: String
+    package var fields: [Field]
     /// The part whose machine-readable data it was compared with; `nil` if there are none.
-    public var comparedWith: String?
-    public var linesFound: Int
-    public var linesRead: Int
+    package var comparedWith: String?
+    package var linesFound: Int
+    package var linesRead: Int
     /// Processor time that finding and reading took, in milliseconds; part of the document stage's.
-    public var cpuMs: Double
-    public var modelSHA256: String
+    package var cpuMs: Double
+    package var modelSHA256: String
 
     init?(sides: [(part: String, facts: DocumentFacts)], today: CalendarDate) {
         guard let side = sides.first(where: { $0.facts.visualZone != nil }), let facts = side.facts.visualZone else {

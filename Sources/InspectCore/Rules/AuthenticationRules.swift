@@ -2,29 +2,29 @@
 ///
 /// Labels: authentication PASSED MATCH, REJECTED NO_MATCH, WARNING NOT_POSSIBLE; enrollment PASSED ENROLLED, REJECTED
 /// NOT_ENROLLED.
-public enum AuthenticationRules {
+package enum AuthenticationRules {
     /// What kept the faces from being compared.
-    public enum Obstacle: String, Codable, Sendable {
+    package enum Obstacle: String, Codable, Sendable {
         case noFace = "NO_FACE_PRESENT"
         case severalPeople = "MULTIPLE_PEOPLE"
         case faceTooSmall = "FACE_TOO_SMALL"
         case otherEngine = "TEMPLATES_OF_ANOTHER_ENGINE"
     }
 
-    public struct Outcome: Sendable, Hashable {
-        public var decision: CapabilityDecision
+    package struct Outcome: Sendable, Hashable {
+        package var decision: CapabilityDecision
         /// The best match; `nil` when nothing was compared.
-        public var match: FaceMatch?
+        package var match: FaceMatch?
         /// Templates that the face was compared with.
-        public var compared = 0
+        package var compared = 0
         /// Why nothing was compared.
-        public var obstacle: Obstacle?
+        package var obstacle: Obstacle?
     }
 
     /// The face against every template of its own engine and model; the best counts.
     ///
     /// - Parameter faces: The faces of the person's picture, largest first.
-    public static func authenticate(
+    package static func authenticate(
         _ faces: [FaceFacts], against enrolled: EnrolledFace, threshold: Double, calibration: FaceCalibration
     ) -> Outcome {
         func notPossible(_ obstacle: Obstacle) -> Outcome {
@@ -52,7 +52,7 @@ public enum AuthenticationRules {
     /// somebody else's face id.
     ///
     /// - Parameter liveness: What was decided about the picture.
-    public static func obstacles(
+    package static func obstacles(
         _ faces: [FaceFacts], to enrolled: EnrolledFace, liveness: CapabilityDecision?, calibration: FaceCalibration
     ) -> [String] {
         let faults = FaceConformity(faces: faces).faults.map(\.rawValue)

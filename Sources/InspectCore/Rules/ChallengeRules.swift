@@ -1,22 +1,22 @@
 /// Decides what the frames of a capture tell: with a challenge whether it was met, without one what speaks against them.
 ///
 /// A challenge that was met is the only thing of this system's own that proves a living person.
-public enum ChallengeRules {
-    public struct Outcome: Sendable {
-        public var decision: CapabilityDecision
-        public var outcome: LivenessVerdict.Outcome
+package enum ChallengeRules {
+    package struct Outcome: Sendable {
+        package var decision: CapabilityDecision
+        package var outcome: LivenessVerdict.Outcome
         /// `colour_flash`, `motion`, both joined by `+`, or `passive`.
-        public var method: String
-        public var verdicts: [LivenessVerdict]
-        public var reason: LivenessVerdict.Reason?
+        package var method: String
+        package var verdicts: [LivenessVerdict]
+        package var reason: LivenessVerdict.Reason?
         /// The face SDK's result code: 1 success, 53 too bright, 60 timeout.
-        public var resultCode: Int?
+        package var resultCode: Int?
     }
 
     /// How far a challenge that was met can be trusted.
-    public static let assurance = "challenge"
+    package static let assurance = "challenge"
 
-    public static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts?) -> Outcome {
+    package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts?) -> Outcome {
         let methods = [challenge.colours.isEmpty ? nil : "colour_flash", challenge.steps.isEmpty ? nil : "motion"]
         let method = methods.compactMap { $0 }.joined(separator: "+")
         func outcome(

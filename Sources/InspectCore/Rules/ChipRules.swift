@@ -1,20 +1,20 @@
 /// Judges what passive authentication found (ICAO Doc 9303-11 §5.1).
-public struct ChipRules {
-    public enum Status: String, Codable, Sendable {
+package struct ChipRules {
+    package enum Status: String, Codable, Sendable {
         case valid, invalid, inconclusive
     }
 
-    public let status: Status
+    package let status: Status
     /// Why it is not valid, the weightiest first; empty when it is.
-    public let reasons: [ChipReason]
+    package let reasons: [ChipReason]
     /// The document signer's certificate is of the state that issued the document according to DG1.
-    public let countryMatch: Bool?
+    package let countryMatch: Bool?
     /// Nothing is wrong but the document signer's certificate, which has run out: a warning, since it outlives every document
     /// that it signed if it was issued by the rules (Doc 9303-12 §4.1.2).
-    public let isExpiredOnly: Bool
+    package let isExpiredOnly: Bool
 
     /// - Parameter zone: The zone of DG1.
-    public init(_ facts: PassiveAuthenticationFacts, zone: MRZDocument?) {
+    package init(_ facts: PassiveAuthenticationFacts, zone: MRZDocument?) {
         let country = facts.signer?.country
         self.countryMatch = zone.flatMap { zone in
             country.flatMap { IssuingState.matches(zone.issuingState, country: $0) }

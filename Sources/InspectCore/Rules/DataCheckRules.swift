@@ -1,10 +1,10 @@
 /// Cross-checks of what was extracted (Jumio's capability `dataChecks`).
-public struct DataCheckRules {
-    public let data: DataCheckData
-    public let decision: CapabilityDecision
+package struct DataCheckRules {
+    package let data: DataCheckData
+    package let decision: CapabilityDecision
 
     /// - Parameter today: The day on which the document must not have expired.
-    public init(extraction: ExtractionRules, today: CalendarDate) {
+    package init(extraction: ExtractionRules, today: CalendarDate) {
         var checks: [DataCheckData.Check] = []
         let zones = extraction.zones.map(\.value) + [extraction.chipZone].compactMap { $0 }
         checks.append(Self.checkDigits(extraction))

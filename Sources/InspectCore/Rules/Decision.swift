@@ -1,5 +1,5 @@
 /// The outcome of one capability, and of the whole job (Jumio Retrieval API, `decision.type`).
-public enum DecisionType: String, Codable, Sendable, CaseIterable {
+package enum DecisionType: String, Codable, Sendable, CaseIterable {
     case passed = "PASSED"
     case warning = "WARNING"
     case rejected = "REJECTED"
@@ -7,13 +7,13 @@ public enum DecisionType: String, Codable, Sendable, CaseIterable {
 }
 
 /// One reason for a rejection, in the numbering of Jumio's mobile SDK (class RejectReason).
-public struct RejectReason: Codable, Sendable, Hashable {
-    public var code: Int
-    public var message: String
+package struct RejectReason: Codable, Sendable, Hashable {
+    package var code: Int
+    package var message: String
     /// The part that gave rise to it, for example `FRONT`; `nil` if it concerns the whole job.
-    public var part: String?
+    package var part: String?
 
-    public init(code: Int, message: String, part: String? = nil) {
+    package init(code: Int, message: String, part: String? = nil) {
         self.code = code
         self.message = message
         self.part = part
@@ -23,7 +23,7 @@ public struct RejectReason: Codable, Sendable, Hashable {
 extension RejectReason {
     /// The table of reject reasons (Jumio mobile SDK, class `Jumio.RejectReason`). `insp.reason` has the same, with advice; a
     /// test holds them equal.
-    public enum Known: Int, Sendable, CaseIterable {
+    package enum Known: Int, Sendable, CaseIterable {
         case blackWhiteCopy = 102
         case colorPhotocopy = 103
         case digitalCopy = 104
@@ -37,7 +37,7 @@ extension RejectReason {
         case damagedDocument = 2005
         case glare = 2006
 
-        public var message: String {
+        package var message: String {
             switch self {
             case .blackWhiteCopy: "BLACK_WHITE_COPY"
             case .colorPhotocopy: "COLOR_PHOTOCOPY"
@@ -55,30 +55,30 @@ extension RejectReason {
         }
     }
 
-    public init(_ known: Known, part: String? = nil) {
+    package init(_ known: Known, part: String? = nil) {
         self.init(code: known.rawValue, message: known.message, part: part)
     }
 }
 
 /// What one capability decided.
-public struct CapabilityDecision: Codable, Sendable, Hashable {
-    public var type: DecisionType
+package struct CapabilityDecision: Codable, Sendable, Hashable {
+    package var type: DecisionType
     /// One of ``DecisionLabel``.
-    public var label: String
+    package var label: String
     /// Empty unless something was rejected. The first one belongs to the label.
-    public var reasons: [RejectReason]
+    package var reasons: [RejectReason]
 
-    public init(type: DecisionType, label: DecisionLabel, reasons: [RejectReason] = []) {
+    package init(type: DecisionType, label: DecisionLabel, reasons: [RejectReason] = []) {
         self.type = type
         self.label = label.rawValue
         self.reasons = reasons
     }
 
     /// Nothing to object to.
-    public static let passed = CapabilityDecision(type: .passed, label: .ok)
+    package static let passed = CapabilityDecision(type: .passed, label: .ok)
     /// An earlier capability of the chain was rejected, so this one did not run.
-    public static let preconditionNotFulfilled = CapabilityDecision(
+    package static let preconditionNotFulfilled = CapabilityDecision(
         type: .notExecuted, label: .preconditionNotFulfilled)
     /// This one should have run, but could not.
-    public static let technicalError = CapabilityDecision(type: .notExecuted, label: .technicalError)
+    package static let technicalError = CapabilityDecision(type: .notExecuted, label: .technicalError)
 }

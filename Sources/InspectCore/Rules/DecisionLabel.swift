@@ -1,6 +1,6 @@
 /// The word of a capability's decision, named as Jumio's Retrieval API names it. `insp.label` has the same; a test holds them
 /// equal.
-public enum DecisionLabel: String, Sendable, CaseIterable {
+package enum DecisionLabel: String, Sendable, CaseIterable {
     // Nothing to object to, or nothing decided.
     case ok = "OK"
     case match = "MATCH"
@@ -56,7 +56,7 @@ public enum DecisionLabel: String, Sendable, CaseIterable {
 
 extension DecisionLabel {
     /// Whether this version can give it.
-    public var isGiven: Bool {
+    package var isGiven: Bool {
         switch self {
         case .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake: false
         default: true

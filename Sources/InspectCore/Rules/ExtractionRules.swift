@@ -1,6 +1,6 @@
 /// What was read from the document, merged from its sources: the machine-readable zone before the barcode, since its check
 /// digits prove it, and before both a chip that is as it was signed.
-public struct ExtractionRules {
+package struct ExtractionRules {
     /// A source together with the part that it was found on.
     struct Source<Value> {
         var value: Value
@@ -17,18 +17,18 @@ public struct ExtractionRules {
     let confidences: [String: [[Double]]]
     /// The print of a side, and what it says about the machine-readable data.
     let print: VisualZoneRecord?
-    public let data: ExtractionData
+    package let data: ExtractionData
 
     /// Whether any machine-readable field was read: only these can be checked.
-    public var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty || self.chipZone != nil }
+    package var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty || self.chipZone != nil }
 
     /// Extraction never rejects (Jumio, "Extraction"): it either has something or could not run.
-    public var decision: CapabilityDecision {
+    package var decision: CapabilityDecision {
         self.hasData || self.data.extractionMethod != "NONE" ? .passed : .preconditionNotFulfilled
     }
 
     /// - Parameter today: Decides the century of birth dates.
-    public init(facts: InspectionFacts, today: CalendarDate) {
+    package init(facts: InspectionFacts, today: CalendarDate) {
         let sides = [PartKind.front, .back].compactMap { kind in
             facts.documents?.sides[kind.rawValue].map { (part: kind.rawValue, facts: $0) }
         }

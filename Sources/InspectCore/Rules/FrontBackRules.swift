@@ -1,8 +1,8 @@
 /// Whether front and back are two sides of one document (Jumio's image check MISMATCH_FRONT_BACK).
-public struct FrontBackRules {
-    public let outcome: DataCheckData.Outcome
+package struct FrontBackRules {
+    package let outcome: DataCheckData.Outcome
     /// Names of fields in which the sides differ.
-    public let differing: [String]
+    package let differing: [String]
 
     /// - Returns: `nil` unless both sides were given.
     init?(_ extraction: ExtractionRules, parts: [PartKind]) {

@@ -1,10 +1,10 @@
 /// Whether the picture is one of the document itself (Jumio's capability `imageChecks`).
-public enum ImageCheckRules {
+package enum ImageCheckRules {
     /// Judges one side of a document.
     ///
     /// - Returns: `NOT_EXECUTED` where nothing could be checked: the picture is too small for a copy to show, and its
     ///   print was not read.
-    public static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
+    package static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(
                 type: .rejected, label: .digitalCopy, reasons: [RejectReason(.digitalCopy, part: part)])
@@ -35,7 +35,7 @@ public enum ImageCheckRules {
     }
 
     /// What was measured for it, beside its limit.
-    public static func measurements(_ facts: DocumentFacts) -> [Measurement] {
+    package static func measurements(_ facts: DocumentFacts) -> [Measurement] {
         [
             Measurement(
                 "moire", facts.quality.moire, Limits.moire, counts: !UsabilityRules.isPrintedCopy(facts.quality),

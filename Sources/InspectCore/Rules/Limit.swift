@@ -1,7 +1,7 @@
 /// What a rule compares a measurement with. ``Limits`` is the table of all of them.
-public struct Limit: Sendable, Hashable {
+package struct Limit: Sendable, Hashable {
     /// The values that are good.
-    public enum Bound: Sendable, Hashable {
+    package enum Bound: Sendable, Hashable {
         /// Up to the number, itself included.
         case atMost(Double)
         /// From the number on, itself included.
@@ -14,9 +14,9 @@ public struct Limit: Sendable, Hashable {
         case within(ClosedRange<Double>)
     }
 
-    public let bound: Bound
+    package let bound: Bound
     /// Where the number comes from: a standard with its section, or what was measured.
-    public let basis: String
+    package let basis: String
 
     init(_ bound: Bound, _ basis: String) {
         self.bound = bound
@@ -24,7 +24,7 @@ public struct Limit: Sendable, Hashable {
     }
 
     /// Whether `value` is good.
-    public func allows(_ value: Double) -> Bool {
+    package func allows(_ value: Double) -> Bool {
         switch self.bound {
         case .atMost(let limit): value <= limit
         case .atLeast(let limit): value >= limit
@@ -36,19 +36,19 @@ public struct Limit: Sendable, Hashable {
 }
 
 /// One measurement beside the limit that it was judged by.
-public struct Measurement: Sendable, Hashable {
-    public typealias Outcome = DataCheckData.Outcome
+package struct Measurement: Sendable, Hashable {
+    package typealias Outcome = DataCheckData.Outcome
 
     /// The name that the facts have for it.
-    public var name: String
+    package var name: String
     /// `nil` if it could not be measured.
-    public var value: Double?
+    package var value: Double?
     /// `nil` if no rule looks at it.
-    public var limit: Limit?
+    package var limit: Limit?
     /// `nil` if no rule looks at it.
-    public var outcome: Outcome?
+    package var outcome: Outcome?
     /// Why it was not measured, or does not count.
-    public var note: String?
+    package var note: String?
 
     /// A measurement that no rule looks at.
     init(_ name: String, _ value: Double?) {

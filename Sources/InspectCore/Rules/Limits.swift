@@ -2,7 +2,7 @@
 ///
 /// Limits without another source were set on the development pictures, halfway (in ratio) between the worst good picture
 /// and the best bad one.
-public enum Limits {
+package enum Limits {
     // MARK: Pictures of documents
 
     /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px.
@@ -109,7 +109,7 @@ public enum Limits {
     /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
     static let surePrint = 0.97
     /// The same at the second look, which must say the same.
-    public static let confirmedPrint = 0.9
+    package static let confirmedPrint = 0.9
     /// The same of the characters that are as expected, in a number of which one or two are not.
     static let legiblePrint = 0.85
     /// The same of a value that is reported as the document's, where nothing else says it.

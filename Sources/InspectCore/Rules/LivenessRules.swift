@@ -3,12 +3,12 @@
 /// A single picture can be enough to reject, never to accept: passive cues do not separate live faces from good artefacts, so
 /// the best outcome is WARNING LIVENESS_UNDETERMINED. Only challenges that the server issued can pass, unless the partner chose
 /// that evidence without any finding suffices. Labels as in Jumio's contract.
-public enum LivenessRules {
+package enum LivenessRules {
     /// How far an outcome can be trusted.
-    public static let assurance = "evidence"
+    package static let assurance = "evidence"
 
     /// Whether measuring cues is worthwhile: liveness runs only where a conforming face was found.
-    public static func isWorthwhile(_ picture: FaceStageFacts.Picture) -> Bool {
+    package static func isWorthwhile(_ picture: FaceStageFacts.Picture) -> Bool {
         FaceConformity(faces: picture.faces).isConform
     }
 
@@ -17,7 +17,7 @@ public enum LivenessRules {
     ///   - passive: The cues, or `nil` when they were not measured.
     ///   - image: The picture, whose size may be that of a screen.
     ///   - suffices: Whether evidence passes where everything was measured and nothing was found.
-    public static func decide(
+    package static func decide(
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, suffices: Bool = false
     ) -> CapabilityDecision {
         let faults = FaceConformity(faces: faces).faults
@@ -37,7 +37,7 @@ public enum LivenessRules {
 
     /// What a person should look at, whatever was decided: names of cues, also of those that accuse nobody by themselves, and
     /// `metadata` with its reason.
-    public static func findings(_ passive: LivenessFacts, image: ImageFacts?) -> [String] {
+    package static func findings(_ passive: LivenessFacts, image: ImageFacts?) -> [String] {
         LivenessFacts.Cue.allCases.filter { self.isPresent($0, in: passive) }.map(\.rawValue)
             + (passive.network?.isSuspicious == true ? ["network"] : [])
             + (passive.metadata?.reasons(width: image?.width ?? 0, height: image?.height ?? 0) ?? [])
@@ -63,7 +63,7 @@ public enum LivenessRules {
     }
 
     /// The cues beside their limit, by name. One alone accuses nobody, except lack of any colour.
-    public static func measurements(_ passive: LivenessFacts) -> [Measurement] {
+    package static func measurements(_ passive: LivenessFacts) -> [Measurement] {
         let isScreen = self.looksLikeScreen(passive)
         let note = { (value: Double?) in value == nil ? "not measured" : "counts only together with others" }
         let cues = LivenessFacts.Cue.allCases.map { cue in
@@ -78,7 +78,7 @@ public enum LivenessRules {
     /// What frames that answer no challenge show of an artefact; `nil` where they show nothing of it.
     ///
     /// - Parameter suffices: Whether evidence passes: frames that do not show the same face throughout then keep it from that.
-    public static func decide(
+    package static func decide(
         _ capture: CaptureFacts, suffices: Bool = false
     ) -> (decision: CapabilityDecision, reason: String)? {
         if let fault = CaptureRules.fault(of: capture, isChallenge: false) {

@@ -1,9 +1,9 @@
 /// Decides whether a document's portrait and a selfie show the same person.
 ///
 /// Labels as in Jumio's contract: PASSED MATCH, REJECTED NO_MATCH, WARNING NOT_POSSIBLE.
-public enum SimilarityRules {
+package enum SimilarityRules {
     /// What kept the faces from being compared.
-    public enum Obstacle: String, Codable, Sendable {
+    package enum Obstacle: String, Codable, Sendable {
         case noPortrait = "NO_FACE_ON_DOCUMENT"
         case portraitTooSmall = "PORTRAIT_TOO_SMALL"
         case portraitTooPoor = "PORTRAIT_TOO_POOR"
@@ -12,19 +12,19 @@ public enum SimilarityRules {
         case faceTooSmall = "FACE_TOO_SMALL"
     }
 
-    public struct Outcome: Sendable, Hashable {
-        public var decision: CapabilityDecision
+    package struct Outcome: Sendable, Hashable {
+        package var decision: CapabilityDecision
         /// `nil` when nothing was compared.
-        public var match: FaceMatch?
+        package var match: FaceMatch?
         /// Why nothing was compared.
-        public var obstacle: Obstacle?
+        package var obstacle: Obstacle?
     }
 
     /// - Parameters:
     ///   - portrait: The faces of the document's picture, largest first: the portrait, then ghost images.
     ///   - selfie: The faces of the person's picture, largest first.
     /// - Throws: `PAYLOAD_INVALID` if a feature is malformed or of another engine.
-    public static func decide(
+    package static func decide(
         portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.portraitThreshold,
         calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> Outcome {
@@ -51,7 +51,7 @@ public enum SimilarityRules {
     }
 
     /// What decides whether the faces can be compared.
-    public static func measurements(portrait: [FaceFacts], selfie: [FaceFacts]) -> [Measurement] {
+    package static func measurements(portrait: [FaceFacts], selfie: [FaceFacts]) -> [Measurement] {
         [("portraitEyeDistance", portrait.first), ("faceEyeDistance", selfie.first)].map { name, face in
             Measurement(name, face?.quality.interEyeDistance, Limits.comparableEyeDistance, note: "no face was found")
         } + [

@@ -2,7 +2,7 @@ extension UsabilityRules {
     /// Everything that was measured on one side, beside the limits that applied and whether a value beyond them counted.
     ///
     /// - Parameter reading: What the picture's text proves: it decides which limits apply.
-    public static func measurements(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Measurement] {
+    package static func measurements(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Measurement] {
         let quality = facts.quality
         let reads = reading == .proven
         let waived = "its text was read, which is the better proof"
@@ -131,7 +131,7 @@ extension UsabilityRules {
     ///
     /// REJECTED is what stays rejected whatever the text will say. WARNING, with the same labels, is what will be
     /// rejected unless the text proves that the picture can be read, or that the side need not have colour.
-    public static func decideBeforeReading(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
+    package static func decideBeforeReading(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         let possible = self.findings(facts, reading: .none)
         let colour: [DecisionLabel] = [.blackWhite, .photocopy]
         // Readable text is the best that can still be found; whatever is objected to even then stays.

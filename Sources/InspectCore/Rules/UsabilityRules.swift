@@ -1,5 +1,5 @@
 /// What the picture's text proves about its own readability.
-public enum ReadingEvidence: String, Codable, Sendable {
+package enum ReadingEvidence: String, Codable, Sendable {
     /// Neither a machine-readable zone nor a barcode was found.
     case none
     /// A machine-readable zone was found, but its check digits do not hold.
@@ -11,7 +11,7 @@ public enum ReadingEvidence: String, Codable, Sendable {
 /// Whether a picture of a document can be used, and if not, why (Jumio's capability `usability`).
 ///
 /// Every limit is in ``Limits``.
-public enum UsabilityRules {
+package enum UsabilityRules {
     /// Up to this document width, edges are measured in the picture's own pixels.
     static let widestView = 1600.0
 
@@ -28,7 +28,7 @@ public enum UsabilityRules {
     ///   - facts: What was measured.
     ///   - reading: What the picture's text proves.
     ///   - part: The part's name for the reasons, for example `FRONT`.
-    public static func decide(_ facts: DocumentFacts, reading: ReadingEvidence, part: String) -> CapabilityDecision {
+    package static func decide(_ facts: DocumentFacts, reading: ReadingEvidence, part: String) -> CapabilityDecision {
         let findings = Self.findings(facts, reading: reading)
         guard let first = findings.first else { return .passed }
         return CapabilityDecision(
@@ -198,7 +198,7 @@ public enum UsabilityRules {
 
 extension UsabilityRules {
     /// What the text of one side proves about its picture.
-    public static func evidence(_ side: DocumentFacts, today: CalendarDate) -> ReadingEvidence {
+    package static func evidence(_ side: DocumentFacts, today: CalendarDate) -> ReadingEvidence {
         if !side.barcodes.isEmpty { return .proven }
         guard let zone = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: today) }) else { return .none }
         return !zone.checks.isEmpty && zone.checksHold ? .proven : .unproven
@@ -207,7 +207,7 @@ extension UsabilityRules {
     /// The side that was not given although two pictures were: both show the same side of a two-sided card.
     ///
     /// - Returns: `nil` unless the pictures leave no doubt.
-    public static func missingSide(front: DocumentFacts, back: DocumentFacts) -> RejectReason? {
+    package static func missingSide(front: DocumentFacts, back: DocumentFacts) -> RejectReason? {
         func isBack(_ side: DocumentFacts) -> Bool {
             side.faces.isEmpty && (!side.barcodes.isEmpty || side.mrz?.lines.count == 3)
         }

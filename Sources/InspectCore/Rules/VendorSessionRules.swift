@@ -1,9 +1,9 @@
 /// Decides by a vendor's answer about a liveness session. Only plain `true` counts as true.
-public enum VendorSessionRules {
+package enum VendorSessionRules {
     /// How far a vendor's answer can be trusted.
-    public static let assurance = "certified-vendor"
+    package static let assurance = "certified-vendor"
 
-    public static func decide(_ answer: VendorSessionFacts) -> CapabilityDecision {
+    package static func decide(_ answer: VendorSessionFacts) -> CapabilityDecision {
         guard answer.success else { return CapabilityDecision(type: .rejected, label: .livenessUndetermined) }
         switch (answer.livenessPassed, answer.matched) {
         case (true, false): return CapabilityDecision(type: .rejected, label: .noMatch)
@@ -29,7 +29,7 @@ extension VendorSessionFacts {
     ///
     /// - Parameter members: The JSON object's members by name.
     /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field.
-    public init(members: [String: VendorValue]) throws(InspectError) {
+    package init(members: [String: VendorValue]) throws(InspectError) {
         func flag(_ names: String...) throws(InspectError) -> Bool? {
             var found: Bool?
             for name in names {
@@ -74,7 +74,7 @@ extension VendorSessionFacts {
     }
 
     /// Bytes of a blob at most.
-    public static let blobLimit = 8 << 20
+    package static let blobLimit = 8 << 20
 
     /// A free text of the vendor's could hold anything.
     private static func word(_ text: String) -> String? {
@@ -92,7 +92,7 @@ extension VendorSessionFacts {
 }
 
 /// One member of a JSON object, by its type: `1` is no `true`.
-public enum VendorValue: Decodable, Sendable, Hashable {
+package enum VendorValue: Decodable, Sendable, Hashable {
     case null
     case bool(Bool)
     case number(Double)
@@ -100,7 +100,7 @@ public enum VendorValue: Decodable, Sendable, Hashable {
     /// An array or an object.
     case other
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         guard let container = try? decoder.singleValueContainer() else {
             self = .other
             return

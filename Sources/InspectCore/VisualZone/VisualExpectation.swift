@@ -1,22 +1,22 @@
 /// What the visual zone should show, because a machine-readable zone or a barcode says so.
-public struct VisualExpectation: Sendable, Hashable {
+package struct VisualExpectation: Sendable, Hashable {
     /// A field and its value, spelt as its source spells it.
-    public struct Value: Sendable, Hashable {
-        public var field: VisualField
+    package struct Value: Sendable, Hashable {
+        package var field: VisualField
         var text: String
         var date: CalendarDate?
         /// The source may have cut it.
         var isTruncated = false
 
         /// About how many characters its print has; dates from `1.2.74` to `30 MAR/MAR 1972`.
-        public var lengths: ClosedRange<Int> {
+        package var lengths: ClosedRange<Int> {
             guard self.date == nil else { return 6...13 }
             let count = max(self.text.count { $0 != " " }, 1)
             return count...count
         }
 
         /// Whether `text` shows it.
-        public func isShown(in text: String) -> Bool {
+        package func isShown(in text: String) -> Bool {
             if let date = self.date { return VisualDate.readings(text).contains(date) }
             return self.field == .documentNumber
                 ? VisualText.holds(text, number: self.text)
@@ -24,7 +24,7 @@ public struct VisualExpectation: Sendable, Hashable {
         }
     }
 
-    public var values: [Value]
+    package var values: [Value]
 
     /// Fields of a zone that its check digits prove; names have none, and count where the reader was sure of them.
     ///
@@ -68,7 +68,7 @@ public struct VisualExpectation: Sendable, Hashable {
     }
 
     /// What the sides' own machine-readable data say about the print; `nil` where there are none.
-    public init?(sides: [DocumentFacts], today: CalendarDate) {
+    package init?(sides: [DocumentFacts], today: CalendarDate) {
         for side in sides {
             if let mrz = side.mrz, let zone = MRZDocument(lines: mrz.lines, today: today) {
                 self.init(zone, confidences: mrz.confidences)
@@ -87,7 +87,7 @@ public struct VisualExpectation: Sendable, Hashable {
     }
 
     /// The values that none of `lines` shows.
-    public func missing(in lines: some Collection<String>) -> [Value] {
+    package func missing(in lines: some Collection<String>) -> [Value] {
         self.values.filter { value in !lines.contains { value.isShown(in: $0) } }
     }
 }

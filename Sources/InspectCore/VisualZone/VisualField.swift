@@ -2,7 +2,7 @@ import Foundation
 
 /// Fields of the visual zone that are read and compared (ICAO Doc 9303-3 §3, -4 §4.1; EU directive 2006/126/EC annex I; AAMVA
 /// card design standard annex A).
-public enum VisualField: String, Codable, Sendable, CaseIterable {
+package enum VisualField: String, Codable, Sendable, CaseIterable {
     case lastName, firstName, documentNumber, dateOfBirth, expiryDate, issuingDate, issuingAuthority, categories
 
     var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }

@@ -1,6 +1,6 @@
 /// Compares a document's print with its machine-readable data, field by field.
-public struct VisualZoneRules: Sendable {
-    public enum Outcome: String, Codable, Sendable {
+package struct VisualZoneRules: Sendable {
+    package enum Outcome: String, Codable, Sendable {
         /// The print shows the value.
         case agrees
         /// The print shows another value at the field's place, read with certainty, twice.
@@ -9,17 +9,17 @@ public struct VisualZoneRules: Sendable {
         case notFound
     }
 
-    public struct Finding: Sendable, Hashable {
-        public var field: VisualField
-        public var outcome: Outcome
+    package struct Finding: Sendable, Hashable {
+        package var field: VisualField
+        package var outcome: Outcome
         /// Index of the line that shows or contradicts it.
-        public var line: Int?
+        package var line: Int?
     }
 
-    public let findings: [Finding]
+    package let findings: [Finding]
 
     /// - Parameter trustsUnconfirmed: Also reports contradictions that no second look has confirmed: which lines need one.
-    public init(_ facts: VisualZoneFacts, expected: VisualExpectation, trustsUnconfirmed: Bool = false) {
+    package init(_ facts: VisualZoneFacts, expected: VisualExpectation, trustsUnconfirmed: Bool = false) {
         let fields = VisualFields(facts)
         let shown = expected.values.map { value in facts.lines.firstIndex { value.isShown(in: $0.text) } }
         // Where other values were read as they should be, this is the document and its print can be read.
@@ -36,13 +36,13 @@ public struct VisualZoneRules: Sendable {
     }
 
     /// Fields whose findings have this outcome, in order.
-    public func fields(_ outcome: Outcome) -> [String] {
+    package func fields(_ outcome: Outcome) -> [String] {
         self.findings.filter { $0.outcome == outcome }.map(\.field.rawValue)
     }
 
     /// Lines that are certain, show nothing that is expected, and could be a value that was not found: which field they are
     /// is worth knowing.
-    public static func unexplained(_ facts: VisualZoneFacts, expected: VisualExpectation) -> [Int] {
+    package static func unexplained(_ facts: VisualZoneFacts, expected: VisualExpectation) -> [Int] {
         let missing = expected.missing(in: facts.lines.map(\.text))
         let missesDate = missing.contains { $0.date != nil }
         let missesName = missing.contains { $0.field == .lastName || $0.field == .firstName }
@@ -121,7 +121,7 @@ public struct VisualZoneRules: Sendable {
 }
 
 /// Words that say of a document that it is a pattern and nobody's.
-public enum SpecimenWords {
+package enum SpecimenWords {
     private static let words: Set<String> = [
         "SPECIMEN", "SPECIMENS", "SAMPLE", "MUSTER", "MUESTRA", "ESPECIMEN", "CAMPIONE", "VZOR", "WZOR", "MINTA",
         "UZORAK", "VZOREC", "ORNEK", "NAIDIS", "PARAUGS", "FACSIMILE", "VOID", "NOTVALID", "EXEMPLAIRE", "MALLI",
@@ -129,7 +129,7 @@ public enum SpecimenWords {
     ]
 
     /// The first line that shows one with certainty.
-    public static func line(_ facts: VisualZoneFacts) -> Int? {
+    package static func line(_ facts: VisualZoneFacts) -> Int? {
         facts.lines.firstIndex { line in
             line.confidence >= Limits.specimenWord
                 && VisualLabel.plain(line.text).contains { Self.words.contains($0) }

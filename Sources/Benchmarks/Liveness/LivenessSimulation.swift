@@ -1,0 +1,69 @@
+internal import InspectCore
+
+/// Runs simulated subjects through the decisions of the product and counts.
+package enum LivenessSimulation {
+    /// What one method's runs came to, by subject.
+    package struct Result: Codable, Sendable {
+        package var subjects: [String: SimulationTally] = [:]
+        /// What guessing comes to by arithmetic: one of all sequences.
+        package var guessRate: Double
+
+        package subscript(subject: SimulatedSubject) -> SimulationTally {
+            self.subjects[subject.rawValue] ?? SimulationTally()
+        }
+
+        /// The limits that are missed; empty where all hold: living people are rejected in at most 5 % of the runs
+        /// (what is inconclusive counts as rejected), attacks accepted in at most 1 %; guesses at most as often as
+        /// arithmetic says, beside chance (three standard deviations).
+        package var faults: [String] {
+            var faults: [String] = []
+            if self[.live].passRate < 0.95 { faults.append("live passes \(self[.live].passRate)") }
+            for subject in SimulatedSubject.allCases where ![.live, .guess].contains(subject) {
+                if self[subject].passRate > 0.01 {
+                    faults.append("\(subject.rawValue) passes \(self[subject].passRate)")
+                }
+            }
+            let guess = self[.guess]
+            let spread = (self.guessRate * (1 - self.guessRate) / Double(max(guess.runs, 1))).squareRoot()
+            if guess.passRate > max(self.guessRate + 3 * spread, 1 / Double(max(guess.runs, 1))) {
+                faults.append("guess passes \(guess.passRate)")
+            }
+            return faults
+        }
+    }
+
+    package static func colourFlash(runs: Int, seed: UInt64) -> Result {
+        let simulation = ColourFlashSimulation()
+        var result = Result(guessRate: 0)
+        for (number, subject) in SimulatedSubject.allCases.enumerated() {
+            var random = SeededGenerator(seed: seed &+ UInt64(number))
+            var tally = SimulationTally()
+            for run in 0..<runs {
+                let challenge = simulation.challenge(&random)
+                if run == 0 { result.guessRate = challenge.guessRate() }
+                let outcome = ChallengeRules.decide(challenge, simulation.capture(subject, challenge, &random))
+                tally.add(outcome)
+            }
+            result.subjects[subject.rawValue] = tally
+        }
+        return result
+    }
+
+    package static func motion(runs: Int, seed: UInt64) -> Result {
+        let simulation = MotionSimulation()
+        var result = Result(guessRate: 0)
+        for (number, subject) in SimulatedSubject.allCases.enumerated() {
+            var random = SeededGenerator(seed: seed &+ 1000 &+ UInt64(number))
+            var tally = SimulationTally()
+            for run in 0..<runs {
+                var challenge = simulation.challenge(&random)
+                if run == 0 { result.guessRate = challenge.guessRate(motions: simulation.motions) }
+                let capture = simulation.capture(subject, &challenge, &random)
+                let outcome = ChallengeRules.decide(challenge, capture)
+                tally.add(outcome)
+            }
+            result.subjects[subject.rawValue] = tally
+        }
+        return result
+    }
+}

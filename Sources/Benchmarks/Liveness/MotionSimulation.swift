@@ -1,0 +1,193 @@
+internal import Foundation
+package import InspectCore
+
+/// Simulates the track of a face that is asked for motions.
+///
+/// Landmarks and measures have the noise that the tracker shows on captures of people at rest; people answer after a moment, with
+/// motions of different strength, and blink by themselves. It does not model faces that the detector loses, or masks.
+package struct MotionSimulation: Sendable {
+    package var steps = 3
+    package var motions = LivenessChallenge.Step.allCases
+
+    package init() {}
+
+    package func challenge(_ random: inout SeededGenerator) -> LivenessChallenge {
+        LivenessChallenge(steps: random.sequence(of: self.motions, count: self.steps), stepTimeoutMs: 7000)
+    }
+
+    /// The frames of a subject before a challenge, with their times.
+    package func capture(
+        _ subject: SimulatedSubject, _ challenge: inout LivenessChallenge, _ random: inout SeededGenerator
+    ) -> CaptureFacts {
+        var made = challenge.steps
+        if [.replay, .wrongSequence, .guess].contains(subject) {
+            repeat {
+                made = random.sequence(of: self.motions, count: made.count)
+            } while made == challenge.steps && subject != .guess
+        }
+        if subject == .plane { made = [] }
+        // Motions one after the other, each after the time that it takes to read and to begin.
+        var acts: [Act] = []
+        var time = challenge.stepsBeginMs
+        for step in made {
+            time += subject == .late ? random.uniform(7500...9000) : random.uniform(350...1200)
+            let act = Act(step, at: time, &random)
+            acts.append(act)
+            time = act.end + random.uniform(250...600)
+        }
+        let end = max(time, subject == .plane ? 9000 : 0) + 300
+        var blink = random.uniform(500...6000)
+        while blink < end {
+            // While something else is going on people blink, too; but not while they are asked to.
+            let act = Act(.blink, at: blink, &random)
+            if !acts.contains(where: { $0.step == .blink && $0.start < act.end + 400 && act.start < $0.end + 400 }) {
+                acts.append(act)
+            }
+            blink += random.logarithmic(1500...8000)
+        }
+        var face = SimulatedFace(subject, &random)
+        let rate = random.uniform(13...30)
+        var times: [Double] = []
+        var frames: [CaptureFacts.Frame] = []
+        var now = -700.0
+        while now < end {
+            times.append(now)
+            frames.append(CaptureFacts.Frame(face: face.next(at: now, acts, &random), scene: 0.97))
+            now += 1000 / rate + random.uniform(-4...4)
+        }
+        challenge.frameTimes = times
+        return CaptureFacts(
+            width: 640, height: 480, frames: frames,
+            keyFrames: (0..<4).map { .init(index: $0, distance: 0.25, distanceToFace: nil) })
+    }
+}
+
+/// One motion with its time and strength.
+private struct Act {
+    var step: LivenessChallenge.Step
+    var start: Double
+    var end: Double
+    var strength: Double
+
+    init(_ step: LivenessChallenge.Step, at start: Double, _ random: inout SeededGenerator) {
+        self.step = step
+        self.start = start
+        switch step {
+        case .blink:
+            // Share of the opening that is left.
+            self.strength = random.uniform(0.3...0.5)
+            self.end = start + random.uniform(170...400)
+        case .smile:
+            self.strength = random.uniform(1.18...1.4)
+            self.end = start + random.uniform(700...1600)
+        case .mouthOpen:
+            self.strength = random.uniform(0.18...0.4)
+            self.end = start + random.uniform(600...1400)
+        case .shake:
+            self.strength = random.uniform(20...38)
+            self.end = start + random.uniform(1000...1900)
+        case .nod:
+            self.strength = random.uniform(0.035...0.08)
+            self.end = start + random.uniform(700...1400)
+        }
+    }
+
+    /// 0 to 1 and back, with a flat top.
+    func level(at time: Double) -> Double {
+        guard time > self.start, time < self.end else { return 0 }
+        let phase = (time - self.start) / (self.end - self.start)
+        return min(1, 1.6 * sin(.pi * phase))
+    }
+
+    /// To one side, to the other and back: −1 to 1.
+    func swing(at time: Double) -> Double {
+        guard time > self.start, time < self.end else { return 0 }
+        let phase = (time - self.start) / (self.end - self.start)
+        return min(1, max(-1, 1.25 * sin(2 * .pi * phase)))
+    }
+}
+
+/// A face with its own proportions, and the noise of its measures.
+private struct SimulatedFace {
+    private let isPlane: Bool
+    private let eyeOpening: Double
+    private let mouthWidth: Double
+    private let mouthOpening: Double
+    private let noseDrop: Double
+    private let yaw: Double
+    private let noise: Double
+    private var sway = (x: 0.0, y: 0.0)
+    /// How a plane is waved: amplitudes in radians and pixels, periods in milliseconds.
+    private let wave: (turn: Double, tilt: Double, shift: Double, periods: [Double], phases: [Double])
+
+    init(_ subject: SimulatedSubject, _ random: inout SeededGenerator) {
+        self.isPlane = subject == .plane
+        self.eyeOpening = random.uniform(0.28...0.55)
+        self.mouthWidth = random.uniform(0.75...1.05)
+        self.mouthOpening = random.uniform(0...0.03)
+        self.noseDrop = random.uniform(0.68...0.82)
+        self.yaw = random.uniform(-5...5)
+        self.noise = random.logarithmic(0.5...1.4)
+        self.wave = (
+            random.uniform(0...0.6), random.uniform(0...0.6), random.uniform(0...60),
+            (0..<4).map { _ in random.uniform(700...3000) }, (0..<4).map { _ in random.uniform(0...(2 * .pi)) }
+        )
+    }
+
+    mutating func next(at time: Double, _ acts: [Act], _ random: inout SeededGenerator) -> CaptureFacts.Face {
+        self.sway = (0.9 * self.sway.x + 0.8 * random.normal(), 0.9 * self.sway.y + 0.8 * random.normal())
+        let distance = 80.0
+        var eyes = self.eyeOpening
+        var width = self.mouthWidth
+        var opening = self.mouthOpening
+        var yaw = self.yaw
+        var drop = self.noseDrop
+        var sink = 0.0
+        var shrink = 1.0
+        for act in acts where !self.isPlane {
+            let level = act.level(at: time)
+            switch act.step {
+            case .blink: eyes *= 1 - level * (1 - act.strength)
+            case .smile:
+                width *= 1 + level * (act.strength - 1)
+                opening += 0.05 * level
+            case .mouthOpen:
+                opening += level * act.strength
+                width *= 1 - 0.06 * level
+            case .shake: yaw += act.strength * act.swing(at: time)
+            case .nod:
+                drop += level * act.strength
+                sink += 6 * level * act.strength
+                // Lids follow the look.
+                eyes *= 1 - 0.25 * level
+                shrink *= 1 + 0.05 * level
+            }
+        }
+        if self.isPlane {
+            func wave(_ index: Int) -> Double {
+                sin(2 * .pi * time / self.wave.periods[index] + self.wave.phases[index])
+            }
+            let (turn, tilt) = (self.wave.turn * wave(0), self.wave.tilt * wave(1))
+            // Points of a plane: turning brings the eyes together, tilting shortens what is below them.
+            shrink = cos(turn)
+            drop *= cos(tilt) / cos(turn)
+            self.sway.x += self.wave.shift / 10 * wave(2)
+            sink = self.wave.shift / distance * wave(3)
+        }
+        let n = self.noise
+        let (x, y) = (320 + self.sway.x, 220 + self.sway.y + sink * distance)
+        let ied = distance * shrink * (1 + 0.006 * n * random.normal())
+        return CaptureFacts.Face(
+            box: Box(x: x - 100, y: y - 70, width: 200, height: 200),
+            landmarks: [-0.65, -0.35, 0.65, 0.35].map { Point(x: x + $0 * ied, y: y) }
+                + [Point(x: x, y: y + drop * ied)],
+            eyeOpening: max(0, eyes * (1 + 0.05 * n * random.normal())),
+            mouthOpening: max(0, opening + 0.008 * n * random.normal()),
+            mouthWidth: max(0, width * (1 + 0.02 * n * random.normal())), yaw: yaw + 1.2 * n * random.normal(),
+            noseDrop: drop + 0.006 * n * random.normal(), eyeDistance: ied,
+            forehead: LinearColour(red: 0.3, green: 0.2, blue: 0.15),
+            cheeks: LinearColour(red: 0.3, green: 0.2, blue: 0.15),
+            nose: LinearColour(red: 0.3, green: 0.2, blue: 0.15),
+            background: nil, saturated: 0)
+    }
+}

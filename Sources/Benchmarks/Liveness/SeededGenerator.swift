@@ -1,0 +1,83 @@
+internal import Foundation
+internal import InspectCore
+
+/// Random numbers that a seed determines (SplitMix64; Steele, Lea, Flood, 2014), so that a run can be had again.
+package struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    package init(seed: UInt64) { self.state = seed }
+
+    package mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func uniform(_ range: ClosedRange<Double>) -> Double { Double.random(in: range, using: &self) }
+
+    /// Even on a logarithmic scale.
+    mutating func logarithmic(_ range: ClosedRange<Double>) -> Double {
+        exp(self.uniform(log(range.lowerBound)...log(range.upperBound)))
+    }
+
+    /// Of the standard normal distribution (Box and Muller, 1958).
+    mutating func normal() -> Double {
+        let radius = (-2 * log(1 - Double.random(in: 0..<1, using: &self))).squareRoot()
+        return radius * cos(2 * .pi * Double.random(in: 0..<1, using: &self))
+    }
+
+    /// As the database draws them: no two in a row alike.
+    mutating func sequence<Kind: Equatable>(of kinds: [Kind], count: Int) -> [Kind] {
+        var drawn: [Kind] = []
+        while drawn.count < count {
+            let kind = kinds[Int.random(in: 0..<kinds.count, using: &self)]
+            if kind != drawn.last { drawn.append(kind) }
+        }
+        return drawn
+    }
+}
+
+/// What stands before the simulated camera.
+package enum SimulatedSubject: String, Sendable, CaseIterable, Codable {
+    /// A person who does what is asked.
+    case live
+    /// A recording of a person who was asked for something else, shown to the camera.
+    case replay
+    /// Frames of a living person who follows another sequence, put in the camera's place.
+    case wrongSequence
+    /// A print: whole, or cut out along the face.
+    case plane
+    /// The right answer, but too late.
+    case late
+    /// Frames that are made up for a sequence that is guessed anew for each challenge.
+    case guess
+}
+
+/// How often simulated subjects of one kind were accepted.
+package struct SimulationTally: Codable, Sendable, Hashable {
+    package var runs = 0
+    package var passed = 0
+    package var failed = 0
+    package var inconclusive = 0
+    /// How often each reason kept a run from passing.
+    package var reasons: [String: Int] = [:]
+
+    package init() {}
+
+    mutating func add(_ outcome: ChallengeRules.Outcome) {
+        self.runs += 1
+        switch outcome.outcome {
+        case .pass: self.passed += 1
+        case .fail: self.failed += 1
+        case .inconclusive: self.inconclusive += 1
+        }
+        guard let reason = outcome.reason else { return }
+        // For motions, which of them it was.
+        let step = outcome.method == "motion" ? outcome.verdicts.last?.steps.first { $0.outcome != .pass }?.name : nil
+        self.reasons[[reason.rawValue, step].compactMap { $0 }.joined(separator: " "), default: 0] += 1
+    }
+
+    package var passRate: Double { self.runs > 0 ? Double(self.passed) / Double(self.runs) : 0 }
+}

@@ -1,0 +1,105 @@
+internal import Foundation
+internal import InspectCore
+internal import JobQueue
+internal import Postgres
+
+/// A worker reduced to single statements: registers, claims one job at a time as the pump does, floors included, and
+/// finishes it in a second round trip, so that each can be timed alone.
+actor ClaimProbe {
+    private let connection: PostgresConnection
+    private let identity: WorkerIdentity
+    private var floors: QueueFloors
+    private var lastHeartbeat = ContinuousClock.now
+    /// It works on one job at a time: no lease of it has a lower fence than the last.
+    private var fenceFloor: Int64 = 0
+
+    private init(_ connection: PostgresConnection, _ identity: WorkerIdentity, _ floors: QueueFloors) {
+        self.connection = connection
+        self.identity = identity
+        self.floors = floors
+    }
+
+    static func start(_ url: String) async throws -> ClaimProbe {
+        let configuration = JobWorkerConfiguration(databaseURL: url, host: "benchmark", version: "benchmark", slots: 1)
+        let connection = try await PostgresConnection.connect(
+            url, options: ConnectionOptions(name: "inspectd benchmark probe"))
+        let incarnation = UUID().uuidString
+        let statement = QueueStatements.register(configuration, incarnation: incarnation, process: getpid())
+        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        return ClaimProbe(
+            connection, WorkerIdentity(id: try row.int("worker_id"), incarnation: incarnation, region: 0),
+            QueueFloors(
+                regions: [0], lanes: configuration.lanes,
+                floors: Array(zip(try row.intArray("floor_queues"), try row.intArray("floor_seqs")))))
+    }
+
+    /// Claims one job, which then counts as running.
+    ///
+    /// - Returns: The job, `nil` if none waits, and how long the round trip took.
+    func claim() async throws -> (job: ClaimedJob?, seconds: Double) {
+        // A look at everything, as a worker without work takes it.
+        let plan = self.floors.plan(limit: 1, onlyActive: false)
+        let statement = QueueStatements.claim(
+            self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest, horizon: true)
+        let start = ContinuousClock.now
+        let rows = try await self.connection.query(statement.sql, statement.parameters)
+        let seconds = (ContinuousClock.now - start).seconds
+        guard let answer = try QueueStatements.claims(from: rows) else {
+            throw InspectError(.internalError, "the benchmark's probe was declared dead")
+        }
+        self.floors.learn(
+            plan, limit: 1, claimed: answer.jobs.map { ($0.queue, $0.seq) }, high: answer.high,
+            horizon: answer.horizon)
+        _ = self.floors.add(answer.queues)
+        if let job = answer.jobs.first?.job { self.fenceFloor = job.fence }
+        return (answer.jobs.first?.job, seconds)
+    }
+
+    /// Stores the result of a job that was claimed.
+    func finish(_ job: ClaimedJob) async throws {
+        guard let result = BenchmarkHandler.result.stored else { return }
+        let write = QueueWrite(kind: .finish(result), job: job, claimedAt: .now)
+        let statement = QueueStatements.writes([write])[0].statement
+        let stored = try await self.connection.query(statement.sql, statement.parameters).count
+        guard stored == 1 else { throw InspectError(.internalError, "the benchmark's probe lost a lease") }
+        if (.now - self.lastHeartbeat).seconds > 4 { _ = try await self.beat() }
+    }
+
+    /// Gives a sign of life and returns how long that took.
+    func beat() async throws -> Double {
+        let statement = QueueStatements.heartbeat(
+            self.identity, busy: 0, fenceFloor: self.fenceFloor, floors: self.floors.reported)
+        let start = ContinuousClock.now
+        self.lastHeartbeat = start
+        let row = try await self.connection.query(statement.sql, statement.parameters)[0]
+        let seconds = (ContinuousClock.now - start).seconds
+        guard try row.bool("alive") else {
+            throw InspectError(.internalError, "the benchmark's probe was declared dead")
+        }
+        return seconds
+    }
+
+    /// Claims and finishes jobs one after the other and returns how long each claim took; fewer if the queue runs dry.
+    func claim(_ count: Int, pause: Duration? = nil) async throws -> [Double] {
+        var times: [Double] = []
+        var misses = 0
+        while times.count < count, misses < 3, !Task.isCancelled {
+            let (job, seconds) = try await self.claim()
+            guard let job else {
+                misses += 1
+                continue
+            }
+            misses = 0
+            times.append(seconds)
+            try await self.finish(job)
+            if let pause { try? await Task.sleep(for: pause) }
+        }
+        return times
+    }
+
+    func stop() async {
+        let statement = QueueStatements.stop(self.identity)
+        _ = try? await self.connection.query(statement.sql, statement.parameters)
+        await self.connection.close()
+    }
+}

@@ -1,0 +1,214 @@
+internal import Foundation
+internal import InspectCore
+internal import JobQueue
+internal import Synchronization
+
+extension QueueBenchmark {
+    /// Throughput while an old transaction keeps VACUUM from removing what was worked off, against a queue that marks rows
+    /// by their state.
+    package struct HeldXmin: Sendable {
+        /// A connection string or URL.
+        package var databaseURL: String
+        /// How long the transaction is held, in seconds.
+        package var seconds: Double
+        /// Jobs that the worker has at once.
+        package var slots = 256
+        package var workers = 1
+        package var producers = 2
+        /// Jobs that are kept waiting.
+        package var depth = 20_000
+        /// Whether the other queue is measured, too.
+        package var comparesConventional = true
+
+        package init(databaseURL: String, seconds: Double) {
+            self.databaseURL = databaseURL
+            self.seconds = seconds
+        }
+    }
+}
+
+extension QueueBenchmark.HeldXmin {
+    /// Jobs a second in the time before a moment, which is told in seconds since the transaction was opened.
+    package struct Sample: Codable, Sendable {
+        package var second: Double
+        package var rate: Double
+    }
+
+    /// What was measured. Rates are in jobs per second, times in milliseconds.
+    package struct Report: Codable, Sendable {
+        package var heldSeconds: Double
+        /// Length of the windows that `before` and `after` are taken over.
+        package var windowSeconds: Double
+        package var slots: Int
+        package var workers: Int
+        package var producers: Int
+        package var depth: Int
+        /// Before the transaction was opened, and at the end of its holding.
+        package var before: Double
+        package var after: Double
+        /// `after` into `before`.
+        package var ratio: Double
+        /// Jobs finished in all.
+        package var finished: Int
+        /// The worker's round trips before and at the end: results of the last jobs, claim of the next.
+        package var roundTripBeforeP50Ms: Double
+        package var roundTripBeforeP99Ms: Double
+        package var roundTripAfterP50Ms: Double
+        package var roundTripAfterP99Ms: Double
+        /// Claims of one job each beside the worker, in the last window.
+        package var claims: Int
+        package var claimP50Ms: Double
+        package var claimP99Ms: Double
+        /// A heartbeat every few seconds, in the last window and at its longest ever.
+        package var heartbeatP50Ms: Double
+        package var heartbeatMaxMs: Double
+        package var series: [Sample]
+        /// The same of the conventional queue, with batches of as many jobs as ours had on average.
+        package var conventionalBatch: Int?
+        package var conventionalBefore: Double?
+        package var conventionalAfter: Double?
+        package var conventionalRatio: Double?
+        package var conventionalRoundTripBeforeP50Ms: Double?
+        package var conventionalRoundTripAfterP50Ms: Double?
+        package var conventionalSeries: [Sample]?
+        /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
+        package var violations: Int
+    }
+
+    package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
+        try await BenchmarkDatabase.with(self.databaseURL) { database in
+            var report = try await self.runProduct(in: database, progress)
+            if self.comparesConventional { try await self.runConventional(&report, in: database, progress) }
+            return report
+        }
+    }
+
+    /// What is measured beside the rates.
+    private struct Latencies: Sendable {
+        var before: [Double] = []
+        var after: [Double] = []
+        var claims: [Double] = []
+        var heartbeats: [Double] = []
+        var allHeartbeats: [Double] = []
+        var jobsPerRoundTrip = 0.0
+        var isLast = false
+    }
+
+    private func runProduct(
+        in database: BenchmarkDatabase, _ progress: @escaping QueueBenchmark.Progress
+    ) async throws -> Report {
+        try await database.addPartners(["bench"])
+        let timeline = ThroughputTimeline(holding: self.seconds)
+        let workers = BenchmarkWorkers(database.url, count: self.workers, slots: self.slots)
+        let producers = BenchmarkProducers(
+            database.url, BenchmarkDatabase.request(partner: "bench"), connections: self.producers)
+        let latencies = Mutex(Latencies())
+        // The probe's jobs are not among the workers'.
+        let probed = BenchmarkProducers.Counter(0)
+        progress("the product's queue, transaction held for \(Int(self.seconds)) s")
+        let outcome = try await workers.work { () -> ThroughputTimeline.Outcome in
+            let filling = Task { try await producers.keep(self.depth) { workers.finished + probed.value } }
+            defer { filling.cancel() }
+            let probe = try await ClaimProbe.start(database.url)
+            let held = Mutex<HeldSnapshot?>(nil)
+            let outcome = try await timeline.run(finished: { workers.finished }) {
+                let snapshot = try await HeldSnapshot.open(database.url)
+                held.withLock { $0 = snapshot }
+            } at: { moment in
+                switch moment {
+                case .before: _ = workers.take()
+                case .opened:
+                    let measured = workers.take()
+                    latencies.withLock { state in
+                        state.before = measured.roundTrips
+                        state.jobsPerRoundTrip = measured.jobsPerRoundTrip
+                    }
+                case .last:
+                    _ = workers.take()
+                    latencies.withLock { $0.isLast = true }
+                case .sample:
+                    let beat = try await probe.beat()
+                    // Few enough not to be felt beside the worker's own claims.
+                    let claims = try await probe.claim(20)
+                    probed.add(claims.count)
+                    latencies.withLock { state in
+                        state.allHeartbeats.append(beat)
+                        guard state.isLast else { return }
+                        state.heartbeats.append(beat)
+                        state.claims += claims
+                    }
+                }
+            }
+            let measured = workers.take()
+            latencies.withLock { $0.after = measured.roundTrips }
+            await probe.stop()
+            try await held.withLock { $0 }?.close()
+            filling.cancel()
+            _ = try await filling.value
+            return outcome
+        }
+        progress("check")
+        return self.report(
+            outcome, timeline, latencies.withLock { $0 }, finished: try await database.finished(),
+            violations: try await database.violations())
+    }
+
+    private func report(
+        _ outcome: ThroughputTimeline.Outcome, _ timeline: ThroughputTimeline, _ latencies: Latencies, finished: Int,
+        violations: Int
+    ) -> Report {
+        Report(
+            heldSeconds: self.seconds, windowSeconds: timeline.windowSeconds, slots: self.slots,
+            workers: self.workers, producers: self.producers, depth: self.depth, before: outcome.before,
+            after: outcome.after, ratio: QueueBenchmark.ratio(outcome.after, outcome.before), finished: finished,
+            roundTripBeforeP50Ms: QueueBenchmark.milliseconds(latencies.before, 0.5),
+            roundTripBeforeP99Ms: QueueBenchmark.milliseconds(latencies.before, 0.99),
+            roundTripAfterP50Ms: QueueBenchmark.milliseconds(latencies.after, 0.5),
+            roundTripAfterP99Ms: QueueBenchmark.milliseconds(latencies.after, 0.99), claims: latencies.claims.count,
+            claimP50Ms: QueueBenchmark.milliseconds(latencies.claims, 0.5),
+            claimP99Ms: QueueBenchmark.milliseconds(latencies.claims, 0.99),
+            heartbeatP50Ms: QueueBenchmark.milliseconds(latencies.heartbeats, 0.5),
+            heartbeatMaxMs: QueueBenchmark.milliseconds(latencies.allHeartbeats, 1),
+            series: outcome.samples.map { Sample(second: $0.second, rate: $0.rate) },
+            conventionalBatch: max(1, Int(latencies.jobsPerRoundTrip.rounded())), violations: violations)
+    }
+
+    private func runConventional(
+        _ report: inout Report, in database: BenchmarkDatabase, _ progress: @escaping QueueBenchmark.Progress
+    ) async throws {
+        var queue = ConventionalQueue(url: database.url, payload: BenchmarkDatabase.request(partner: "bench"))
+        queue.workers =
+            self.workers
+            * JobWorkerConfiguration(databaseURL: "", host: "", version: "", slots: self.slots).pumps
+        queue.producers = self.producers
+        queue.batch = report.conventionalBatch ?? queue.batch
+        queue.depth = self.depth
+        let timeline = ThroughputTimeline(holding: self.seconds)
+        progress("a conventional queue, batches of \(queue.batch), transaction held for \(Int(self.seconds)) s")
+        let (outcome, before, after) = try await queue.work { done in
+            let held = Mutex<HeldSnapshot?>(nil)
+            let before = Mutex<[Double]>([])
+            let outcome = try await timeline.run(finished: { done.count }) {
+                let snapshot = try await HeldSnapshot.open(database.url)
+                held.withLock { $0 = snapshot }
+            } at: { moment in
+                switch moment {
+                case .before, .last: _ = done.takeRoundTrips()
+                case .opened:
+                    let times = done.takeRoundTrips()
+                    before.withLock { $0 = times }
+                case .sample: break
+                }
+            }
+            let after = done.takeRoundTrips()
+            try await held.withLock { $0 }?.close()
+            return (outcome, before.withLock { $0 }, after)
+        }
+        report.conventionalBefore = outcome.before
+        report.conventionalAfter = outcome.after
+        report.conventionalRatio = QueueBenchmark.ratio(outcome.after, outcome.before)
+        report.conventionalRoundTripBeforeP50Ms = QueueBenchmark.milliseconds(before, 0.5)
+        report.conventionalRoundTripAfterP50Ms = QueueBenchmark.milliseconds(after, 0.5)
+        report.conventionalSeries = outcome.samples.map { Sample(second: $0.second, rate: $0.rate) }
+    }
+}

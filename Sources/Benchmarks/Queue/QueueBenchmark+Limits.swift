@@ -1,0 +1,69 @@
+internal import Foundation
+internal import InspectCore
+internal import JobQueue
+internal import Postgres
+
+extension QueueBenchmark {
+    /// What exact limits cost: a partner whose limits are far above what it reaches, against one without limits.
+    package struct Limits: Sendable {
+        /// A connection string or URL.
+        package var databaseURL: String
+        /// Jobs drained in each round.
+        package var jobs = 20_000
+        /// Rounds of each kind, in turn.
+        package var rounds = 5
+        package var workers = 1
+        /// Jobs that each worker has at once.
+        package var slots = 256
+
+        package init(databaseURL: String) { self.databaseURL = databaseURL }
+    }
+}
+
+extension QueueBenchmark.Limits {
+    /// What was measured: jobs a second, the median of the rounds.
+    package struct Report: Codable, Sendable {
+        package var jobs: Int
+        package var rounds: Int
+        package var workers: Int
+        package var slots: Int
+        package var unlimitedRate: Double
+        package var limitedRate: Double
+        /// `limitedRate` into `unlimitedRate`.
+        package var ratio: Double
+        package var unlimitedRates: [Double]
+        package var limitedRates: [Double]
+        /// Jobs without exactly one terminal event, result and callback, or lost: must be 0.
+        package var violations: Int
+    }
+
+    package func run(_ progress: @escaping QueueBenchmark.Progress = { _ in }) async throws -> Report {
+        try await BenchmarkDatabase.with(self.databaseURL) { try await self.run(in: $0, progress) }
+    }
+
+    private func run(in database: BenchmarkDatabase, _ progress: QueueBenchmark.Progress) async throws -> Report {
+        try await database.addPartners(["bench-unlimited", "bench-limited"])
+        _ = try await database.admin.query("SELECT insp.limit_partner('bench-limited', 1000000, 1000000, 1000000)")
+        var rates: [String: [Double]] = [:]
+        // One round that is not counted: it fills caches.
+        for round in 0...self.rounds {
+            // In turns, and each as often first as second, so that neither gains by its place.
+            let partners = ["bench-unlimited", "bench-limited"]
+            for partner in round % 2 == 0 ? partners : partners.reversed() {
+                progress("round \(round) of \(self.rounds), \(partner)")
+                try await BenchmarkProducers(database.url, BenchmarkDatabase.request(partner: partner)).send(self.jobs)
+                let draining = BenchmarkWorkers(database.url, count: self.workers, slots: self.slots)
+                try await draining.finish(self.jobs)
+                if round > 0 { rates[partner, default: []].append(draining.take().rate.rounded()) }
+            }
+        }
+        let unlimited = rates["bench-unlimited"] ?? []
+        let limited = rates["bench-limited"] ?? []
+        let medians = (QueueBenchmark.percentile(unlimited, 0.5), QueueBenchmark.percentile(limited, 0.5))
+        let missing = 2 * (self.rounds + 1) * self.jobs - (try await database.finished())
+        return Report(
+            jobs: self.jobs, rounds: self.rounds, workers: self.workers, slots: self.slots, unlimitedRate: medians.0,
+            limitedRate: medians.1, ratio: QueueBenchmark.ratio(medians.1, medians.0), unlimitedRates: unlimited,
+            limitedRates: limited, violations: try await database.violations() + missing)
+    }
+}

@@ -1,0 +1,131 @@
+/// Hash functions that Doc 9303-12 §4.1.6 and its older editions know.
+package enum DigestAlgorithm: String, Codable, Sendable, CaseIterable {
+    case sha1 = "SHA-1"
+    case sha224 = "SHA-224"
+    case sha256 = "SHA-256"
+    case sha384 = "SHA-384"
+    case sha512 = "SHA-512"
+
+    /// RFC 5754 §2, RFC 3370 §2.1.
+    package init?(objectIdentifier: String) {
+        switch objectIdentifier {
+        case "1.3.14.3.2.26": self = .sha1
+        case "2.16.840.1.101.3.4.2.4": self = .sha224
+        case "2.16.840.1.101.3.4.2.1": self = .sha256
+        case "2.16.840.1.101.3.4.2.2": self = .sha384
+        case "2.16.840.1.101.3.4.2.3": self = .sha512
+        default: return nil
+        }
+    }
+
+    /// Bytes of a digest.
+    package var length: Int {
+        switch self {
+        case .sha1: 20
+        case .sha224: 28
+        case .sha256: 32
+        case .sha384: 48
+        case .sha512: 64
+        }
+    }
+}
+
+/// How a signature is made, as far as chips use it.
+package enum SignatureScheme: Sendable, Hashable {
+    /// RSASSA-PKCS1-v1_5 (RFC 8017 §8.2).
+    case rsa(DigestAlgorithm)
+    /// RSASSA-PSS (RFC 8017 §8.1) with the salt's length in bytes.
+    case rsaPSS(DigestAlgorithm, mask: DigestAlgorithm, salt: Int)
+    case ecdsa(DigestAlgorithm)
+
+    /// For reports: `RSASSA-PSS SHA-256`.
+    package var name: String {
+        switch self {
+        case .rsa(let digest): "RSASSA-PKCS1-v1_5 \(digest.rawValue)"
+        case .rsaPSS(let digest, _, _): "RSASSA-PSS \(digest.rawValue)"
+        case .ecdsa(let digest): "ECDSA \(digest.rawValue)"
+        }
+    }
+
+    package var digest: DigestAlgorithm {
+        switch self {
+        case .rsa(let digest), .rsaPSS(let digest, _, _), .ecdsa(let digest): digest
+        }
+    }
+}
+
+/// An algorithm by its object identifier, with parameters where it has some (RFC 5280 §4.1.1.2).
+///
+/// Whether absent parameters are left out or are NULL differs from issuer to issuer, against the standards; both are taken.
+package struct AlgorithmIdentifier: Sendable, Hashable {
+    package var objectIdentifier: String
+    /// `nil` when absent or NULL.
+    package var parameters: TLV?
+
+    package init(_ element: TLV) throws(LDSError) {
+        guard element.tag == TLV.Tag.sequence else { throw .malformed("an algorithm is missing") }
+        let fields = try element.children(most: 2)
+        guard let first = fields.first else { throw .malformed("an algorithm is missing") }
+        self.objectIdentifier = try first.objectIdentifier()
+        self.parameters = fields.count == 2 && fields[1].tag != TLV.Tag.null ? fields[1] : nil
+    }
+
+    /// The hash function that this names.
+    package var digest: DigestAlgorithm {
+        get throws(LDSError) {
+            guard let digest = DigestAlgorithm(objectIdentifier: self.objectIdentifier) else {
+                throw .unsupported("hash function \(self.objectIdentifier)")
+            }
+            return digest
+        }
+    }
+
+    /// The signature scheme that this names.
+    ///
+    /// - Parameter digest: The signer's hash function, for identifiers that name none (RFC 3370 §3.2).
+    package func scheme(digest: DigestAlgorithm?) throws(LDSError) -> SignatureScheme {
+        switch self.objectIdentifier {
+        case "1.2.840.113549.1.1.5": return .rsa(.sha1)
+        case "1.2.840.113549.1.1.14": return .rsa(.sha224)
+        case "1.2.840.113549.1.1.11": return .rsa(.sha256)
+        case "1.2.840.113549.1.1.12": return .rsa(.sha384)
+        case "1.2.840.113549.1.1.13": return .rsa(.sha512)
+        case "1.2.840.113549.1.1.10": return try self.pss()
+        case "1.2.840.10045.4.1": return .ecdsa(.sha1)
+        case "1.2.840.10045.4.3.1": return .ecdsa(.sha224)
+        case "1.2.840.10045.4.3.2": return .ecdsa(.sha256)
+        case "1.2.840.10045.4.3.3": return .ecdsa(.sha384)
+        case "1.2.840.10045.4.3.4": return .ecdsa(.sha512)
+        case "1.2.840.113549.1.1.1":
+            if let digest { return .rsa(digest) }
+        case "1.2.840.10045.2.1":
+            if let digest { return .ecdsa(digest) }
+        default: break
+        }
+        throw .unsupported("signature algorithm \(self.objectIdentifier)")
+    }
+
+    /// RSASSA-PSS-params with its defaults (RFC 4055 §3.1): SHA-1, MGF1 with SHA-1, 20 bytes of salt.
+    private func pss() throws(LDSError) -> SignatureScheme {
+        var digest = DigestAlgorithm.sha1
+        var mask = DigestAlgorithm.sha1
+        var salt = 20
+        for field in try self.parameters?.children(most: 4) ?? [] {
+            let value = try TLV(first: field.content)
+            switch field.tag {
+            case 0xA0: digest = try AlgorithmIdentifier(value).digest
+            case 0xA1:
+                let generator = try AlgorithmIdentifier(value)
+                guard generator.objectIdentifier == "1.2.840.113549.1.1.8", let parameters = generator.parameters else {
+                    throw .unsupported("mask generation function \(generator.objectIdentifier)")
+                }
+                mask = try AlgorithmIdentifier(parameters).digest
+            case 0xA2: salt = try value.integer()
+            case 0xA3 where try value.integer() == 1: continue
+            default: throw .malformed("parameters of RSASSA-PSS")
+            }
+        }
+        guard salt <= 512 else { throw .malformed("parameters of RSASSA-PSS") }
+        return .rsaPSS(digest, mask: mask, salt: salt)
+    }
+}

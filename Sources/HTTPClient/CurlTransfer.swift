@@ -1,0 +1,378 @@
+internal import CCurl
+internal import Foundation
+internal import Synchronization
+
+/// One request on its way through ``CurlMulti``, and the receiver of libcurl's callbacks.
+///
+/// `@unchecked Sendable`: the submitting task fills it and hands it over; from then on only the thread of ``CurlMulti``
+/// touches it, except for the atomic flag.
+package final class CurlTransfer: @unchecked Sendable {
+    let request: HTTPRequest
+    let isCancelled = Atomic<Bool>(false)
+    /// Called once, on the thread of ``CurlMulti``: must return at once.
+    private var onEnd: (@Sendable (Result<HTTPResponse, HTTPError>) -> Void)?
+
+    let route: CurlRoute
+    /// What the host was resolved to and the policy allows; `nil` for a host that is an address.
+    private let addresses: [IPAddress]?
+    private var sent: ContinuousClock.Instant?
+    private var status = 0
+    private var areHeadersComplete = false
+    private var headerBytes = 0
+    private var head: [UInt8] = []
+    private var announced: Int?
+    private var body: [UInt8] = []
+    /// Bytes that the request's owner has admitted.
+    private var admitted = 0
+    /// What a callback objected to; libcurl itself only knows that a callback did.
+    private var objection: HTTPError?
+    private var resolution: UnsafeMutablePointer<curl_slist>?
+    /// When libcurl was given them.
+    private var told: ContinuousClock.Instant?
+
+    init(
+        request: HTTPRequest, route: CurlRoute, addresses: [IPAddress]?,
+        onEnd: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
+    ) {
+        self.request = request
+        self.route = route
+        self.addresses = addresses
+        self.onEnd = onEnd
+    }
+
+    // MARK: - Set-up and result, on the thread of CurlMulti
+
+    /// Sets what belongs to the ``route``, on a handle that is new or was reset.
+    ///
+    /// - Parameter slot: What libcurl's callbacks get; stays the same for the handle's whole life.
+    func configure(_ slot: CurlSlot, certificateAuthorities: String?) throws(HTTPError) {
+        let limits = self.request.limits
+        let schemes = self.request.allowsHTTP ? "http,https" : "https"
+        let easy = slot.easy
+        var options = CurlOptions(easy: easy)
+        options.set(CURLOPT_URL, self.request.url)
+        options.set(CURLOPT_PROTOCOLS_STR, schemes)
+        options.set(CURLOPT_PATH_AS_IS, 1)  // a signed object-store URL must arrive as it was signed
+        options.set(CURLOPT_FOLLOWLOCATION, 0)
+        options.set(CURLOPT_PROXY, "")  // not even from the environment
+        options.set(
+            CURLOPT_HTTP_VERSION,
+            self.request.transport.offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
+        // Else requests that start together would open a connection each, and not share one.
+        options.set(CURLOPT_PIPEWAIT, self.request.transport.offersHTTP2 ? 1 : 0)
+        options.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        if let certificateAuthorities { options.set(CURLOPT_CAINFO, certificateAuthorities) }
+        let transport = self.request.transport
+        if !transport.pins.isEmpty { options.set(CURLOPT_PINNEDPUBLICKEY, transport.pins.joined(separator: ";")) }
+        if let certificate = transport.clientCertificate, let key = transport.clientKey {
+            options.set(CURLOPT_SSLCERT_BLOB, blob: certificate)
+            options.set(CURLOPT_SSLKEY_BLOB, blob: key)
+        }
+        options.set(CURLOPT_NOSIGNAL, 1)
+        options.set(CURLOPT_NOPROGRESS, 1)
+        options.set(CURLOPT_QUICK_EXIT, 1)  // else a hanging resolver thread is waited for after the time-out
+        options.set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectMilliseconds)
+        options.set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytes)
+        options.set(CURLOPT_LOW_SPEED_TIME, limits.lowSpeedSeconds)
+        options.set(CURLOPT_MAXAGE_CONN, 60)  // seconds idle: below the usual 75 s of servers
+        options.set(CURLOPT_MAXLIFETIME_CONN, 300)  // seconds in all: changed addresses take effect
+        options.set(CURLOPT_TCP_NODELAY, 1)
+        options.set(CURLOPT_TCP_KEEPALIVE, 1)
+        if self.request.body != nil {
+            // libcurl takes both buffers anew for each request, and its own sizes (16 and 64 KiB) make malloc split and merge
+            // its largest blocks each time. Answers to posts are short, and a TLS record holds 16 KiB at most.
+            options.set(CURLOPT_BUFFERSIZE, 4_096)
+            options.set(CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
+        }
+
+        let context = Unmanaged.passUnretained(slot).toOpaque()
+        options.set(CURLOPT_WRITEDATA, pointer: context)
+        options.set(CURLOPT_HEADERDATA, pointer: context)
+        options.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        options.set(CURLOPT_PREREQDATA, pointer: context)
+        options.check(ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION, receiveBody))
+        options.check(ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION, receiveHeader))
+        options.check(ccurl_set_opensocket(easy, openSocket))
+        // A connection may outlive the slot that opened it, but not the sockets' table.
+        options.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(slot.sockets).toOpaque())
+        options.check(ccurl_set_closesocket(easy, closeSocket))
+        options.check(ccurl_set_prerequest(easy, vetConnection))
+        options.set(self.request.body == nil ? CURLOPT_HTTPGET : CURLOPT_POST, 1)
+        try options.finish()
+    }
+
+    /// Sets what differs from request to request, on a handle that was configured for this transfer's ``route``.
+    ///
+    /// - Parameter pin: What libcurl was last told of the host.
+    func load(_ slot: CurlSlot, _ pin: CurlPin) throws(HTTPError) {
+        var options = CurlOptions(easy: slot.easy)
+        try self.tell(pin, &options)
+        options.set(CURLOPT_TIMEOUT_MS, self.request.limits.totalMilliseconds)
+        let (headers, body) = try slot.content.fill(self.request.headers, self.request.body ?? [])
+        if self.request.body != nil {
+            options.check(ccurl_set_offset(slot.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+            options.set(CURLOPT_POSTFIELDS, pointer: body.baseAddress)
+        }
+        options.set(CURLOPT_HTTPHEADER, pointer: headers)
+        try options.finish()
+    }
+
+    /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the
+    /// plus sign lets the entry end with libcurl's own cache time. Until well before that end it need not be told again.
+    private func tell(_ pin: CurlPin, _ options: inout CurlOptions) throws(HTTPError) {
+        guard let addresses, !pin.holds(addresses) else { return }
+        let (host, port) = self.route.authority
+        let list = addresses.map { $0.family == .v4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
+        guard let entry = curl_slist_append(nil, "+\(host):\(port):\(list)") else {
+            throw HTTPError(.localFault, "out of memory")
+        }
+        self.resolution = entry
+        options.set(CURLOPT_RESOLVE, pointer: entry)
+        self.told = .now
+    }
+
+    /// What libcurl has learnt of the host's addresses by this transfer: a request that went out has read them.
+    var pin: CurlPin? {
+        guard let addresses, let told, self.sent != nil else { return nil }
+        return CurlPin(addresses, told: told)
+    }
+
+    /// Ends what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
+    func release(_ slot: CurlSlot) {
+        _ = ccurl_set_pointer(slot.easy, CURLOPT_HTTPHEADER, nil)
+        if self.request.body != nil { _ = ccurl_set_pointer(slot.easy, CURLOPT_POSTFIELDS, nil) }
+        slot.content.shrink()
+        guard let resolution else { return }
+        _ = ccurl_set_pointer(slot.easy, CURLOPT_RESOLVE, nil)
+        curl_slist_free_all(resolution)
+        self.resolution = nil
+    }
+
+    func finish(_ result: Result<HTTPResponse, HTTPError>) {
+        self.onEnd?(result)
+        self.onEnd = nil
+    }
+
+    /// What the transfer came to, judged from libcurl's verdict and from what the callbacks saw.
+    func result(of easy: UnsafeMutableRawPointer, code: CURLcode) -> Result<HTTPResponse, HTTPError> {
+        let failure = code == CURLE_OK ? nil : self.failure(code, of: easy)
+        guard self.areHeadersComplete else { return .failure(failure ?? HTTPError(.responseBroken, "no headers")) }
+        var microseconds: curl_off_t = 0
+        _ = ccurl_get_offset(easy, CURLINFO_TOTAL_TIME_T, &microseconds)
+        var connections = 0
+        _ = ccurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)
+        return .success(
+            HTTPResponse(
+                status: self.status, head: self.head, body: self.body, bodyFailure: failure,
+                microseconds: Int(microseconds), isConnectionReused: connections == 0, sent: self.sent))
+    }
+
+    private func failure(_ code: CURLcode, of easy: UnsafeMutableRawPointer) -> HTTPError {
+        if let objection { return objection }
+        let words = String(cString: curl_easy_strerror(code))
+        switch code {
+        case CURLE_OPERATION_TIMEDOUT: return HTTPError(.timedOut)
+        case CURLE_COULDNT_RESOLVE_HOST: return HTTPError(.nameNotResolved)
+        case CURLE_COULDNT_CONNECT:
+            var number = 0
+            _ = ccurl_get_long(easy, CURLINFO_OS_ERRNO, &number)
+            let reason = String(cString: strerror(CInt(number)))
+            // No route at all is our network's state; a refused or unanswered connection is the partner's.
+            let isLocal = [ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM].contains(CInt(number))
+            return HTTPError(isLocal ? .localFault : .connectionFailed, number == 0 ? "" : reason)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
+            return HTTPError(.certificateInvalid, words)
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return HTTPError(.pinMismatch)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED: return HTTPError(.tlsFailed, words)
+        // The endpoint's own certificate and key for mutual TLS.
+        case CURLE_SSL_CERTPROBLEM: return HTTPError(.requestInvalid, words)
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ENGINE_NOTFOUND,
+            CURLE_SSL_ENGINE_SETFAILED, CURLE_BAD_FUNCTION_ARGUMENT:
+            return HTTPError(.localFault, words)
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return HTTPError(.requestInvalid, words)
+        default: return HTTPError(.responseBroken, words)
+        }
+    }
+
+    // MARK: - Called by libcurl
+
+    /// - Returns: Whether the transfer goes on.
+    fileprivate func receive(header bytes: UnsafeRawBufferPointer) -> Bool {
+        self.headerBytes += bytes.count
+        guard self.headerBytes <= self.request.limits.headerBytes else {
+            self.objection = HTTPError(.responseTooLarge, "headers above \(self.request.limits.headerBytes) bytes")
+            return false
+        }
+        // Trailers of a chunked body: counted, not kept.
+        guard !self.areHeadersComplete else { return true }
+        var end = bytes.count
+        while end > 0, bytes[end - 1] == UInt8(ascii: "\n") || bytes[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+        let line = UnsafeRawBufferPointer(rebasing: bytes[..<end])
+        if line.count >= 5, let start = line.baseAddress, memcmp(start, "HTTP/", 5) == 0 {
+            self.head = []
+            self.announced = nil
+            let digits = line.drop { $0 != UInt8(ascii: " ") }.dropFirst().prefix { (48...57).contains($0) }
+            self.status = digits.count <= 3 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : 0
+        } else if !line.isEmpty {
+            if self.head.isEmpty { self.head.reserveCapacity(256) }
+            self.head.append(contentsOf: line)
+            self.head.append(UInt8(ascii: "\n"))
+            if HTTPResponse.name(of: line, is: "content-length") {
+                let digits = line.drop { !(48...57).contains($0) }.prefix { (48...57).contains($0) }
+                self.announced = digits.count <= 18 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : .max
+            }
+        } else if self.status >= 200 {
+            // An interim 1xx block ends with an empty line too, and the final status follows.
+            self.areHeadersComplete = true
+            if let announced {
+                guard announced <= self.request.limits.bodyBytes else { return self.objectToBody() }
+                guard self.admit(announced) else { return false }
+                // Else the array would grow by doubling, with both halves in memory. What is not written takes none.
+                if self.request.admits != nil { self.body.reserveCapacity(announced) }
+            }
+        }
+        return true
+    }
+
+    fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Bool {
+        let count = self.body.count + bytes.count
+        guard count <= self.request.limits.bodyBytes else { return self.objectToBody() }
+        guard self.admit(count) else { return false }
+        self.body.append(contentsOf: bytes)
+        return true
+    }
+
+    /// Has a body of so many bytes admitted by the request's owner.
+    private func admit(_ count: Int) -> Bool {
+        guard let admits = self.request.admits, count > self.admitted else { return true }
+        guard admits(count - self.admitted) else {
+            self.objection = HTTPError(.responseTooLarge, "no room for the body")
+            return false
+        }
+        self.admitted = count
+        return true
+    }
+
+    private func objectToBody() -> Bool {
+        self.objection = HTTPError(.responseTooLarge, "body above \(self.request.limits.bodyBytes) bytes")
+        return false
+    }
+
+    /// Opens the socket for an address that libcurl is about to connect to, or refuses.
+    ///
+    /// - Parameter sockets: Learns that what it knew of the descriptor's number is over.
+    fileprivate func open(_ target: UnsafeMutablePointer<curl_sockaddr>, _ sockets: CurlSockets) -> curl_socket_t {
+        var storage: (UInt64, UInt64) = (0, 0)
+        let address = withUnsafeMutableBytes(of: &storage) { buffer in
+            let bytes = buffer.assumingMemoryBound(to: UInt8.self)
+            return bytes.baseAddress.flatMap { IPAddress(bytes: bytes.prefix(Int(ccurl_address_bytes(target, $0)))) }
+        }
+        guard let address, self.route.profile.policy.allows(address) else {
+            self.objection = HTTPError(.egressRefused)
+            return CURL_SOCKET_BAD
+        }
+        // Close-on-exec: the process forks analyzers.
+        let type = target.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(target.pointee.family, type, target.pointee.protocol)
+        if descriptor < 0 {
+            self.objection = HTTPError(.localFault, String(cString: strerror(errno)))
+        } else {
+            // Another address of the same name may have been refused before this one.
+            self.objection = nil
+            sockets.forget(descriptor)
+        }
+        return descriptor
+    }
+
+    /// Vets the connection right before the request goes out. A kept-alive connection opens no socket, so this is the
+    /// check that covers it.
+    ///
+    /// - Parameter vetted: Addresses that the route's policy is known to allow; what it says of an address never changes.
+    fileprivate func vet(_ peer: UnsafePointer<CChar>?, _ vetted: inout CurlVetted) -> Bool {
+        guard let peer else { return self.refuse() }
+        if !vetted.holds(peer) {
+            guard let address = IPAddress(String(cString: peer)), self.route.profile.policy.allows(address) else {
+                return self.refuse()
+            }
+            vetted = CurlVetted(peer)
+        }
+        self.objection = nil
+        self.sent = .now
+        return true
+    }
+
+    private func refuse() -> Bool {
+        self.objection = HTTPError(.egressRefused)
+        return false
+    }
+}
+
+/// Sets options and keeps the first refusal, so that set-up reads as a list.
+private struct CurlOptions {
+    let easy: UnsafeMutableRawPointer
+    var failure: CURLcode?
+
+    func finish() throws(HTTPError) {
+        guard let failure = self.failure else { return }
+        throw HTTPError(.localFault, "libcurl refused an option: \(String(cString: curl_easy_strerror(failure)))")
+    }
+
+    mutating func check(_ code: CURLcode) {
+        if code != CURLE_OK, self.failure == nil { self.failure = code }
+    }
+    mutating func set(_ option: CURLoption, _ value: Int) { self.check(ccurl_set_long(self.easy, option, value)) }
+    mutating func set(_ option: CURLoption, _ value: String) { self.check(ccurl_set_string(self.easy, option, value)) }
+    mutating func set(_ option: CURLoption, blob: String) {
+        self.check(
+            Array(blob.utf8).withUnsafeBufferPointer { bytes in
+                bytes.baseAddress.map { ccurl_set_blob(self.easy, option, $0, bytes.count) }
+                    ?? CURLE_BAD_FUNCTION_ARGUMENT
+            })
+    }
+    mutating func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
+        self.check(ccurl_set_pointer(self.easy, option, pointer))
+    }
+}
+
+private func slot(_ context: UnsafeMutableRawPointer?) -> CurlSlot? {
+    context.map { Unmanaged<CurlSlot>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? { slot(context)?.transfer }
+
+/// Returning another number than it was given makes libcurl end the transfer with `CURLE_WRITE_ERROR`.
+private let receiveBody: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+    bytes, size, count, context in
+    let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    guard let transfer = transfer(context), transfer.receive(body: buffer) else { return size * count == 0 ? 1 : 0 }
+    return size * count
+}
+
+private let receiveHeader: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+    bytes, size, count, context in
+    let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    guard let transfer = transfer(context), transfer.receive(header: buffer) else { return size * count == 0 ? 1 : 0 }
+    return size * count
+}
+
+private let openSocket:
+    @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = {
+        context, _, target in
+        guard let slot = slot(context), let transfer = slot.transfer, let target else { return CURL_SOCKET_BAD }
+        return transfer.open(target, slot.sockets)
+    }
+
+private let closeSocket: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> CInt = { context, socket in
+    if let context { Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().forget(socket) }
+    return close(socket)
+}
+
+private let vetConnection:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, CInt, CInt
+    ) -> CInt = { context, peer, _, _, _ in
+        guard let slot = slot(context), let transfer = slot.transfer, transfer.vet(peer, &slot.vetted) else {
+            return CURL_PREREQFUNC_ABORT
+        }
+        return CURL_PREREQFUNC_OK
+    }

@@ -1,0 +1,70 @@
+package import InspectCore
+
+/// Why a request got no answer.
+package struct HTTPError: Error, Sendable, Equatable {
+    package enum Code: Sendable {
+        /// The URL or a header is not acceptable; nothing was sent.
+        case requestInvalid
+        /// The server's address is one that the egress policy refuses; nothing was sent.
+        case egressRefused
+        case nameNotResolved
+        /// Whether the name exists is not known; nothing was sent.
+        case resolverSilent
+        case connectionFailed
+        case tlsFailed
+        /// Not of a known authority, not of this host, or not valid now.
+        case certificateInvalid
+        case pinMismatch
+        case timedOut
+        /// The body or the headers exceed the request's limits.
+        case responseTooLarge
+        /// Not HTTP, or torn.
+        case responseBroken
+        /// Ours, not the server's: no memory, no file descriptor, no route, unreadable certificate store.
+        case localFault
+        case cancelled
+        /// The authorization provider gave no access token.
+        case authorizationFailed
+        /// The authorization provider does not know the client.
+        case clientInvalid
+    }
+
+    package var code: Code
+    /// A library's own words or a limit; no URL, no data. May be empty.
+    package var detail: String
+
+    package init(_ code: Code, _ detail: String = "") {
+        self.code = code
+        self.detail = detail
+    }
+}
+
+extension HTTPError: CustomStringConvertible {
+    /// As the error table has it.
+    package var description: String {
+        let details = [self.code == .resolverSilent ? "the resolver does not answer" : "", self.detail]
+        return InspectError(self.code.errorCode, details.filter { !$0.isEmpty }.joined(separator: ": ")).text
+    }
+}
+
+extension HTTPError.Code {
+    /// The row of the error table under which it is recorded.
+    package var errorCode: ErrorCode {
+        switch self {
+        case .requestInvalid: .requestInvalid
+        case .egressRefused: .egressRefused
+        case .nameNotResolved, .resolverSilent: .nameNotResolved
+        case .connectionFailed: .connectionFailed
+        case .tlsFailed: .tlsFailed
+        case .certificateInvalid: .certificateInvalid
+        case .pinMismatch: .pinMismatch
+        case .timedOut: .timedOut
+        case .responseTooLarge: .responseTooLarge
+        case .responseBroken: .responseBroken
+        case .localFault: .localFault
+        case .cancelled: .attemptInterrupted
+        case .authorizationFailed: .authorizationFailed
+        case .clientInvalid: .clientIDInvalid
+        }
+    }
+}

@@ -1,0 +1,130 @@
+internal import Foundation
+package import InspectCore
+package import JobQueue
+
+/// What a worker does with a claimed job: fetch the parts, run the stages that are missing, decide.
+package struct InspectionPipeline: JobHandler {
+    package let runner: InspectionRunner
+    package let fetcher: PartFetcher
+    package let decryption: PartDecryption
+    /// `nil` where no vendor's server is configured.
+    package var vendor: VendorSessionClient?
+    /// Told of every stage that was run, before its result is stored.
+    package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
+    /// How long all parts by URL of one job may take.
+    package var fetchDeadline: Duration = .seconds(60)
+    /// Told why a part was not fetched: what the job's owner must not learn of a host. It holds no URL.
+    package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
+
+    package init(
+        runner: InspectionRunner, fetcher: PartFetcher, decryption: PartDecryption, vendor: VendorSessionClient? = nil,
+        onStage: @escaping @Sendable (JobReference, Duration) -> Void = { _, _ in }
+    ) {
+        self.runner = runner
+        self.fetcher = fetcher
+        self.decryption = decryption
+        self.vendor = vendor
+        self.onStage = onStage
+    }
+
+    package func run(_ job: ClaimedJob, _ context: JobContext) async throws -> JobResult {
+        let request: InspectionRequest
+        do {
+            request = try JSONDecoder().decode(InspectionRequest.self, from: job.payload)
+        } catch {
+            // `enqueue` validated the payload, so this is a schema newer than this worker: another one may know it.
+            throw InspectError(.internalError, "the payload is of a newer version")
+        }
+        // Before any picture is fetched: without a template there is nothing to do.
+        let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
+        if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
+            throw InspectError(.faceNotEnrolled)
+        }
+        let parts = try await self.inputs(of: job, context)
+        let bytes = parts.reduce(0) { $0 + $1.bytes.count }
+        let ledger = InspectionRunner.Ledger(stored: job.steps) { stage, output, duration in
+            self.onStage(job.reference(at: stage), duration)
+            try await context.complete(stage, output: output)
+        }
+        let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
+            // A vendor's server may take its time: somebody else's job gets the slot.
+            try context.leaveSlot(holding: bytes)
+            return try await self.ask(about: blob, context)
+        }
+        if let template = outcome.template, let enrolled {
+            try await context.hand(over: template, generation: enrolled.generation)
+        }
+        let document = outcome.document
+        return JobResult(
+            decision: document.decision.type, summary: ResultEnvelope.json(document.summary),
+            body: ResultEnvelope.json(document.body))
+    }
+
+    /// What the vendor's server says about a session, as the liveness stage's facts. Each access is recorded before it is made and after.
+    private func ask(about blob: Data, _ context: JobContext) async throws -> Data {
+        guard let vendor = self.vendor else { throw InspectError(.vendorNotConfigured) }
+        try VendorSessionClient.check(blob)
+        try await context.beginSession()
+        do {
+            let answer = try await vendor.process(blob)
+            let output = try JSONEncoder().encode(LivenessStageFacts(passive: nil, vendor: answer.facts))
+            try await context.endSession(outcome: "answered", status: answer.status, output: output)
+            return output
+        } catch let failure as VendorSessionClient.Failure {
+            try await context.endSession(outcome: failure.outcome, status: failure.status)
+            throw failure.error
+        }
+    }
+
+    /// The bytes of every part, verified against its digest: images are analysed exactly as they were received. The job leaves
+    /// its slot while a part must be fetched, as its server may be slow.
+    private func inputs(of job: ClaimedJob, _ context: JobContext) async throws -> [InspectionRunner.Part] {
+        let parts = try await context.parts()
+        var sources: [PartFetcher.Source] = []
+        var size = 0
+        for part in parts {
+            switch part.source {
+            case .bytes(let bytes):
+                guard PartFetcher.matches(bytes, sha256: part.sha256) else {
+                    throw InspectError(.digestMismatch, part.kind.rawValue)
+                }
+                size += bytes.count
+            case .url(let remote):
+                sources.append(
+                    PartFetcher.Source(
+                        name: part.kind.rawValue, url: remote.url,
+                        expectedSHA256: part.sha256.map { String(format: "%02x", $0) }.joined(),
+                        allowHTTP: remote.allowHTTP, allowPrivate: remote.allowPrivate, networks: remote.networks))
+            }
+        }
+        let fetched = sources.isEmpty ? [] : try await self.fetch(sources, beside: size, of: job, context)
+        if !sources.isEmpty, parts.contains(where: { $0.kind != .sessionBlob }) { try await context.returnToSlot() }
+        var rest = fetched.makeIterator()
+        return try parts.compactMap { part in
+            let bytes = if case .bytes(let bytes) = part.source { bytes } else { rest.next() }
+            return try bytes.map { InspectionRunner.Part(kind: part.kind, bytes: try self.open($0, of: part.kind)) }
+        }
+    }
+
+    /// - Parameter size: Bytes of the parts that are here already.
+    private func fetch(
+        _ sources: [PartFetcher.Source], beside size: Int, of job: ClaimedJob, _ context: JobContext
+    ) async throws -> [Data] {
+        try context.leaveSlot(holding: size)
+        let bounds = PartFetcher.Bounds(limit: PartKind.byteLimit, within: self.fetchDeadline) { context.hold($0) }
+        let reference = job.reference(at: job.status)
+        do {
+            return try await self.fetcher.fetch(sources, bounds, total: JobPart.limit - size) { part, reason in
+                self.onFetchFailure(reference, part, reason)
+            }
+        } catch is PartFetcher.NotAdmitted {
+            throw NoPermit()
+        }
+    }
+
+    /// What a part's client encrypted for the workers; digests are of what was sent. A session is opaque and stays so.
+    private func open(_ bytes: Data, of kind: PartKind) throws(InspectError) -> Data {
+        guard kind != .sessionBlob else { return bytes }
+        do { return try self.decryption.open(bytes) } catch { throw InspectError(error.code, kind.rawValue) }
+    }
+}

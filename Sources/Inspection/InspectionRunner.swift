@@ -1,0 +1,210 @@
+package import Analyzer
+package import Foundation
+package import InspectCore
+
+/// Runs the stages of one inspection on an analyzer and decides: the same path for a job from the queue, a file on the
+/// command line, and a batch.
+package struct InspectionRunner: Sendable {
+    /// One input, with the name that the analyzer knows it by.
+    package struct Part: Sendable {
+        package var kind: PartKind
+        package var bytes: Data
+
+        package init(kind: PartKind, bytes: Data) {
+            self.kind = kind
+            self.bytes = bytes
+        }
+    }
+
+    package let pool: AnalyzerPool
+    /// Whether a rejection by an earlier capability keeps the later ones from running.
+    package var isGated = true
+    /// What was measured of the engine that the analyzers compare faces with.
+    package var calibration = FaceCalibration.dlib
+    /// Whether the result carries the faces' features.
+    package var withFeatures = false
+    /// Whether the pictures are wanted, made small, beside the result.
+    package var withPreviews = false
+    /// Files with certificates of authorities for this inspection's chip, in place of those that analyzers know.
+    package var trustAnchors: [Data] = []
+    /// The longest that one stage may take; an analyzer that takes longer is ended.
+    package var stageDeadline: Duration = .seconds(30)
+
+    package init(pool: AnalyzerPool) { self.pool = pool }
+
+    /// The outputs of stages that an earlier attempt stored, and where to store new ones.
+    package struct Ledger: Sendable {
+        package var stored: [JobStatus: Data] = [:]
+        /// Also told how long the stage took.
+        package var store: @Sendable (JobStatus, Data, Duration) async throws -> Void = { _, _, _ in }
+
+        package init() {}
+
+        package init(
+            stored: [JobStatus: Data], store: @escaping @Sendable (JobStatus, Data, Duration) async throws -> Void
+        ) {
+            self.stored = stored
+            self.store = store
+        }
+    }
+
+    /// A finished inspection with what it was decided on.
+    package struct Outcome: Sendable {
+        package var document: ResultDocument
+        package var facts: InspectionFacts
+        /// By part name; empty unless they were asked for.
+        package var previews: [String: Preview] = [:]
+        package var today: CalendarDate
+        /// What is to be kept under the request's face id.
+        package var template: FaceFeature?
+
+        /// The page for a reviewer.
+        package var report: String {
+            InspectionReport(document: self.document, facts: self.facts, previews: self.previews, today: self.today)
+                .html
+        }
+    }
+
+    /// Runs what is missing and decides.
+    ///
+    /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
+    ///
+    /// - Parameter askVendor: Asks a vendor's server about the session that a part holds; answers with the liveness stage's facts.
+    package func run(
+        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(),
+        askVendor: @Sendable (Data) async throws -> Data = { _ in
+            throw InspectError(.vendorNotConfigured)
+        }
+    ) async throws -> ResultDocument {
+        try await self.inspect(request, parts: parts, ledger: ledger, askVendor: askVendor).document
+    }
+
+    /// As ``run(_:parts:ledger:askVendor:)``, and keeps what the decision rests on.
+    ///
+    /// - Parameter enrolled: The templates of the face id that the request names.
+    package func inspect(
+        _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(), enrolled: EnrolledFace? = nil,
+        askVendor: @Sendable (Data) async throws -> Data = { _ in
+            throw InspectError(.vendorNotConfigured)
+        }
+    ) async throws -> Outcome {
+        guard InspectionDecider.implements(request.workflow) else {
+            throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
+        }
+        guard request.workflow.namesFace == (enrolled != nil) else {
+            throw InspectError(.workflowNotImplemented, "\(request.workflow.rawValue) without the queue")
+        }
+        let today = CalendarDate(Date())
+        var facts = InspectionFacts(request: request, parts: parts.map(\.kind))
+        facts.enrolled = enrolled
+        facts.calibration = self.calibration
+        var timings: [String: Double] = [:]
+        let inputs = Self.imageParts(parts) + self.chipParts(parts)
+        let session = parts.first { $0.kind == .sessionBlob }?.bytes
+        if let session, inputs.isEmpty {
+            // Nothing to decode, so no analyzer is taken; the vendor's answer is the only stage.
+            let start = ContinuousClock.now
+            let output = try await Self.vendorStage(session, ledger, askVendor)
+            timings[JobStatus.liveness.stageName] = start.duration(to: .now).milliseconds
+            try facts.take(output, of: .liveness)
+            return self.outcome(of: facts, timings: timings, previews: [:], today: today)
+        }
+        var analyzed = try await self.pool.withAnalyzer(
+            parts: inputs.map { (kind: $0.name, bytes: $0.bytes) }
+        ) { analyzer in
+            var facts = facts
+            for stage in request.workflow.stages {
+                let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
+                guard decider.needs(stage) else { continue }
+                // Asked about once no analyzer is held any more: it is the last stage.
+                if stage == .liveness, session != nil { break }
+                // What was stored of a face has no feature.
+                var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
+                if output == nil {
+                    let start = ContinuousClock.now
+                    let reply = try await analyzer.perform(
+                        stage: stage.stageName, request: Self.orders(stage, of: request.workflow),
+                        deadline: self.stageDeadline)
+                    let duration = start.duration(to: .now)
+                    timings[stage.stageName] = duration.milliseconds
+                    try await ledger.store(
+                        stage, request.workflow.namesFace ? Self.withoutFeatures(reply, of: stage) : reply, duration)
+                    output = reply
+                }
+                try facts.take(output ?? Data(), of: stage)
+            }
+            guard self.withPreviews else { return (facts, [String: Preview]()) }
+            return (facts, try await Self.previews(analyzer, deadline: self.stageDeadline))
+        }
+        if let session, request.workflow.stages.contains(.liveness),
+            InspectionDecider(facts: analyzed.0, today: today, isGated: self.isGated).needs(.liveness)
+        {
+            try analyzed.0.take(try await Self.vendorStage(session, ledger, askVendor), of: .liveness)
+        }
+        return self.outcome(of: analyzed.0, timings: timings, previews: analyzed.1, today: today)
+    }
+
+    /// The stage that a vendor's server takes the place of.
+    private static func vendorStage(
+        _ session: Data, _ ledger: Ledger, _ ask: @Sendable (Data) async throws -> Data
+    ) async throws -> Data {
+        if let stored = ledger.stored[.liveness] { return stored }
+        let start = ContinuousClock.now
+        let output = try await ask(session)
+        try await ledger.store(.liveness, output, start.duration(to: .now))
+        return output
+    }
+
+    private func outcome(
+        of facts: InspectionFacts, timings: [String: Double], previews: [String: Preview], today: CalendarDate
+    ) -> Outcome {
+        var timings = timings
+        let start = ContinuousClock.now
+        let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
+        var document = decider.decide(withFeatures: self.withFeatures)
+        timings["cpu"] = facts.cpuMs
+        timings.merge(facts.stepsMs) { $1 }
+        timings["decide"] = start.duration(to: .now).milliseconds
+        document.engine.versions["inspectd"] = Version.current
+        document.engine.timingsMs = timings
+        return Outcome(
+            document: document, facts: facts, previews: previews, today: today, template: decider.template)
+    }
+
+    /// A stage's output as it is stored for a job whose features must go with it.
+    private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
+        guard stage == .face else { return output }
+        var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
+        for (name, picture) in facts.pictures {
+            for index in picture.faces.indices { facts.pictures[name]?.faces[index].feature = nil }
+        }
+        return ResultEnvelope.json(facts)
+    }
+
+    /// What the analyzer is told beside the stage: the print is read only where a capability makes use of it.
+    private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
+        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
+    }
+
+    /// The parts' pictures made small, by part name. This process never decodes one.
+    package static func previews(_ session: AnalyzerSession, deadline: Duration) async throws -> [String: Preview] {
+        let reply = try await session.perform(stage: StageEngine.previewStage, request: Data(), deadline: deadline)
+        return try JSONDecoder().decode([String: Preview].self, from: reply)
+    }
+
+    /// The chip's files, and what they are held against.
+    private func chipParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
+        let files = parts.filter(\.kind.isChipFile).map { ($0.kind.rawValue, $0.bytes) }
+        return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }
+    }
+
+    /// The parts that the analyzer decodes. Of a liveness capture's frames the first, which shows the person at rest, stands for
+    /// the face where no picture of its own was given.
+    private static func imageParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
+        var images = parts.filter { $0.kind.isImage }.map { ($0.kind.rawValue, $0.bytes) }
+        if !parts.contains(where: { $0.kind == .face }), let frame = parts.first(where: { $0.kind == .frames }) {
+            images.append((PartKind.face.rawValue, frame.bytes))
+        }
+        return images
+    }
+}

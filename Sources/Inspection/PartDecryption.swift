@@ -1,0 +1,141 @@
+internal import COpenSSL
+package import Foundation
+package import InspectCore
+
+/// Opens parts that a client encrypted for the workers: JWE in compact form (RFC 7516), RSA-OAEP with SHA-256 for the key and
+/// AES-256-GCM for the content (RFC 7518, sections 4.3 and 5.3).
+///
+/// Such a part is what the client sent everywhere but in the worker's memory: on the way, in the queue, in backups. A part
+/// is known by its form, which no image and no chip's file has.
+package final class PartDecryption: Sendable {
+    /// Private keys by their key ids.
+    // Read only from the time they are loaded; libcrypto's keys may be used by several threads.
+    private nonisolated(unsafe) let keys: [String: OpaquePointer]
+
+    /// Every JWE in compact form begins so: `{"` in Base64url.
+    private static let prefix = Data("eyJ".utf8)
+    /// NIST SP 800-57 part 1, table 2: 112 bits of strength.
+    private static let smallestModulus = 2048
+
+    /// - Parameter files: PEM files with RSA private keys; a key's id is its file's name without the extension.
+    /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` for a file that holds no such key; its detail names the file.
+    package init(keys files: [URL]) throws(InspectError) {
+        var keys: [String: OpaquePointer] = [:]
+        for file in files {
+            let id = file.deletingPathExtension().lastPathComponent
+            guard let pem = try? Data(contentsOf: file), let key = Self.key(pem) else {
+                throw InspectError(.internalError, "\(file.lastPathComponent) holds no RSA key of 2048 bits or more")
+            }
+            guard keys.updateValue(key, forKey: id) == nil else {
+                throw InspectError(.internalError, "two keys with the id \(id)")
+            }
+        }
+        self.keys = keys
+    }
+
+    deinit { for key in self.keys.values { EVP_PKEY_free(key) } }
+
+    /// The bytes that the client encrypted, or the part itself if it was not encrypted.
+    ///
+    /// - Throws: ``InspectError`` with ``ErrorCode/decryptionKeyUnknown``, or ``ErrorCode/decryptionFailed`` for whatever else is
+    ///   wrong: what exactly would help nobody but somebody who guesses.
+    package func open(_ part: Data) throws(InspectError) -> Data {
+        guard part.starts(with: Self.prefix) else { return part }
+        let pieces = part.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard pieces.count == 5, let head = Self.decoded(pieces[0]), let wrapped = Self.decoded(pieces[1]),
+            let nonce = Self.decoded(pieces[2]), nonce.count == 12, let sealed = Self.decoded(pieces[3]),
+            let tag = Self.decoded(pieces[4]), tag.count == 16,
+            let header = try? JSONDecoder().decode(Header.self, from: head),
+            header.alg == "RSA-OAEP-256", header.enc == "A256GCM", header.zip == nil, header.crit == nil
+        else { throw InspectError(.decryptionFailed) }
+        guard let key = self.keys[header.kid] else { throw InspectError(.decryptionKeyUnknown) }
+        // The protected header is authenticated in the form in which it was sent (RFC 7516, section 5.2, step 14).
+        guard let secret = Self.unwrap(wrapped, key), secret.count == 32,
+            let opened = Self.open(sealed, secret: secret, nonce: nonce, tag: tag, header: Data(pieces[0]))
+        else { throw InspectError(.decryptionFailed) }
+        return opened
+    }
+
+    private struct Header: Decodable {
+        var alg: String
+        var enc: String
+        var kid: String
+        var zip: String?
+        var crit: [String]?
+    }
+
+    private static func key(_ pem: Data) -> OpaquePointer? {
+        let memory = pem.withUnsafeBytes { BIO_new_mem_buf($0.baseAddress, CInt($0.count)) }
+        guard let memory else { return nil }
+        defer { BIO_free(memory) }
+        // No passphrase is asked for: an encrypted key file is refused.
+        guard let key = PEM_read_bio_PrivateKey(memory, nil, { _, _, _, _ in 0 }, nil) else { return nil }
+        guard EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA, Int(EVP_PKEY_get_bits(key)) >= Self.smallestModulus else {
+            EVP_PKEY_free(key)
+            return nil
+        }
+        return key
+    }
+
+    /// RSAES-OAEP (RFC 8017, section 7.1) with SHA-256 as digest and in the mask.
+    private static func unwrap(_ wrapped: Data, _ key: OpaquePointer) -> [UInt8]? {
+        guard let context = EVP_PKEY_CTX_new(key, nil) else { return nil }
+        defer { EVP_PKEY_CTX_free(context) }
+        guard EVP_PKEY_decrypt_init(context) == 1, EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_OAEP_PADDING) == 1,
+            EVP_PKEY_CTX_set_rsa_oaep_md(context, EVP_sha256()) == 1,
+            EVP_PKEY_CTX_set_rsa_mgf1_md(context, EVP_sha256()) == 1
+        else { return nil }
+        var secret = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key)))
+        var count = secret.count
+        let bytes = Array(wrapped)
+        guard EVP_PKEY_decrypt(context, &secret, &count, bytes, bytes.count) == 1 else {
+            ERR_clear_error()
+            return nil
+        }
+        return Array(secret.prefix(count))
+    }
+
+    private static func open(_ sealed: Data, secret: [UInt8], nonce: Data, tag: Data, header: Data) -> Data? {
+        guard let context = EVP_CIPHER_CTX_new() else { return nil }
+        defer { EVP_CIPHER_CTX_free(context) }
+        let associated = Array(header)
+        var tag = Array(tag)
+        var opened = Data(count: sealed.count)
+        var count: CInt = 0
+        guard EVP_DecryptInit_ex(context, EVP_aes_256_gcm(), nil, secret, Array(nonce)) == 1,
+            EVP_DecryptUpdate(context, nil, &count, associated, CInt(associated.count)) == 1
+        else { return nil }
+        let isRead = opened.withUnsafeMutableBytes { target in
+            sealed.withUnsafeBytes { source in
+                source.isEmpty
+                    || EVP_DecryptUpdate(
+                        context, target.baseAddress?.assumingMemoryBound(to: UInt8.self), &count,
+                        source.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(source.count)) == 1
+            }
+        }
+        // Nothing is given out before the tag was found right.
+        guard isRead, EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(tag.count), &tag) == 1,
+            EVP_DecryptFinal_ex(context, nil, &count) == 1
+        else {
+            ERR_clear_error()
+            return nil
+        }
+        return opened
+    }
+
+    /// Base64url without padding (RFC 7515, section 2).
+    private static func decoded(_ piece: Data.SubSequence) -> Data? {
+        var text = [UInt8]()
+        text.reserveCapacity(piece.count + 3)
+        for byte in piece {
+            switch byte {
+            case UInt8(ascii: "-"): text.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): text.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
+            default: text.append(byte)
+            }
+        }
+        while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
+        return Data(base64Encoded: Data(text))
+    }
+}

@@ -1,0 +1,54 @@
+/// A connection that is made when it is needed and made anew when it was lost.
+package actor ReconnectingConnection {
+    private let url: String
+    private let options: ConnectionOptions
+    private let onReconnect: @Sendable () -> Void
+    private var connection: PostgresConnection?
+    private var hasConnected = false
+
+    /// - Parameters:
+    ///   - url: A libpq connection string or URL. Never logged.
+    ///   - onReconnect: Told when a connection took the place of one that was lost.
+    package init(_ url: String, options: ConnectionOptions, onReconnect: @escaping @Sendable () -> Void = {}) {
+        self.url = url
+        self.options = options
+        self.onReconnect = onReconnect
+    }
+
+    /// The connection, connecting if need be.
+    package func open() async throws -> PostgresConnection {
+        if let connection, await connection.isOpen { return connection }
+        let connection = try await PostgresConnection.connect(self.url, options: self.options)
+        // Another caller may have been faster while this one connected.
+        if let other = self.connection, await other.isOpen {
+            await connection.close()
+            return other
+        }
+        self.connection = connection
+        if self.hasConnected { self.onReconnect() }
+        self.hasConnected = true
+        return connection
+    }
+
+    /// Runs work that may be repeated, again and again on new connections until so many seconds have passed.
+    package func retrying<Result: Sendable>(
+        for seconds: Double, _ body: @Sendable (PostgresConnection) async throws -> Result
+    ) async throws -> Result {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        var backoff = Backoff()
+        while true {
+            do {
+                return try await body(try await self.open())
+            } catch let error as PostgresError where error.isTransient && .now < deadline {
+                try await Task.sleep(for: .seconds(backoff.next()))
+            }
+        }
+    }
+
+    package func close() async {
+        await self.connection?.close()
+        self.connection = nil
+        // What was closed on purpose was not lost.
+        self.hasConnected = false
+    }
+}

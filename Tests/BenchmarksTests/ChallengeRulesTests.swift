@@ -1,0 +1,198 @@
+import Benchmarks
+import Foundation
+import Testing
+
+@testable import InspectCore
+
+@Suite struct ChallengeRulesTests {
+    /// A seed of its own for every run, which a failure names.
+    private static let seed = UInt64.random(in: 0...UInt64(Int.max))
+
+    /// The limits for 10,000 runs are those of `inspectd bench liveness`; fewer runs leave room for chance.
+    @Test func `Simulated people pass colour flashes, and attackers do not`() {
+        let result = LivenessSimulation.colourFlash(runs: 300, seed: Self.seed)
+        #expect(result[.live].passRate >= 0.92, "seed \(Self.seed)")
+        for subject in SimulatedSubject.allCases where subject != .live {
+            #expect(result[subject].passed <= 12, "\(subject), seed \(Self.seed)")
+        }
+    }
+
+    @Test func `Simulated people pass motions, and attackers do not`() async {
+        // In halves, which two processors play at once.
+        async let first = LivenessSimulation.motion(runs: 150, seed: Self.seed)
+        async let second = LivenessSimulation.motion(runs: 150, seed: ~Self.seed)
+        let halves = await [first, second]
+        func passed(_ subject: SimulatedSubject) -> Int { halves.map { $0[subject].passed }.reduce(0, +) }
+        #expect(passed(.live) >= 276, "of 300, seed \(Self.seed)")
+        for subject in SimulatedSubject.allCases where subject != .live {
+            #expect(passed(subject) <= 18, "\(subject), seed \(Self.seed)")
+        }
+    }
+
+    @Test func `The same seed gives the same runs`() {
+        #expect(
+            LivenessSimulation.motion(runs: 20, seed: 7).subjects
+                == LivenessSimulation.motion(runs: 20, seed: 7).subjects)
+    }
+
+    @Test func `Guessing is counted over all sequences`() {
+        #expect(LivenessChallenge(colours: [.red, .green, .red, .green, .red, .green]).guessRate() == 1.0 / 18_750)
+        let eight: [LivenessChallenge.Colour] = [.red, .green, .red, .green, .red, .green, .red, .green]
+        #expect(LivenessChallenge(colours: eight).guessRate() == 1.0 / 468_750)
+        // Without blinks each sequence is one of 4·3·3; a blink that is asked for may come by chance.
+        #expect(abs(MotionRules.guessRate(steps: 3, motions: [.nod, .shake, .smile, .mouthOpen]) - 1.0 / 36) < 1e-12)
+        #expect(MotionRules.guessRate(steps: 3, motions: LivenessChallenge.Step.allCases) > 1.0 / 80)
+    }
+
+    @Test func `Two shakes with another motion between are two`() {
+        let simulation = MotionSimulation()
+        var random = SeededGenerator(seed: Self.seed)
+        var passed = 0
+        for between in [LivenessChallenge.Step.blink, .nod, .smile, .mouthOpen] {
+            for _ in 0..<10 {
+                var challenge = LivenessChallenge(steps: [.shake, between, .shake])
+                let capture = simulation.capture(.live, &challenge, &random)
+                if MotionRules.decide(challenge, capture).outcome == .pass { passed += 1 }
+            }
+        }
+        #expect(passed >= 36, "of 40, seed \(Self.seed)")
+    }
+
+    /// Living faces before a screen whose colours are those that were asked for but one.
+    @Test func `A sequence that differs in one colour is another`() {
+        let simulation = ColourFlashSimulation()
+        var random = SeededGenerator(seed: Self.seed)
+        var passed = 0
+        for _ in 0..<200 {
+            let shown = simulation.challenge(&random)
+            let capture = simulation.capture(.live, shown, &random)
+            var asked = shown
+            let index = Int.random(in: asked.colours.indices, using: &random)
+            let around = [index - 1, index, index + 1].filter(shown.colours.indices.contains).map { shown.colours[$0] }
+            let others = LivenessChallenge.Colour.allCases.filter { !around.contains($0) }
+            asked.colours[index] = others[Int.random(in: others.indices, using: &random)]
+            if ColourFlashRules.decide(asked, capture).outcome == .pass { passed += 1 }
+        }
+        // 283 of 80,000 passed (0.35 %): more than 6 of 200 come by chance once in 100,000 runs.
+        #expect(passed <= 6, "of 200, seed \(Self.seed)")
+    }
+
+    @Test func `Burnt-out skin excuses a missing answer, and is no fault where the answer comes through`() {
+        let simulation = ColourFlashSimulation()
+        var random = SeededGenerator(seed: 11)
+        func verdict(_ subject: SimulatedSubject) -> LivenessVerdict {
+            let challenge = simulation.challenge(&random)
+            var capture = simulation.capture(subject, challenge, &random)
+            for index in capture.frames.indices { capture.frames[index].face?.saturated = 0.6 }
+            return ColourFlashRules.decide(challenge, capture)
+        }
+        let live = (0..<20).map { _ in verdict(.live) }
+        #expect(live.count { $0.outcome == .pass } >= 17)
+        let others = (0..<20).map { _ in verdict(.wrongSequence) }
+        #expect(others.allSatisfy { $0.outcome != .pass })
+        #expect(others.count { $0.reason == .tooBright } >= 15)
+    }
+
+    private static func still(_ count: Int) -> CaptureFacts {
+        var random = SeededGenerator(seed: 3)
+        var challenge = LivenessChallenge(steps: [.nod])
+        let simulation = MotionSimulation()
+        var capture = simulation.capture(.plane, &challenge, &random)
+        capture.frames = Array(capture.frames.prefix(count))
+        return capture
+    }
+
+    @Test func `A capture of two people, with a cut, or of one picture is rejected whatever was asked`() {
+        let challenge = LivenessChallenge(steps: [.nod], frameTimes: (0..<40).map { Double($0) * 66 - 660 })
+        let good = Self.still(40)
+        func reason(_ change: (inout CaptureFacts) -> Void) -> LivenessVerdict.Reason? {
+            var capture = good
+            change(&capture)
+            return ChallengeRules.decide(challenge, capture).reason
+        }
+        #expect(reason { $0.keyFrames[2].distance = 0.8 } == .severalPeople)
+        #expect(reason { $0.keyFrames[1].distanceToFace = 0.7 } == .severalPeople)
+        #expect(reason { $0.frames[20].scene = 0.3 } == .cut)
+        #expect(
+            reason { capture in for index in capture.frames.indices { capture.frames[index].isRepeated = true } }
+                == .repeatedFrames)
+        #expect(reason { $0.frames[20].face?.box.x += 300 } == .faceLost)
+        #expect(reason { $0.frames.removeLast() } == .invalidChallenge)
+        #expect(ChallengeRules.decide(challenge, nil).decision.type == .warning)
+    }
+
+    @Test func `Times that cannot be are an invalid challenge`() {
+        func fault(_ change: (inout LivenessChallenge) -> Void) -> String? {
+            var challenge = LivenessChallenge(colours: [.red, .green, .blue], ageMs: 5000, frameTimes: [-1, 0, 1])
+            change(&challenge)
+            return challenge.fault(frames: 3)
+        }
+        #expect(fault { _ in } == nil)
+        #expect(fault { $0.frameTimes = [0, 0, 1] } != nil)
+        #expect(fault { $0.frameTimes = [0, 1] } != nil)
+        #expect(fault { $0.frameTimes = [0, 1, .infinity] } != nil)
+        #expect(fault { $0.frameTimes = [0, 1, 6500] } != nil)
+        #expect(fault { $0.colourMs = 200 } != nil)
+        #expect(fault { $0.colours = [.red, .red] } != nil)
+        #expect(fault { $0.colours = [] } != nil)
+    }
+
+    @Test func `One-frame blinks count, long closures and the end of a capture do not`() {
+        let times = (0..<150).map { Double($0) * 40 }
+        func blinks(_ closed: Range<Int>) -> Int {
+            var openings = [Double?](repeating: 0.3, count: 150)
+            for index in closed { openings[index] = 0.1 }
+            return BlinkDetector.blinks(times: times, openings: openings).count
+        }
+        #expect(blinks(70..<71) == 1)
+        #expect(blinks(70..<75) == 1)
+        #expect(blinks(70..<130) == 0)
+        #expect(blinks(145..<150) == 0)
+        #expect(blinks(0..<0) == 0)
+        let unseen = [Double?](repeating: nil, count: 150)
+        #expect(BlinkDetector.blinks(times: times, openings: unseen).isEmpty)
+    }
+
+    @Test func `Result codes are those of the face SDK`() {
+        #expect(LivenessVerdict(outcome: .pass).resultCode == 1)
+        #expect(LivenessVerdict(outcome: .inconclusive, reason: .tooBright).resultCode == 53)
+        #expect(LivenessVerdict(outcome: .inconclusive, reason: .timeout).resultCode == 60)
+        #expect(LivenessVerdict(outcome: .fail, reason: .wrongColours).resultCode == nil)
+    }
+
+    private static func vendor(_ json: String) throws(InspectError) -> VendorSessionFacts {
+        let members = (try? JSONDecoder().decode([String: VendorValue].self, from: Data(json.utf8))) ?? [:]
+        return try VendorSessionFacts(members: members)
+    }
+
+    @Test func `A vendor's answer decides only by plain truth`() throws {
+        let cases: [(String, DecisionType)] = [
+            (#"{"sessionResponseBlob":"b","success":true,"livenessPassed":true,"reason":"OK"}"#, .passed),
+            (#"{"responseBlob":"b","success":true,"wasLivenessPassed":true}"#, .passed),
+            (
+                #"{"sessionResponseBlob":"b","success":true,"livenessPassed":true,"matched":false,"matchLevel":0}"#,
+                .rejected
+            ),
+            (#"{"sessionResponseBlob":"b","success":true,"livenessPassed":false}"#, .rejected),
+            (#"{"success":false}"#, .rejected),
+            (#"{"sessionResponseBlob":"b","success":true}"#, .warning),
+        ]
+        for (json, type) in cases { #expect(try VendorSessionRules.decide(Self.vendor(json)).type == type, "\(json)") }
+        #expect(try Self.vendor(cases[0].0).reason == "OK")
+        // Whatever a server writes there must not reach a log or a partner.
+        #expect(try Self.vendor(#"{"success":false,"reason":"<b>Anna</b>"}"#).reason == nil)
+    }
+
+    @Test(arguments: [
+        #"{}"#, #"{"success":1,"sessionResponseBlob":"b"}"#, #"{"success":"true","sessionResponseBlob":"b"}"#,
+        #"{"success":true}"#, #"{"success":true,"sessionResponseBlob":7}"#,
+        #"{"success":true,"sessionResponseBlob":"b","livenessPassed":1}"#,
+        #"{"success":true,"sessionResponseBlob":"b","livenessPassed":true,"wasLivenessPassed":false}"#,
+        #"{"success":true,"sessionResponseBlob":"b","matchLevel":99}"#,
+        #"{"success":true,"sessionResponseBlob":"b","livenessPassed":{}}"#, #"[]"#,
+    ])
+    func `A vendor's answer of another shape is void`(_ json: String) {
+        let error = #expect(throws: InspectError.self) { try Self.vendor(json) }
+        #expect(error?.code == .vendorResponseInvalid)
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import HTTPClient
+
+struct ResolverTests {
+    private static let address = IPAddress("192.0.2.7")!
+
+    /// A name server that does not answer until it is told to.
+    private final class Silence: Sendable {
+        private let isOver = Mutex(false)
+        let asked = Mutex<[String]>([])
+
+        var resolver: Resolver {
+            Resolver { name in
+                self.asked.withLock { $0.append(name) }
+                if name.hasSuffix("hung.example") {
+                    while !self.isOver.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
+                }
+                return .success([ResolverTests.address])
+            }
+        }
+
+        func end() { self.isOver.withLock { $0 = true } }
+    }
+
+    @Test func hungLookUpsStallNobodyAndHoldFewThreads() async throws {
+        let silence = Silence()
+        defer { silence.end() }
+        let resolver = silence.resolver
+        let hung = (0..<40).map { number in
+            Task { await resolver.addresses(of: "n\(number).hung.example", within: .seconds(600)) }
+        }
+        // All of them ask, and no more than its domain's threads are held.
+        let deadline = ContinuousClock.now + .seconds(60)
+        while silence.asked.withLock({ $0.count }) < Resolver.threadsForDomain, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        for number in 0..<100 {
+            let result = await resolver.addresses(of: "n\(number).other.example", within: .seconds(60))
+            #expect((try? result.get()) == [Self.address])
+        }
+        #expect(
+            silence.asked.withLock { $0.filter { $0.hasSuffix("hung.example") }.count } == Resolver.threadsForDomain)
+        silence.end()
+        for task in hung { #expect((try? await task.value.get()) == [Self.address]) }
+    }
+
+    @Test func waitsNoLongerThanTheCallerAllows() async {
+        let silence = Silence()
+        defer { silence.end() }
+        let resolver = silence.resolver
+        guard case .failure(.silent) = await resolver.addresses(of: "hung.example", within: .milliseconds(100)) else {
+            Issue.record("an answer came from nowhere")
+            return
+        }
+        for _ in 0..<600 where silence.asked.withLock({ $0.isEmpty }) { try? await Task.sleep(for: .milliseconds(100)) }
+        // A second caller does not ask a second time.
+        _ = await resolver.addresses(of: "hung.example", within: .milliseconds(100))
+        #expect(silence.asked.withLock { $0 } == ["hung.example"])
+    }
+
+    @Test func cancelledCallerIsFree() async throws {
+        let silence = Silence()
+        defer { silence.end() }
+        let resolver = silence.resolver
+        let task = Task { await resolver.addresses(of: "hung.example", within: .seconds(600)) }
+        try await Task.sleep(for: .milliseconds(50))
+        task.cancel()
+        guard case .failure(.silent) = await task.value else {
+            Issue.record("an answer came from nowhere")
+            return
+        }
+    }
+
+    @Test func oneLookUpServesAll() async {
+        let count = Mutex(0)
+        let resolver = Resolver { _ in
+            count.withLock { $0 += 1 }
+            Thread.sleep(forTimeInterval: 0.05)
+            return .success([Self.address])
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 {
+                group.addTask { _ = await resolver.addresses(of: "partner.example", within: .seconds(60)) }
+            }
+        }
+        #expect(count.withLock { $0 } == 1)
+    }
+
+    @Test func systemResolvesLocalNames() throws {
+        let addresses = try Resolver.system("localhost").get()
+        #expect(addresses.contains(IPAddress("127.0.0.1")!) || addresses.contains(IPAddress("::1")!))
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import InspectCore
+import TestSupport
+import Testing
+
+@testable import Inspection
+
+@Suite struct PartDecryptionTests {
+    private static func code(_ body: () throws -> Void) -> ErrorCode? {
+        do { try body() } catch { return (error as? InspectError)?.code }
+        return nil
+    }
+
+    @Test func `What another implementation encrypts is opened, and what is not encrypted stays as it is`() throws {
+        let contents = [Data("an image".utf8), Data(), Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })]
+        let client = try EncryptedParts(contents, keyID: "2026-11")
+        let decryption = try PartDecryption(keys: [client.key])
+        for (part, content) in zip(client.parts, contents) { #expect(try decryption.open(part) == content) }
+        for plain in [Data(), Data("\u{ff}\u{d8}".utf8), Data([0xff, 0xd8, 0xff]), Data("ey".utf8)] {
+            #expect(try decryption.open(plain) == plain)
+        }
+    }
+
+    @Test func `A changed bit anywhere is noticed`() throws {
+        let client = try EncryptedParts([Data("an image".utf8)], keyID: "k")
+        let decryption = try PartDecryption(keys: [client.key])
+        let part = client.parts[0]
+        for index in stride(from: 3, to: part.count, by: 7) where part[index] != UInt8(ascii: ".") {
+            var changed = part
+            changed[index] = part[index] == UInt8(ascii: "A") ? UInt8(ascii: "Q") : UInt8(ascii: "A")
+            let code = Self.code { _ = try decryption.open(changed) }
+            // A changed header may name another key.
+            #expect(code == .decryptionFailed || code == .decryptionKeyUnknown, "at \(index)")
+        }
+        for wrong in [part.dropLast(4), part + Data(".x".utf8), Data("eyJ".utf8), Data("eyJ....".utf8)] {
+            #expect(Self.code { _ = try decryption.open(Data(wrong)) } == .decryptionFailed)
+        }
+    }
+
+    @Test func `Only the agreed algorithms are taken, and only keys that are there`() throws {
+        for header in [["alg": "RSA-OAEP", "enc": "A256GCM"], ["alg": "RSA-OAEP-256", "enc": "A128GCM"]] {
+            let client = try EncryptedParts([Data("x".utf8)], keyID: "k", header: header)
+            let decryption = try PartDecryption(keys: [client.key])
+            #expect(Self.code { _ = try decryption.open(client.parts[0]) } == .decryptionFailed)
+        }
+        let client = try EncryptedParts([Data("x".utf8)], keyID: "new")
+        let other = try EncryptedParts([Data("x".utf8)], keyID: "old")
+        #expect(Self.code { _ = try PartDecryption(keys: [other.key]).open(client.parts[0]) } == .decryptionKeyUnknown)
+        #expect(Self.code { _ = try PartDecryption(keys: []).open(client.parts[0]) } == .decryptionKeyUnknown)
+        // Both keys while one takes the other's place.
+        let both = try PartDecryption(keys: [client.key, other.key])
+        #expect(try both.open(client.parts[0]) == both.open(other.parts[0]))
+        // Another key under the same id.
+        let impostor = try EncryptedParts([Data("x".utf8)], keyID: "new")
+        #expect(Self.code { _ = try PartDecryption(keys: [impostor.key]).open(client.parts[0]) } == .decryptionFailed)
+        #expect(throws: InspectError.self) { try PartDecryption(keys: [client.key, client.key]) }
+        #expect(throws: InspectError.self) { try PartDecryption(keys: [URL(fileURLWithPath: "/dev/null")]) }
+    }
+}

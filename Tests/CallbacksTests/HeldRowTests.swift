@@ -148,9 +148,9 @@ struct HeldRowTests {
         try await operatorsOwn.execute(
             "BEGIN; SELECT insp.callback_authorize(\(endpoints[0]), 'https://login.example.com/token', 'client', 'secret')"
         )
-        // A dispatcher that knows no token yet asks for both.
+        // A dispatcher that knows no token yet asks for both. Its origin is the endpoint's already.
         for endpoint in endpoints {
-            try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/bearer"))
+            try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/bearer"), isOwn: false)
         }
         let start = ContinuousClock.now
         await self.outbox.dispatch()

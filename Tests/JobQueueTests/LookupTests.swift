@@ -264,6 +264,6 @@ import Testing
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query("SELECT insp.create_credential('acme', '{}')")
         }
-        #expect(error?.sqlState == "23514")
+        #expect(error?.sqlState == "IN113")
     }
 }

@@ -59,7 +59,7 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('REVIEW_INVALID', 'IN033', 'the review''s decision or label is not allowed', false, 400,
         'A decision is PASSED, WARNING or REJECTED; a label has 1 to 64 upper-case letters, digits and underscores.'),
     ('PART_UNREACHABLE', 'IN040', 'a part''s URL could not be fetched', true, NULL, NULL),
-    ('PART_NOT_FOUND', 'IN041', 'a part''s URL answers that nothing is there', false, NULL, NULL),
+    ('PART_NOT_FOUND', 'IN041', 'a part is not where the request says', false, NULL, NULL),
     ('UNSUPPORTED_FORMAT', 'IN042', 'a part is none of JPEG, PNG, WebP, JPEG 2000', false, NULL, NULL),
     ('CORRUPT_IMAGE', 'IN043', 'a part''s image data is damaged', false, NULL, NULL),
     ('TOO_MANY_PIXELS', 'IN044', 'a part''s image is larger than the pixel limits', false, NULL, NULL),

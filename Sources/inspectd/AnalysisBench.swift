@@ -17,10 +17,10 @@ enum AnalysisBench {
         guard let partner = arguments["partner"] else { throw UsageError("bench analysis needs --partner") }
         var parts: [PartKind: [Data]] = [:]
         for (kind, option) in [(PartKind.front, "front"), (.back, "back"), (.face, "face")] {
-            if let path = arguments[option] { parts[kind] = [try PartFile.read(path, as: kind)] }
+            if let path = arguments[option] { parts[kind] = [try PartFile.read(path, of: "--\(option)")] }
         }
         if let folder = arguments["frames"] {
-            parts[.frames] = try PartFile.list(folder).map { try PartFile.read($0, as: .frames) }
+            parts[.frames] = try PartFile.frames(folder, of: "--frames")
         }
         guard parts[.front] != nil, parts[.face] != nil else {
             throw UsageError("bench analysis needs --front and --face, of which each job has a copy")

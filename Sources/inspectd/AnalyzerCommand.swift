@@ -30,19 +30,20 @@ enum AnalyzerCommand {
 }
 
 extension Configuration {
-    static let analyzerOptions: [Arguments.Option] = [
-        .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
-        .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
-        .value(
-            "face-engine", "FILE",
-            "JSON that describes an ONNX network in place of dlib's descriptor [INSPECTD_FACE_ENGINE]"),
-        .value(
-            "face-contour", "FILE",
-            "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
-        .value(
-            "liveness-engine", "FILE",
-            "JSON that describes an ONNX network which judges selfies beside the cues [INSPECTD_LIVENESS_ENGINE]"),
-    ]
+    static let analyzerOptions: [Arguments.Option] =
+        Self.modelOptions + [
+            .value("analyzer", "FILE", "analyzer executable; by default this program [INSPECTD_ANALYZER]"),
+            .value("analyzer-memory", "MIB", "memory that one analyzer may add to its models [1536]"),
+            .value(
+                "face-engine", "FILE",
+                "JSON that describes an ONNX network in place of dlib's descriptor [INSPECTD_FACE_ENGINE]"),
+            .value(
+                "face-contour", "FILE",
+                "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
+            .value(
+                "liveness-engine", "FILE",
+                "JSON that describes an ONNX network which judges selfies beside the cues [INSPECTD_LIVENESS_ENGINE]"),
+        ]
     static let trustOptions: [Arguments.Option] = [
         .list(
             "csca", "PATH",
@@ -51,11 +52,9 @@ extension Configuration {
     ]
 
     /// How analyzers are started.
-    func analyzerConfiguration(_ arguments: Arguments) throws(UsageError) -> AnalyzerConfiguration {
+    func analyzerConfiguration(_ arguments: Arguments) throws -> AnalyzerConfiguration {
         let slots = try arguments.integer("slots", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
-        for path in self.trustAnchors where !FileManager.default.isReadableFile(atPath: path) {
-            throw UsageError("the certificates in \(path) cannot be read")
-        }
+        for path in self.trustAnchors { try InputFile.check(path, of: "--csca") }
         var configuration = AnalyzerConfiguration(slots: slots)
         configuration.executable = self.analyzer
         configuration.arguments =

@@ -2,8 +2,10 @@
 /// mean the same, an unambiguous prefix of a name is enough, and `--` ends the options.
 struct Arguments {
     /// One option that a command knows.
-    struct Option {
+    struct Option: Sendable {
         var name: String
+        /// The letter of its short form, such as `h` of `-h`.
+        var letter: Character?
         /// What the value is called in the help text; `nil` for a switch.
         var value: String?
         var help: String
@@ -16,6 +18,9 @@ struct Arguments {
         static func list(_ name: String, _ value: String, _ help: String) -> Option {
             Option(name: name, value: value, help: help, repeats: true)
         }
+
+        /// The one option that every command has.
+        static let help = Option(name: "help", letter: "h", value: nil, help: "prints this text")
     }
 
     private var values: [String: [String]] = [:]
@@ -30,8 +35,14 @@ struct Arguments {
                 return
             }
             guard word.hasPrefix("--") else {
-                guard word == "-" || !word.hasPrefix("-") else { throw UsageError("unknown option \(word)") }
-                self.operands.append(word)
+                guard word != "-", word.hasPrefix("-") else {
+                    self.operands.append(word)
+                    continue
+                }
+                guard let option = options.first(where: { $0.letter.map { "-\($0)" } == word }) else {
+                    throw UsageError("unknown option \(word)")
+                }
+                self.values[option.name] = []
                 continue
             }
             let pieces = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -75,7 +86,7 @@ struct Arguments {
     }
 }
 
-/// The command line does not say what to do: exit status 2.
+/// The command line is invalid: exit status 2.
 struct UsageError: Error {
     var message: String
 

@@ -26,10 +26,7 @@ enum Batch {
 
     private static func lines(_ path: String) throws -> AsyncThrowingStream<Data, any Error> {
         guard path != "-" else { return self.arrivingLines() }
-        guard let handle = FileHandle(forReadingAtPath: path) else {
-            throw InspectError(.partNotFound, "the list cannot be read")
-        }
-        let lines = try handle.readToEnd()?.split(separator: 0x0A) ?? []
+        let lines = try InputFile.read(path, of: "--batch").split(separator: 0x0A)
         return AsyncThrowingStream { continuation in
             lines.lazy.filter(self.isRequest).forEach { continuation.yield(Data($0)) }
             continuation.finish()
@@ -46,7 +43,8 @@ enum Batch {
                     let count = read(STDIN_FILENO, &buffer, buffer.count)
                     if count < 0, errno == EINTR { continue }
                     guard count >= 0 else {
-                        continuation.finish(throwing: InspectError(.partNotFound, "the list cannot be read"))
+                        continuation.finish(
+                            throwing: InputFile.Failure(description: "--batch: standard input cannot be read"))
                         return
                     }
                     pending.append(contentsOf: buffer[..<count])

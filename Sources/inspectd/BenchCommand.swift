@@ -10,12 +10,14 @@ extension Command {
         summary: "measures the product's own path and prints JSON lines: queue, callbacks, analysis, liveness",
         synopsis: "queue [MODE] [OPTION...] | callbacks [--count N] [--hung MODE]\n"
             + "       inspectd bench analysis --partner P --front F --face F | liveness [--runs N]",
+        words: ["queue", "callbacks", "analysis", "liveness"],
+        takesOperands: true,
         options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered in each round [60000]"),
             .value("hung", "MODE", "callbacks: what one partner that hangs (tcp, tls, dns, drip) costs the others"),
-        ] + AnalysisBench.options + Configuration.analyzerOptions + Configuration.trustOptions
-            + Configuration.databaseOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + AnalysisBench.options + Configuration.analyzerOptions
+            + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             switch arguments.operands.first {
             case "queue": try await QueueBench.run(arguments, configuration)

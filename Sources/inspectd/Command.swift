@@ -1,29 +1,53 @@
 import Foundation
 
-/// One subcommand: what it is called, what it takes, and what it does.
+/// One subcommand: its name, what it takes, and what it does. Help, completion and the manual page come from these tables.
 struct Command: Sendable {
     var name: String
     var summary: String
     /// What follows the name in the usage line.
     var synopsis: String
+    /// The words of which one stands first after the name, such as `list` in `inspectd face list`.
+    var words: [String] = []
+    /// Whether anything but options may follow the name.
+    var takesOperands = false
+    /// The command's own options; ``Arguments/Option/help`` comes last in ``table``.
     var options: [Arguments.Option]
-    var run: @Sendable (Arguments) async throws -> Void
+    var body: @Sendable (Arguments) async throws -> Void
 
     /// Every subcommand, in the order in which the help text lists them.
     static let all: [Command] = [
         .inspect, .compare, .parse, .enqueue, .face, .status, .worker, .gateway, .top, .migrate, .doctor, .bench,
-        .verify,
+        .verify, .help, .completion, .man,
     ]
 
-    /// The text of `inspectd NAME --help`.
-    var help: String {
-        var lines = ["Usage: inspectd \(self.name) \(self.synopsis)", "", self.summary, "", "Options:"]
-        let shown = self.options.map { option in
-            (option.value.map { "--\(option.name) \($0)" } ?? "--\(option.name)", option.help)
+    static func named(_ name: String) throws(UsageError) -> Command {
+        guard let command = self.all.first(where: { $0.name == name }) else {
+            throw UsageError("unknown command \(name)")
         }
-        let width = (shown.map(\.0.count).max() ?? 0) + 2
-        for (name, help) in shown + [("--help", "prints this text")] {
-            lines.append("  " + name.padding(toLength: max(width, name.count), withPad: " ", startingAt: 0) + help)
+        return command
+    }
+
+    /// Every option of the command.
+    var table: [Arguments.Option] { self.options + [.help] }
+
+    /// Runs the command with what follows its name.
+    func run(_ words: [String]) async throws {
+        let arguments = try Arguments(words, options: self.table)
+        guard !arguments.has(Arguments.Option.help.name) else { return Output.text(self.helpText) }
+        // `--csca *.cer` is one option's value and operands. Which operand is too many is not said: it may be a file's name
+        // that tells who is on it.
+        guard self.takesOperands || arguments.operands.isEmpty || arguments.has("csca") else {
+            throw UsageError("\(self.name) takes options only")
+        }
+        try await self.body(arguments)
+    }
+
+    /// The text of `inspectd NAME --help`.
+    var helpText: String {
+        var lines = ["Usage: inspectd \(self.name) \(self.synopsis)", "", self.summary, "", "Options:"]
+        let width = (self.table.map(\.form.count).max() ?? 0) + 2
+        for option in self.table {
+            lines.append("  " + option.form.padding(toLength: width, withPad: " ", startingAt: 0) + option.help)
         }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -31,11 +55,20 @@ struct Command: Sendable {
     /// The text of `inspectd --help`.
     static var overview: String {
         var lines = ["Usage: inspectd COMMAND [OPTION...]", "", "Commands:"]
+        let width = (self.all.map(\.name.count).max() ?? 0) + 2
         for command in self.all {
-            lines.append("  " + command.name.padding(toLength: 10, withPad: " ", startingAt: 0) + command.summary)
+            lines.append("  " + command.name.padding(toLength: width, withPad: " ", startingAt: 0) + command.summary)
         }
-        lines += ["", "inspectd COMMAND --help tells the options of one command."]
+        lines += ["", "Options:", "  -h, --help     prints this text", "  -v, --version  prints the version"]
+        lines += ["", "inspectd COMMAND --help lists the options of one command."]
         return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension Arguments.Option {
+    /// How the option is written, such as `-h, --help` or `--slots N`.
+    var form: String {
+        (self.letter.map { "-\($0), " } ?? "") + "--\(self.name)" + (self.value.map { " \($0)" } ?? "")
     }
 }
 

@@ -8,14 +8,15 @@ extension Command {
         name: "compare",
         summary: "compares the largest faces of two pictures, 1:1",
         synopsis: "A B [--report FILE.html]\n       inspectd compare --batch LIST.jsonl",
+        takesOperands: true,
         options: [
             .value("threshold", "S", "similarity from which two faces match, 0 to 1 [0.85]"),
             .value(
                 "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
             .value("report", "FILE", "also writes a page for a reviewer, which only its owner may read"),
             .value("slots", "N", "analyzer processes; by default one per core"),
-        ] + Configuration.analyzerOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.analyzerOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             let threshold = try Self.threshold(arguments)
             let calibration = try configuration.faces.calibration()
@@ -67,8 +68,7 @@ extension Command {
         var error: ErrorRecord?
 
         enum CodingKeys: String, CodingKey {
-            case similarity, distance, match, threshold, engine, reason, error
-            case fmrAtThreshold = "fmr_at_threshold"
+            case similarity, distance, match, threshold, fmrAtThreshold, engine, reason, error
         }
 
         init(_ match: FaceMatch) {
@@ -119,8 +119,8 @@ extension Command {
     ) async -> (answer: Answer, report: ComparisonReport?) {
         do {
             let parts = [
-                (kind: "A", bytes: try PartFile.read(pair.a, as: .face)),
-                (kind: "B", bytes: try PartFile.read(pair.b, as: .face)),
+                (kind: "A", bytes: try PartFile.read(pair.a, of: "A")),
+                (kind: "B", bytes: try PartFile.read(pair.b, of: "B")),
             ]
             let (reply, previews) = try await pool.withAnalyzer(parts: parts) { session in
                 let reply = try await session.perform(
@@ -143,10 +143,8 @@ extension Command {
                     facts: facts, previews: previews, match: match, reason: answer.reason, threshold: threshold,
                     engine: engine)
             )
-        } catch let error as InspectError {
-            return (Answer(error, threshold: threshold), nil)
         } catch {
-            return (Answer(InspectError(.internalError, "\(error)"), threshold: threshold), nil)
+            return (Answer(InspectError(unexpected: error), threshold: threshold), nil)
         }
     }
 

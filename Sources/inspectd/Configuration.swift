@@ -31,14 +31,18 @@ struct Configuration: Sendable {
     var terminal: String?
     var log: Log
 
-    /// Options that every command with a database or an analyzer takes.
+    /// For commands with a database.
     static let databaseOptions: [Arguments.Option] = [
         .value("database-url", "URL", "connection string [INSPECTD_DATABASE_URL; libpq's PG… variables work too]")
     ]
-    static let commonOptions: [Arguments.Option] = [
+    /// For commands that start analyzers.
+    static let modelOptions: [Arguments.Option] = [
         .value("models", "DIR", "folder of the face models [INSPECTD_MODELS]"),
         .value("text-models", "DIR", "folder of Tesseract's eng.traineddata [INSPECTD_TEXT_MODELS]"),
-        .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]"),
+    ]
+    /// For every command with a ``Configuration``.
+    static let logOptions: [Arguments.Option] = [
+        .value("log-level", "LEVEL", "debug, info, warning or error [INSPECTD_LOG_LEVEL]")
     ]
 
     init(_ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment)
@@ -81,7 +85,7 @@ struct Configuration: Sendable {
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")
         guard let threshold = Log.Level(name: level) else {
-            throw UsageError("the log level is debug, info, warning or error, not \(level)")
+            throw UsageError("--log-level takes debug, info, warning or error, not \(level)")
         }
         self.log = Log(threshold: threshold)
     }

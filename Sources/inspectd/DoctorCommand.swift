@@ -12,8 +12,8 @@ extension Command {
         options: Configuration.databaseOptions + [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
             .flag("no-database", "leaves the database out"),
-        ] + Configuration.analyzerOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.analyzerOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             var findings = [Self.blas(), Self.libraries(), Self.arithmetic()]
             findings.append(Self.confinement())

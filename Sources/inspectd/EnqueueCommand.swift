@@ -36,8 +36,8 @@ extension Command {
             .value("region", "REGION", "only workers of this region take the job"),
             .flag("wait", "polls until status 128 and prints the result document"),
             .value("timeout", "SECONDS", "gives up waiting after this time; the job goes on [600]"),
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"] else { throw UsageError("enqueue needs --partner") }
             let timeout = try arguments.integer("timeout", in: 1...86_400) ?? 600
@@ -66,10 +66,12 @@ extension Command {
         ]
         var parts: [PartKind: [Data]] = [:]
         for (kind, option) in single {
-            if let path = arguments[option] { parts[kind] = [try PartFile.read(path, as: kind, allowsEmpty: true)] }
+            if let path = arguments[option] {
+                parts[kind] = [try PartFile.read(path, of: "--\(option)", allowsEmpty: true)]
+            }
         }
         if let folder = arguments["frames"] {
-            parts[.frames] = try PartFile.list(folder).map { try PartFile.read($0, as: .frames) }
+            parts[.frames] = try PartFile.frames(folder, of: "--frames")
         }
         guard !parts.isEmpty else { throw UsageError("enqueue needs --front, --face or --frames") }
         return parts
@@ -95,8 +97,8 @@ extension Command {
         }
         if arguments.has("replace") { payload["enrollmentMode"] = "replace" }
         if let path = arguments["challenge"] {
-            guard let bytes = FileManager.default.contents(atPath: path),
-                let challenge = try JSONSerialization.jsonObject(with: bytes) as? [String: Any]
+            let bytes = try InputFile.read(path, of: "--challenge")
+            guard let challenge = try? JSONSerialization.jsonObject(with: bytes) as? [String: Any]
             else { throw InspectError(.challengeInvalid, "the file holds no challenge") }
             payload["challenge"] = challenge.filter { ["token", "frameTimes"].contains($0.key) }
         }

@@ -6,11 +6,13 @@ extension Command {
         name: "face",
         summary: "lists or deletes what is enrolled under a face id",
         synopsis: "list --partner NAME --face-id ID\n       inspectd face delete --partner NAME --face-id ID",
+        words: ["list", "delete"],
+        takesOperands: true,
         options: [
             .value("partner", "NAME", "whose face id it is"),
             .value("face-id", "ID", "the partner's name for the face"),
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             guard let partner = arguments["partner"], let face = arguments["face-id"],
                 ["list", "delete"].contains(arguments.operands.first), arguments.operands.count == 1

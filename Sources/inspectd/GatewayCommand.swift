@@ -27,8 +27,8 @@ extension Command {
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
-        ] + Configuration.databaseOptions + [Configuration.commonOptions[1]],
-        run: { arguments in
+        ] + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             try await GatewayProcess(configuration, arguments).run()
         }
@@ -62,8 +62,8 @@ private struct GatewayProcess {
         }
         self.identity = try arguments["certificate"].map { path in
             HTTPServer.Identity(
-                certificate: try Data(contentsOf: URL(fileURLWithPath: path)),
-                key: try Data(contentsOf: URL(fileURLWithPath: arguments["key"] ?? "")))
+                certificate: try InputFile.read(path, of: "--certificate", isSetting: true),
+                key: try InputFile.read(arguments["key"] ?? "", of: "--key", isSetting: true))
         }
         guard let proxies = TrustedProxies(arguments.all("trusted-proxy")) else {
             throw UsageError("--trusted-proxy takes a numeric address or a range such as 10.0.0.0/8")

@@ -35,8 +35,8 @@ extension Command {
             .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),
-        ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.trustOptions + Configuration.analyzerOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
             let hasFile = ["front", "face", "frames", "dg1", "dg2", "sod"].contains { arguments[$0] != nil }
@@ -58,7 +58,7 @@ extension Command {
                 let request = BatchRequest(
                     front: arguments["front"], back: arguments["back"], face: arguments["face"],
                     frames: arguments["frames"], challenge: arguments["challenge"], dg1: arguments["dg1"],
-                    dg2: arguments["dg2"], sod: arguments["sod"])
+                    dg2: arguments["dg2"], sod: arguments["sod"], prefix: "--")
                 let (result, report, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
                 Output.line(result)
                 if let path = arguments["report"] { try ReportFile.write(report, to: path) }
@@ -83,6 +83,15 @@ extension Command {
         var workflow: String?
         var format: String?
         var gate: Bool?
+        /// What stands before the members' names where they are options; no member of a line.
+        var prefix: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case id, front, back, face, frames, challenge, dg1, dg2, sod, csca, workflow, format, gate
+        }
+
+        /// Who names a file, for errors.
+        func source(_ member: String) -> String { (self.prefix ?? "") + member }
     }
 
     private static func answer(_ line: Data, pool: AnalyzerPool, arguments: Arguments) async -> Data {
@@ -113,40 +122,41 @@ extension Command {
             runner.trustAnchors = try TrustAnchorFiles.read(request.csca ?? [])
             let outcome = try await runner.inspect(
                 InspectionRequest(
-                    workflow: workflow, documentFormat: format, challenge: try Self.challenge(request.challenge)),
+                    workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request)),
                 parts: parts)
             let result = ResultEnvelope.encode(id: request.id, workflow: workflow, outcome.document)
             return (result, runner.withPreviews ? outcome.report : "", false)
         } catch {
-            let known = error as? InspectError ?? InspectError(.internalError, "\(error)")
+            let known = InspectError(unexpected: error)
             return (ResultEnvelope.failed(id: request.id, known), ReportFile.page(of: known), true)
         }
     }
 
     static func parts(of request: BatchRequest) throws(InspectError) -> [InspectionRunner.Part] {
-        let named: [(PartKind, String?)] = [
-            (.front, request.front), (.back, request.back), (.face, request.face), (.dg1, request.dg1),
-            (.dg2, request.dg2), (.sod, request.sod),
+        let named: [(PartKind, String, String?)] = [
+            (.front, "front", request.front), (.back, "back", request.back), (.face, "face", request.face),
+            (.dg1, "dg1", request.dg1), (.dg2, "dg2", request.dg2), (.sod, "sod", request.sod),
         ]
         var parts: [InspectionRunner.Part] = []
-        for (kind, path) in named {
+        for (kind, name, path) in named {
             guard let path else { continue }
-            parts.append(InspectionRunner.Part(kind: kind, bytes: try PartFile.read(path, as: kind)))
+            parts.append(InspectionRunner.Part(kind: kind, bytes: try PartFile.read(path, of: request.source(name))))
         }
         if let folder = request.frames {
-            for path in PartFile.list(folder) {
-                parts.append(InspectionRunner.Part(kind: .frames, bytes: try PartFile.read(path, as: .frames)))
+            parts += try PartFile.frames(folder, of: request.source("frames")).map {
+                InspectionRunner.Part(kind: .frames, bytes: $0)
             }
         }
         guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is named") }
         return parts
     }
 
-    private static func challenge(_ path: String?) throws(InspectError) -> LivenessChallenge? {
-        guard let path else { return nil }
-        guard let bytes = FileManager.default.contents(atPath: path),
-            let challenge = try? JSONDecoder().decode(LivenessChallenge.self, from: bytes)
-        else { throw InspectError(.challengeInvalid, "the file holds no challenge") }
+    private static func challenge(of request: BatchRequest) throws(InspectError) -> LivenessChallenge? {
+        guard let path = request.challenge else { return nil }
+        let bytes = try PartFile.read(path, of: request.source("challenge"))
+        guard let challenge = try? JSONDecoder().decode(LivenessChallenge.self, from: bytes) else {
+            throw InspectError(.challengeInvalid, "the file holds no challenge")
+        }
         return challenge
     }
 

@@ -54,9 +54,7 @@ enum LivenessBench {
     /// A blink counts as found if one that was detected overlaps it, within two frames.
     private static func blinks(_ files: [String], fps: Int) throws {
         for file in files {
-            guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-                throw UsageError("the trace cannot be read")
-            }
+            let text = String(decoding: try InputFile.read(file, of: "--trace"), as: UTF8.self)
             var openings: [Double?] = []
             var truth: [ClosedRange<Int>] = []
             for row in text.split(separator: "\n").dropFirst() {

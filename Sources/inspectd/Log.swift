@@ -8,7 +8,14 @@ struct Log: Sendable {
     enum Level: Int, Sendable, Comparable, CaseIterable {
         case debug, info, warning, error
 
-        var name: String { "\(self)" }
+        var name: String {
+            switch self {
+            case .debug: "debug"
+            case .info: "info"
+            case .warning: "warning"
+            case .error: "error"
+            }
+        }
         static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
         init?(name: String) {
             guard let level = Self.allCases.first(where: { $0.name == name }) else { return nil }

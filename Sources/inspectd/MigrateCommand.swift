@@ -10,8 +10,8 @@ extension Command {
         options: [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
             .flag("roles", "makes the roles that are missing, as an administrator and once for a cluster, and no more"),
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             let connection = try await PostgresConnection.connect(
                 configuration.databaseURL, options: ConnectionOptions(name: "inspectd migrate"))

@@ -6,13 +6,14 @@ extension Command {
         name: "parse",
         summary: "takes apart the text of machine-readable zones and of AAMVA barcodes",
         synopsis: "LINE...\n       inspectd parse --batch LIST.jsonl",
+        takesOperands: true,
         options: [
             .value(
                 "batch", "FILE",
                 #"lines of {"mrz": [LINE, ...]} or {"barcode": TEXT} (- for standard input); an answer a line, in order"#
             )
-        ] + Configuration.commonOptions,
-        run: { arguments in
+        ],
+        body: { arguments in
             let today = CalendarDate(Date())
             guard let list = arguments["batch"] else {
                 guard !arguments.operands.isEmpty else {

@@ -1,30 +1,32 @@
 import Foundation
 import InspectCore
 
-/// Files that the command line names as parts.
+/// Files that the command line, or a line of a batch, names as parts.
 enum PartFile {
     /// Reads a file whole.
     ///
-    /// - Throws: ``ErrorCode/partNotFound``, ``ErrorCode/partEmpty`` or ``ErrorCode/partTooLarge``, naming the part but
-    ///   not the file: names of files tell who is on them.
-    ///
-    /// - Parameter allowsEmpty: Whether an empty file is left to somebody else to refuse.
-    static func read(_ path: String, as kind: PartKind, allowsEmpty: Bool = false) throws(InspectError) -> Data {
-        guard let handle = FileHandle(forReadingAtPath: path) else {
-            throw InspectError(.partNotFound, "\(kind.rawValue): the file cannot be opened")
+    /// - Parameters:
+    ///   - source: Who names the file: an option such as `--front`, or a batch's member such as `front`.
+    ///   - allowsEmpty: Whether an empty file is left to somebody else to refuse.
+    /// - Throws: ``ErrorCode/partNotFound``, ``ErrorCode/partEmpty`` or ``ErrorCode/partTooLarge``, without the file's name.
+    static func read(_ path: String, of source: String, allowsEmpty: Bool = false) throws(InspectError) -> Data {
+        let bytes = try Self.found { () throws(InputFile.Failure) in
+            try InputFile.read(path, of: source, limit: PartKind.byteLimit + 1)
         }
-        defer { try? handle.close() }
-        guard let bytes = try? handle.read(upToCount: PartKind.byteLimit + 1) ?? Data() else {
-            throw InspectError(.partNotFound, "\(kind.rawValue): the file cannot be read")
-        }
-        guard allowsEmpty || !bytes.isEmpty else { throw InspectError(.partEmpty, kind.rawValue) }
-        guard bytes.count <= PartKind.byteLimit else { throw InspectError(.partTooLarge, kind.rawValue) }
+        guard allowsEmpty || !bytes.isEmpty else { throw InspectError(.partEmpty, source) }
+        guard bytes.count <= PartKind.byteLimit else { throw InspectError(.partTooLarge, source) }
         return bytes
     }
 
-    /// The files of a folder by name: the frames of a capture in order.
-    static func list(_ folder: String) -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return names.filter { !$0.hasPrefix(".") }.sorted().map { "\(folder)/\($0)" }
+    /// The files of a folder, in the order of their names.
+    static func frames(_ folder: String, of source: String) throws(InspectError) -> [Data] {
+        let files = try Self.found { () throws(InputFile.Failure) in try InputFile.list(folder, of: source) }
+        var frames: [Data] = []
+        for file in files { frames.append(try self.read(file, of: source)) }
+        return frames
+    }
+
+    private static func found<Value>(_ look: () throws(InputFile.Failure) -> Value) throws(InspectError) -> Value {
+        do { return try look() } catch { throw InspectError(.partNotFound, error.description) }
     }
 }

@@ -7,10 +7,11 @@ extension Command {
         name: "status",
         summary: "prints a job's result document, or where the job is and why",
         synopsis: "ID [--explain]",
+        takesOperands: true,
         options: [
             .flag("explain", "tells in sentences where the job is, why it waits and what to do (operators)")
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             guard arguments.operands.count == 1 else {
                 throw UsageError("status takes one job id; operators may give its last twelve digits")
             }

@@ -11,11 +11,10 @@ extension Command {
         options: [
             .value("interval", "SECONDS", "time between two looks [2]"),
             .flag("once", "prints one look as plain text and ends"),
-        ] + Configuration.databaseOptions + Configuration.commonOptions,
-        run: { arguments in
+        ] + Configuration.databaseOptions + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             let interval = try arguments.integer("interval", in: 1...3600) ?? 2
-            guard arguments.operands.isEmpty else { throw UsageError("top takes no operand") }
             let view = TopView(databaseURL: configuration.databaseURL, interval: Double(interval))
             if arguments.has("once") {
                 try await view.printOnce()

@@ -17,13 +17,15 @@ enum TrustAnchorFiles {
         var files: [Data] = []
         var total = 0
         for path in paths.flatMap(self.expand) {
-            guard let handle = FileHandle(forReadingAtPath: path),
-                let bytes = try? handle.read(upToCount: self.limit + 1) ?? Data()
-            else { throw InspectError(.partNotFound, "CSCA: \(path) cannot be read") }
-            try? handle.close()
+            let bytes: Data
+            do {
+                bytes = try InputFile.read(path, of: "--csca", limit: self.limit + 1, isSetting: true)
+            } catch {
+                throw InspectError(.partNotFound, error.description)
+            }
             total += bytes.count
             guard bytes.count <= self.limit, total <= self.totalLimit else {
-                throw InspectError(.partTooLarge, "CSCA: \(path)")
+                throw InspectError(.partTooLarge, "--csca: \(path)")
             }
             if !bytes.isEmpty { files.append(bytes) }
         }
@@ -35,7 +37,8 @@ enum TrustAnchorFiles {
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
             return [path]
         }
-        return PartFile.list(path).filter { file in
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        return names.filter { !$0.hasPrefix(".") }.sorted().map { "\(path)/\($0)" }.filter { file in
             var isFolder: ObjCBool = false
             return FileManager.default.fileExists(atPath: file, isDirectory: &isFolder) && !isFolder.boolValue
         }

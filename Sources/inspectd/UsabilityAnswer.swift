@@ -29,7 +29,7 @@ extension Command {
                     return ResultEnvelope.json(await UsabilityAnswer.make(request, pool: pool))
                 }
             }
-            let request = BatchRequest(front: arguments["front"], back: arguments["back"])
+            let request = BatchRequest(front: arguments["front"], back: arguments["back"], prefix: "--")
             let answer = await UsabilityAnswer.make(request, pool: pool)
             Output.line(ResultEnvelope.json(answer))
             if answer.error != nil { throw Failure() }
@@ -59,7 +59,7 @@ struct UsabilityAnswer: Encodable {
         do {
             let start = ContinuousClock.now
             var documents = Command.BatchRequest()
-            (documents.front, documents.back) = (request.front, request.back)
+            (documents.front, documents.back, documents.prefix) = (request.front, request.back, request.prefix)
             let parts = try Command.parts(of: documents)
             let reply = try await pool.withAnalyzer(
                 parts: parts.map { (kind: $0.kind.rawValue, bytes: $0.bytes) }
@@ -80,8 +80,7 @@ struct UsabilityAnswer: Encodable {
             answer.timingsMs = ["cpu": facts.cpuMs, "total": start.duration(to: .now).milliseconds]
             return answer
         } catch {
-            return UsabilityAnswer(
-                id: request.id, error as? InspectError ?? InspectError(.internalError, "\(error)"))
+            return UsabilityAnswer(id: request.id, InspectError(unexpected: error))
         }
     }
 }

@@ -17,7 +17,7 @@ extension Command {
             .value("now", "SECONDS", "the receiver's clock, for tests [the system's]"),
             .flag("new-key", "prints a new pair of keys for v1a instead: {\"private\", \"public\"}"),
         ],
-        run: { arguments in
+        body: { arguments in
             if arguments.has("new-key") {
                 let key = WebhookSigningKey.generate()
                 guard let publicKey = key.publicKey else { throw Failure() }
@@ -28,7 +28,7 @@ extension Command {
             }
             let verifier = try Command.verifier(arguments)
             let body =
-                try arguments["body"].map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+                try arguments["body"].map { try InputFile.read($0, of: "--body") }
                 ?? FileHandle.standardInput.readToEnd() ?? Data()
             do throws(WebhookVerifier.Refusal) {
                 try verifier.verify(
@@ -45,8 +45,11 @@ extension Command {
     /// Secrets come from files: what stands in `argv` can be read by every process of the machine.
     private static func verifier(_ arguments: Arguments) throws -> WebhookVerifier {
         let secrets = try arguments.all("secret-file").map { path in
-            let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
-            guard let secret = WebhookSecret(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+            let text = try InputFile.read(path, of: "--secret-file", isSetting: true)
+            guard
+                let secret = WebhookSecret(
+                    String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+            else {
                 throw UsageError("--secret-file: no secret of Standard Webhooks in it")
             }
             return secret

@@ -39,8 +39,8 @@ extension Command {
             ),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
         ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.analyzerOptions
-            + Configuration.commonOptions,
-        run: { arguments in
+            + Configuration.logOptions,
+        body: { arguments in
             let configuration = try Configuration(arguments)
             let roles = try Roles(arguments["roles"] ?? "inspect,callback,maintain")
             try await WorkerService(configuration, arguments, roles: roles).run()
@@ -87,7 +87,7 @@ private struct WorkerService {
     let fetchDeadline: Int
     let healthAddress: ListenAddress?
 
-    init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws(UsageError) {
+    init(_ configuration: Configuration, _ arguments: Arguments, roles: Command.Roles) throws {
         self.configuration = configuration
         self.log = configuration.log
         self.roles = roles
@@ -95,6 +95,7 @@ private struct WorkerService {
         self.analyzers = try configuration.analyzerConfiguration(arguments)
         self.stageDeadline = try arguments.integer("stage-deadline", in: 1...3600) ?? 30
         self.fetchDeadline = try arguments.integer("fetch-deadline", in: 1...240) ?? 60
+        for path in configuration.decryptionKeys { try InputFile.check(path, of: "--decryption-key") }
         do {
             self.decryption = try PartDecryption(keys: configuration.decryptionKeys.map { URL(fileURLWithPath: $0) })
         } catch {

@@ -13,23 +13,28 @@ if words.first == AnalyzerCommand.name {
     AnalyzerCommand.run(Array(words.dropFirst()))
 }
 
-func exit(usage message: String) -> Never {
-    FileHandle.standardError.write(Data("inspectd: \(message)\nTry 'inspectd --help'.\n".utf8))
+func exit(usage message: String, _ command: Command? = nil) -> Never {
+    let help = (["inspectd"] + [command?.name].compactMap(\.self) + ["--help"]).joined(separator: " ")
+    FileHandle.standardError.write(Data("inspectd: \(message)\nTry '\(help)'.\n".utf8))
     exit(2)
 }
 
 guard let name = words.first else { exit(usage: "a command is missing") }
-if name == "--help" || name == "help" {
+switch name {
+case "-h", "--help":
     Output.text(Command.overview)
     exit(0)
-}
-if name == "--version" {
+case "-v", "--version":
     Output.line("inspectd \(Version.current)")
     exit(0)
+default: break
 }
-guard let command = Command.all.first(where: { $0.name == name }) else { exit(usage: "unknown command \(name)") }
-if words.contains("--help") {
-    Output.text(command.help)
+let command: Command
+do { command = try Command.named(name) } catch { exit(usage: error.message) }
+let rest = Array(words.dropFirst())
+// Also where the rest of the line is wrong, for that is when somebody asks.
+if rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) }) {
+    Output.text(command.helpText)
     exit(0)
 }
 
@@ -49,10 +54,10 @@ do { try CoreDumps.disable() } catch {
 
 Task.detached {
     do {
-        try await command.run(Arguments(Array(words.dropFirst()), options: command.options))
+        try await command.run(rest)
         exit(0)
     } catch let error as UsageError {
-        exit(usage: error.message)
+        exit(usage: error.message, command)
     } catch is Failure {
         exit(1)
     } catch {

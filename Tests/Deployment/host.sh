@@ -67,6 +67,9 @@ block Hosts sh 2 >install.sh
 block Roles sql 2 | admin
 admin -c "ALTER ROLE worker PASSWORD '${password[worker]}'" -c "ALTER ROLE gateway PASSWORD '${password[gateway]}'"
 
+block Hosts sh 4 | bash -euo pipefail >&2 || fail "completion and the manual page"
+[ -s /usr/local/share/bash-completion/completions/inspectd ] && [ -s /usr/local/share/man/man1/inspectd.1 ] || fail "completion and the manual page"
+
 started=$(milliseconds)
 block Hosts sh 3 | bash -euo pipefail >&2 || fail "the units do not start"
 ready() { curl -sf "http://127.0.0.1:9464/readyz" && curl -sf "http://127.0.0.1:9465/readyz"; }

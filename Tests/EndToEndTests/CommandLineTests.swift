@@ -7,27 +7,153 @@ import Testing
         [], ["unheard-of"], ["inspect"], ["compare", "one"], ["enqueue", "--front", "x"], ["status"],
         ["top", "--interval", "0"], ["top", "much"], ["worker", "--slots", "many"], ["worker", "--unheard-of"],
         ["bench"], ["gateway", "--listen", "x"], ["gateway", "--certificate", "x"],
-        ["inspect", "--front", "a", "--front", "b"], ["inspect", "--f", "a"],
+        ["inspect", "--front", "a", "--front", "b"], ["inspect", "--f", "a"], ["inspect", "-x"], ["inspect", "stray"],
+        ["enqueue", "stray"], ["migrate", "now"], ["help", "unheard-of"], ["completion"], ["completion", "tcsh"],
+        ["man", "worker"], ["--unheard-of"],
     ])
-    func `A command line that says nothing sensible ends with status 2`(arguments: [String]) async throws {
+    func `A command line that is invalid ends with status 2`(arguments: [String]) async throws {
         let done = try await Program.run(arguments)
         #expect(done.status == 2)
         #expect(done.output.isEmpty)
         #expect(done.errors.hasPrefix("inspectd: "))
     }
 
-    @Test func `Help names every command, and each command has its own`() async throws {
-        let overview = try await Program.run(["--help"])
-        #expect(overview.status == 0)
-        let text = String(decoding: overview.output, as: UTF8.self)
-        for name in [
-            "inspect", "compare", "enqueue", "status", "worker", "gateway", "top", "migrate", "doctor", "bench",
-        ] {
-            #expect(text.contains("  \(name) "))
-            let help = try await Program.run([name, "--help"])
-            #expect(help.status == 0)
-            #expect(String(decoding: help.output, as: UTF8.self).hasPrefix("Usage: inspectd \(name) "))
+    @Test func `Help lists every command, and each has its own, however it is asked for`() async throws {
+        let overview = try await self.text(["--help"])
+        #expect(try await self.text(["-h"]) == overview)
+        #expect(try await self.text(["help"]) == overview)
+        let names = try await CommandTable.names()
+        #expect(names.count >= 16 && Set(names).count == names.count)
+        for name in names {
+            let help = try await self.text([name, "--help"])
+            #expect(help.hasPrefix("Usage: inspectd \(name) "))
+            #expect(try await self.text([name, "-h"]) == help)
+            #expect(try await self.text(["help", name]) == help)
+            // Also where the rest is wrong, but not what stands after the options' end.
+            #expect(try await self.text([name, "--unheard-of", "--help"]) == help)
         }
+        #expect(try await self.text(["verify", "--hel"]).hasPrefix("Usage: inspectd verify "))
+        #expect(try await Program.run(["parse", "--", "--help"]).status == 1)
+    }
+
+    @Test func `The version is printed by both options`() async throws {
+        let version = try await self.text(["--version"])
+        #expect(version.wholeMatch(of: /inspectd \d+\.\d+\.\d+\S*\n/) != nil)
+        #expect(try await self.text(["-v"]) == version)
+    }
+
+    @Test func `An error says which command's help to read`() async throws {
+        #expect(try await Program.run(["worker", "--slot", "x"]).errors.hasSuffix("Try 'inspectd worker --help'.\n"))
+        #expect(try await Program.run(["work"]).errors.hasSuffix("Try 'inspectd --help'.\n"))
+    }
+
+    @Test func `Each option stands once in its command's help, with a text`() async throws {
+        for name in try await CommandTable.names() {
+            let options = try await CommandTable.options(of: name)
+            #expect(Set(options).count == options.count, "\(name): \(options)")
+            #expect(options.last == "help")
+        }
+    }
+
+    /// Reads the source: an option that is looked up but in no table can never be given.
+    @Test func `What a command reads is in its table, and what is in its table is read`() async throws {
+        let sources = try CommandTable.sources()
+        let owners = [
+            "QueueBench": "bench", "LivenessBench": "bench", "AnalysisBench": "bench", "UsabilityAnswer": "inspect",
+        ]
+        var all: Set<String> = []
+        for name in try await CommandTable.names() { all.formUnion(try await CommandTable.options(of: name)) }
+        var mentioned: Set<String> = ["help"]
+        for (file, text) in sources {
+            let read = text.matches(of: /arguments(?:\[|\.(?:has|all|integer)\()\s*"([^"]+)"/).map { String($0.1) }
+            let owner = owners[file] ?? text.firstMatch(of: /static let (\w+) = Command\(/).map { String($0.1) }
+            // Settings that several commands share are looked up whether or not the command has the option.
+            let shared = file == "AnalyzerCommand" || file == "Configuration"
+            var table = all
+            if let owner, !shared { table = Set(try await CommandTable.options(of: owner)) }
+            #expect(Set(read).subtracting(table).isEmpty, "\(file) reads \(Set(read).subtracting(table))")
+            let rest = text.replacing(/\.(?:flag|value|list)\(\s*"[^"]+"/, with: "")
+            mentioned.formUnion(rest.matches(of: /"([a-z0-9-]+)"/).map { String($0.1) })
+        }
+        #expect(all.count > 80)
+        #expect(all.subtracting(mentioned).isEmpty, "no code reads \(all.subtracting(mentioned))")
+    }
+
+    @Test func `Every command with a database or analyzers takes a log level, and checks it`() async throws {
+        var count = 0
+        for name in try await CommandTable.names() {
+            let options = Set(try await CommandTable.options(of: name))
+            let isConfigured = !options.isDisjoint(with: ["database-url", "models"])
+            #expect(options.contains("log-level") == isConfigured, "\(name)")
+            guard isConfigured else { continue }
+            count += 1
+            // What a command needs beside it is looked for after it, or given.
+            let operands = ["status": ["x"], "bench": ["queue"]][name] ?? []
+            let done = try await Program.run([name] + operands + ["--log-level", "loud"])
+            #expect(done.status == 2)
+            #expect(done.errors.contains("--log-level takes debug, info, warning or error, not loud"), "\(done.errors)")
+        }
+        #expect(count == 11)
+    }
+
+    @Test(arguments: [
+        (["inspect", "--front", "ABSENT"], "--front: the file does not exist"),
+        (["inspect", "--front", "FOLDER"], "--front: the file is a folder"),
+        (["inspect", "--usability", "--back", "ABSENT"], "--back: the file does not exist"),
+        (["inspect", "--frames", "ABSENT"], "--frames: the folder does not exist"),
+        (["inspect", "--frames", "FOLDER"], "--frames: the folder is empty"),
+        (["inspect", "--frames", "FILE"], "--frames: the file is not a folder"),
+        (["inspect", "--frames", "FRAMES", "--challenge", "ABSENT"], "--challenge: the file does not exist"),
+        (["inspect", "--batch", "ABSENT"], "--batch: the file does not exist"),
+        (["compare", "FILE", "ABSENT"], "B: the file does not exist"),
+        (["parse", "--batch", "FOLDER"], "--batch: the file is a folder"),
+        (["enqueue", "--partner", "x", "--face", "ABSENT"], "--face: the file does not exist"),
+        (["enqueue", "--partner", "x", "--frames", "ABSENT"], "--frames: the folder does not exist"),
+        (
+            ["enqueue", "--partner", "x", "--front", "FILE", "--challenge", "ABSENT"],
+            "--challenge: the file does not exist"
+        ),
+        (["verify", "--public-key", "KEY", "--body", "ABSENT"], "--body: the file does not exist"),
+    ])
+    func `A file that is not there is said to be, by its option and not by its name`(
+        arguments: [String], message: String
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for name in ["empty", "frames"] {
+            try FileManager.default.createDirectory(
+                at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
+        }
+        for name in ["file", "frames/1"] {
+            try SmallPNG.noise(width: 8, height: 8).write(to: folder.appendingPathComponent(name))
+        }
+        let key = try members(try await Program.run(["verify", "--new-key"]).output)["public"] as? String
+        let words = [
+            "ABSENT": folder.path + "/ERIKA-MUSTERMANN", "FOLDER": folder.path + "/empty",
+            "FILE": folder.path + "/file",
+            "FRAMES": folder.path + "/frames", "KEY": key ?? "",
+        ]
+        let done = try await Program.run(arguments.map { words[$0] ?? $0 })
+        let text = String(decoding: done.output, as: UTF8.self) + done.errors
+        #expect(done.status == 1, "\(text)")
+        #expect(text.contains(message), "\(text)")
+        #expect(!text.contains("ERIKA") && !text.contains(folder.lastPathComponent), "\(text)")
+    }
+
+    @Test(arguments: [
+        (["inspect", "--front", "/dev/null", "--csca", "/nonexistent/a"], "--csca: /nonexistent/a does not exist"),
+        (["worker", "--decryption-key", "/nonexistent/a"], "--decryption-key: /nonexistent/a does not exist"),
+        (
+            ["gateway", "--certificate", "/nonexistent/a", "--key", "/nonexistent/b"],
+            "--certificate: /nonexistent/a does not exist"
+        ),
+        (["verify", "--secret-file", "/nonexistent"], "--secret-file: /nonexistent does not exist"),
+        (["verify", "--secret-file", "/usr"], "--secret-file: /usr is a folder"),
+    ])
+    func `A file of the operator's that is not there is named`(arguments: [String], message: String) async throws {
+        let done = try await Program.run(arguments)
+        #expect(done.status == 1)
+        #expect(done.errors == "inspectd: \(message)\n")
     }
 
     @Test func `Migrating twice applies nothing the second time, and the doctor is content`() async throws {
@@ -64,5 +190,12 @@ import Testing
             ["status", "00000000-0000-4000-8000-000000000000"], environment: ["INSPECTD_DATABASE_URL": database.url])
         #expect(done.status == 1)
         #expect(done.errors.contains("JOB_UNKNOWN"))
+    }
+
+    /// What a command line that succeeds prints.
+    private func text(_ arguments: [String]) async throws -> String {
+        let done = try await Program.run(arguments)
+        #expect(done.status == 0 && done.errors.isEmpty, "\(arguments)")
+        return String(decoding: done.output, as: UTF8.self)
     }
 }

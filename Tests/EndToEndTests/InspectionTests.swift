@@ -110,6 +110,6 @@ import Testing
         #expect(same.status == 0 && other.status == 0)
         #expect(try members(same.output)["match"] as? Bool == true)
         #expect(try members(other.output)["match"] as? Bool == false)
-        #expect(try members(same.output)["fmr_at_threshold"] is Double)
+        #expect(try members(same.output)["fmrAtThreshold"] is Double)
     }
 }

@@ -298,7 +298,7 @@ extension ErrorCode {
             failure("IN040", "a part's URL could not be fetched", retryable: true, jumio: "A10000")
         case .partNotFound:
             failure(
-                "IN041", "a part's URL answers that nothing is there", retryable: false, jumio: "N00000",
+                "IN041", "a part is not where the request says", retryable: false, jumio: "N00000",
                 faceSDK: "INVALID_ARGS")
         case .partsTooLarge:
             failure(

@@ -13,6 +13,17 @@ package struct InspectError: Error, Sendable, Equatable, Codable {
         self.hint = hint ?? code.row.hint
     }
 
+    /// An error of any type. One without a code is `INTERNAL_ERROR`, with words that neither a type's name nor a value is in:
+    /// the former may change, and the latter may be about a person.
+    package init(unexpected error: any Error) {
+        switch error {
+        case let error as InspectError: self = error
+        case is CancellationError: self.init(.internalError, "cancelled")
+        case is DecodingError: self.init(.internalError, "what was read has another form than expected")
+        default: self.init(.internalError, "an unexpected error")
+        }
+    }
+
     /// The error in words, as `insp.failure_summary` has them.
     package var text: String {
         self.detail.isEmpty ? self.code.row.message : "\(self.code.row.message) (\(self.detail))"

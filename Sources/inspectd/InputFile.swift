@@ -1,0 +1,63 @@
+import Foundation
+import Glibc
+
+/// Files and folders that options name.
+enum InputFile {
+    /// Why a file cannot be read: which option names it, and what is wrong.
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// Reads a file whole.
+    ///
+    /// - Parameters:
+    ///   - option: Who names the file, such as `--front`.
+    ///   - limit: Reading stops after so many bytes.
+    ///   - isSetting: Whether the file belongs to the operator's settings. Only then the error names it: names of other
+    ///     files tell who is on them.
+    static func read(
+        _ path: String, of option: String, limit: Int = .max, isSetting: Bool = false
+    ) throws(Failure) -> Data {
+        func failure(_ code: CInt) -> Failure { Self.failure(code, path, option, isSetting, "file") }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure(errno == ENOTDIR ? ENOENT : errno) }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { throw failure(EISDIR) }
+        guard let bytes = try? handle.read(upToCount: limit) ?? Data() else { throw failure(EIO) }
+        return bytes
+    }
+
+    /// Finds out before anything is started whether a file or a folder of the operator's settings can be read.
+    static func check(_ path: String, of option: String) throws(Failure) {
+        guard access(path, R_OK) != 0 else { return }
+        throw self.failure(errno, path, option, true, "file")
+    }
+
+    /// The files of a folder by name: the frames of a capture in order.
+    static func list(_ folder: String, of option: String) throws(Failure) -> [String] {
+        guard let stream = opendir(folder) else {
+            let code = errno
+            throw self.failure(code, folder, option, false, code == ENOTDIR ? "file" : "folder")
+        }
+        closedir(stream)
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let files = names.filter { !$0.hasPrefix(".") }.sorted()
+        guard !files.isEmpty else { throw Failure(description: "\(option): the folder is empty") }
+        return files.map { "\(folder)/\($0)" }
+    }
+
+    private static func failure(
+        _ code: CInt, _ path: String, _ option: String, _ isSetting: Bool, _ kind: String
+    ) -> Failure {
+        let reason =
+            switch code {
+            case ENOENT: "does not exist"
+            case EISDIR: "is a folder"
+            case ENOTDIR: "is not a folder"
+            case EACCES: "may not be read"
+            default: "cannot be read: \(String(cString: strerror(code)))"
+            }
+        return Failure(description: "\(option): \(isSetting ? path : "the \(kind)") \(reason)")
+    }
+}

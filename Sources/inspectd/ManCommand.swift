@@ -1,0 +1,66 @@
+import Foundation
+import InspectCore
+
+extension Command {
+    static let man = Command(
+        name: "man",
+        summary: "prints the manual page, for section 1",
+        synopsis: "",
+        options: [],
+        body: { _ in Output.text(ManualPage.text) }
+    )
+}
+
+/// `inspectd(1)` in the macros of man(7), made of the tables of ``Command``.
+private enum ManualPage {
+    static var text: String {
+        var lines = [
+            ".\\\" made by: inspectd man",
+            ".TH INSPECTD 1 \"\" \"inspectd \(self.escaped(Version.current))\" \"User Commands\"",
+            ".SH NAME",
+            "inspectd \\- inspects identity documents and faces, from files or from a queue in PostgreSQL",
+            ".SH SYNOPSIS", ".B inspectd", ".I COMMAND", ".RI [ OPTION \" ...]",
+            ".SH DESCRIPTION",
+            "Results are JSON on standard output, logs are JSON lines on standard error and hold no personal data.",
+            "An option takes its value from the environment variable that its text has in brackets, if there is one, unless it is given;",
+            "anything else in brackets is the default.",
+            "Options may stand anywhere,",
+            self.escaped("--name value and --name=value mean the same, and an unambiguous prefix of a name is enough."),
+            ".SH COMMANDS",
+        ]
+        for command in Command.all {
+            lines += [".SS \"inspectd \(self.escaped(command.name))\"", ".nf"]
+            lines += "inspectd \(command.name) \(command.synopsis)".split(separator: "\n").map { self.escaped($0) }
+            lines += [".fi", ".PP", self.sentence(command.summary)]
+            for option in command.table {
+                lines += [".TP", "\\fB" + self.escaped(option.form) + "\\fR", self.sentence(option.help)]
+            }
+        }
+        lines += [
+            ".SH EXIT STATUS", ".TP", "0", "Success.", ".TP", "1", "The command failed.", ".TP", "2",
+            "The command line is invalid.",
+        ]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func sentence(_ text: String) -> String {
+        self.escaped(text.prefix(1).uppercased() + text.dropFirst() + ".")
+    }
+
+    /// Characters that troff would read as its own: a point or a quote at a line's start, backslashes, and hyphens, which
+    /// it would make typographic ones that nobody can paste into a shell.
+    private static func escaped(_ text: some StringProtocol) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\": escaped += "\\e"
+            case "-": escaped += "\\-"
+            case "'": escaped += "\\(aq"
+            case "\"": escaped += "\\(dq"
+            default:
+                escaped += scalar.isASCII ? String(scalar) : "\\[u\(String(format: "%04X", scalar.value))]"
+            }
+        }
+        return escaped.hasPrefix(".") ? "\\&" + escaped : escaped
+    }
+}

@@ -1,0 +1,28 @@
+import Foundation
+
+/// The commands and options that the program's help lists.
+enum CommandTable {
+    static func names() async throws -> [String] {
+        let text = String(decoding: try await Program.run(["--help"]).output, as: UTF8.self)
+        let list = text.components(separatedBy: "Options:")[0]
+        return list.matches(of: /^  ([a-z]+)\s/.anchorsMatchLineEndings()).map { String($0.1) }
+    }
+
+    static func options(of command: String) async throws -> [String] {
+        let text = String(decoding: try await Program.run([command, "--help"]).output, as: UTF8.self)
+        let list = text.components(separatedBy: "Options:").dropFirst().joined()
+        return list.matches(of: /^  (?:-[a-z], )?--([a-z0-9-]+).*? {2,}\S/.anchorsMatchLineEndings()).map {
+            String($0.1)
+        }
+    }
+
+    /// The files of the program's own target, by their names without the extension.
+    static func sources() throws -> [(file: String, text: String)] {
+        let folder = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Sources/inspectd")
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "swift" }
+            .map { ($0.deletingPathExtension().lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
+    }
+}

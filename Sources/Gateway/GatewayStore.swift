@@ -104,7 +104,7 @@ package final class GatewayStore: Sendable {
             default:
                 // Codes alone: the database's own words may hold a value.
                 let failure = error as? PostgresError
-                self.report(.failed(failure.map { $0.sqlState ?? $0.code.rawValue } ?? "\(type(of: error))"))
+                self.report(.failed(failure.map { $0.sqlState ?? $0.code.rawValue } ?? "unexpected"))
             }
             throw error
         }
@@ -114,7 +114,7 @@ package final class GatewayStore: Sendable {
 /// Why a request was answered with 500 or 503.
 package enum GatewayFault: Sendable {
     case databaseUnavailable
-    /// An SQLSTATE, or the name of an error.
+    /// An SQLSTATE, a ``PostgresError/Code``, or `unexpected`.
     case failed(String)
 }
 

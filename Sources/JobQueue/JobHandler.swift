@@ -78,7 +78,7 @@ package final class JobContext: Sendable {
     ///   - output: The result as JSON.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost`` if the job is known to be no longer this worker's.
     package func complete(_ stage: JobStatus, output: Data) async throws {
-        precondition(stage.isStage, "\(stage) is not a stage whose result is stored")
+        precondition(stage.isStage, "\(stage.name) is not a stage whose result is stored")
         try self.worker.store(stage, output, of: self.job)
     }
 

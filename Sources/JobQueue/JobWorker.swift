@@ -129,8 +129,10 @@ package final class JobWorker: Sendable {
             case (.failure(let error as InspectError), .working) where error.code == .leaseLost: return nil
             case (.failure(is NoPermit), .working): return .handBack
             case (.failure(let error), .working):
+                let failure = error as? PostgresError
                 return self.kind(
-                    after: error as? InspectError ?? InspectError(.internalError, "\(type(of: error))"), of: job)
+                    after: failure.map { InspectError(.internalError, $0.code.rawValue) }
+                        ?? InspectError(unexpected: error), of: job)
             }
         }
         let (mustWake, hasOutside, waiter) = self.state.withLock { state in

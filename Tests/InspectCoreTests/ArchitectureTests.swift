@@ -103,4 +103,15 @@ import Testing
             }
         }
     }
+
+    /// On the wire, in metrics and in logs a name is a string of its own: a case or a type may be renamed.
+    @Test func `No name is made of a case's or a type's`() throws {
+        for target in try self.targets().keys {
+            for file in try self.files(target) {
+                for word in ["\"\\(self)\"", "\\(type(of:", "String(describing:", "String(reflecting:"] {
+                    #expect(!file.text.contains(word), "\(target)/\(file.name): \(word)")
+                }
+            }
+        }
+    }
 }

@@ -35,5 +35,16 @@ extension JobStatus {
 
 extension JobStatus {
     /// The name that the result document and operators know it by, such as QUEUED.
-    package var name: String { "\(self)".uppercased() }
+    package var name: String {
+        switch self {
+        case .queued: "QUEUED"
+        case .started: "STARTED"
+        case .acquired: "ACQUIRED"
+        case .document: "DOCUMENT"
+        case .face: "FACE"
+        case .liveness: "LIVENESS"
+        case .decided: "DECIDED"
+        case .finished: "FINISHED"
+        }
+    }
 }

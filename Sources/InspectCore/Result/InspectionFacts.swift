@@ -56,5 +56,5 @@ package struct InspectionFacts: Sendable {
 
 extension JobStatus {
     /// The stage's name towards the analyzer, in timings and in logs.
-    package var stageName: String { "\(self)" }
+    package var stageName: String { self.name.lowercased() }
 }

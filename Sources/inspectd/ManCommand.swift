@@ -22,18 +22,19 @@ private enum ManualPage {
             ".SH SYNOPSIS", ".B inspectd", ".I COMMAND", ".RI [ OPTION \" ...]",
             ".SH DESCRIPTION",
             "Results are JSON on standard output, logs are JSON lines on standard error and hold no personal data.",
-            "An option takes its value from the environment variable that its text has in brackets, if there is one, unless it is given;",
-            "anything else in brackets is the default.",
-            "Options may stand anywhere,",
+            "Brackets in the text of an option hold the environment variable that sets it too, or its default.",
+            "Options may stand anywhere;",
             self.escaped("--name value and --name=value mean the same, and an unambiguous prefix of a name is enough."),
             ".SH COMMANDS",
         ]
         for command in Command.all {
             lines += [".SS \"inspectd \(self.escaped(command.name))\"", ".nf"]
-            lines += "inspectd \(command.name) \(command.synopsis)".split(separator: "\n").map { self.escaped($0) }
-            lines += [".fi", ".PP", self.sentence(command.summary)]
+            lines += "inspectd \(command.name) \(command.synopsis)".split(separator: "\n").map {
+                self.escaped($0.drop { $0 == " " })
+            }
+            lines += [".fi", ".PP", self.escaped(command.summary)]
             for option in command.table {
-                lines += [".TP", "\\fB" + self.escaped(option.form) + "\\fR", self.sentence(option.help)]
+                lines += [".TP", "\\fB" + self.escaped(option.form) + "\\fR", self.escaped(option.help)]
             }
         }
         lines += [
@@ -41,10 +42,6 @@ private enum ManualPage {
             "The command line is invalid.",
         ]
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    private static func sentence(_ text: String) -> String {
-        self.escaped(text.prefix(1).uppercased() + text.dropFirst() + ".")
     }
 
     /// Characters that troff would read as its own: a point or a quote at a line's start, backslashes, and hyphens, which

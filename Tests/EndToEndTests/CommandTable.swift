@@ -1,14 +1,26 @@
 import Foundation
 
-/// The commands and options that the program's help lists.
+/// The commands and options that the program's help lists, which is asked once.
 enum CommandTable {
-    static func names() async throws -> [String] {
+    private static let loaded = Task {
+        var options: [(name: String, options: [String])] = []
+        for name in try await Self.listedNames() { options.append((name, try await Self.listedOptions(of: name))) }
+        return options
+    }
+
+    static func names() async throws -> [String] { try await self.loaded.value.map(\.name) }
+
+    static func options(of command: String) async throws -> [String] {
+        try await self.loaded.value.first { $0.name == command }?.options ?? []
+    }
+
+    private static func listedNames() async throws -> [String] {
         let text = String(decoding: try await Program.run(["--help"]).output, as: UTF8.self)
         let list = text.components(separatedBy: "Options:")[0]
         return list.matches(of: /^  ([a-z]+)\s/.anchorsMatchLineEndings()).map { String($0.1) }
     }
 
-    static func options(of command: String) async throws -> [String] {
+    private static func listedOptions(of command: String) async throws -> [String] {
         let text = String(decoding: try await Program.run([command, "--help"]).output, as: UTF8.self)
         let list = text.components(separatedBy: "Options:").dropFirst().joined()
         return list.matches(of: /^  (?:-[a-z], )?--([a-z0-9-]+).*? {2,}\S/.anchorsMatchLineEndings()).map {

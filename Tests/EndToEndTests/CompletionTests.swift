@@ -13,12 +13,11 @@ import Testing
     ])
     func `Bash completes commands and options`(words: [String], replies: String) throws {
         let line = (["inspectd"] + words).map { "'\($0)'" }.joined(separator: " ")
-        // In bash 5 compopt complains outside of a completion that the shell asked for.
         let output = try self.bash(
             """
             source <("$INSPECTD" completion bash) && complete -p inspectd >/dev/null || exit 1
             COMP_WORDS=(\(line)) COMP_CWORD=\(words.count)
-            _inspectd && echo "${COMPREPLY[*]}"
+            _inspectd; echo "${COMPREPLY[*]}"
             """)
         #expect(output == replies + "\n")
     }
@@ -50,7 +49,7 @@ import Testing
             command -v groff >/dev/null || { "$INSPECTD" man | sed 's/\\\\\\(f.\\|&\\)//g; s/\\\\-/-/g'; exit; }
             warnings=$("$INSPECTD" man | LC_ALL=C.UTF-8 groff -man -ww -Tutf8 2>&1 >/dev/null)
             [ -z "$warnings" ] || { echo "$warnings" >&2; exit 1; }
-            "$INSPECTD" man | GROFF_NO_SGR=1 groff -man -Tascii -P-bou
+            "$INSPECTD" man | GROFF_NO_SGR=1 groff -man -Tascii -P-bou 2>/dev/null
             """)
         for name in try await CommandTable.names() {
             #expect(text.contains("inspectd \(name)"))

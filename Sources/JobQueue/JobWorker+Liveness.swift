@@ -217,46 +217,27 @@ extension JobWorker {
 
     /// Turns notifications into wake-ups of the pump. Only a hint: the pump also looks by itself.
     func runListener() async {
-        var backoff = Backoff()
-        var wasLost = false
+        var options = self.configuration.connection
+        options.name += " listener"
         let lanes = Set(self.configuration.lanes.map(String.init))
-        while !Task.isCancelled {
-            do {
-                var options = self.configuration.connection
-                options.name += " listener"
-                let connection = try await PostgresConnection.connect(
-                    self.configuration.listenURL ?? self.configuration.databaseURL, options: options)
-                let stream = try await connection.listen("insp_ready")
-                try await connection.execute("LISTEN insp_control")
-                backoff.reset()
-                if wasLost { self.report(.reconnected(role: "listener")) }
-                wasLost = true
+        let listener = NotificationListener(
+            self.configuration.listenURL ?? self.configuration.databaseURL, options: options,
+            channels: ["insp_ready", "insp_control"])
+        await listener.run { event in
+            switch event {
+            case .listening(let isAgain):
+                if isAgain { self.report(.reconnected(role: "listener")) }
                 // What was announced while nobody listened.
                 self.hint()
                 self.control.notify()
-                let check = Task { await Self.check(connection) }
-                await withTaskCancellationHandler {
-                    for await notification in stream {
-                        if notification.channel == "insp_control" {
-                            self.obey(notification.payload)
-                        } else if lanes.contains(notification.payload) {
-                            self.hint()
-                        }
-                    }
-                } onCancel: {
-                    check.cancel()
-                    Task { await connection.close() }
-                }
-                check.cancel()
-                await connection.close()
-                if Task.isCancelled { return }
-                throw PostgresError(.connectionLost, "the listening connection ended")
-            } catch {
-                let wait = backoff.next()
+            case .notification(let notification) where notification.channel == "insp_control":
+                self.obey(notification.payload)
+            case .notification(let notification):
+                if lanes.contains(notification.payload) { self.hint() }
+            case .lost(let error, let wait):
                 self.report(
                     .databaseUnavailable(
                         role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
-                try? await Task.sleep(for: .seconds(wait))
             }
         }
     }
@@ -275,15 +256,5 @@ extension JobWorker {
     private func hint() {
         self.state.withLock { $0.isHinted = true }
         self.wakeUps[0].notify()
-    }
-
-    /// A listening connection that died says nothing, which is what a living one mostly says too: so it is asked.
-    private static func check(_ connection: PostgresConnection) async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(10))
-            let listens = try? await connection.query(
-                "SELECT count(*) > 0 FROM pg_listening_channels()", timeout: .seconds(5))[0].bool(0)
-            if listens != true { return await connection.close() }
-        }
     }
 }

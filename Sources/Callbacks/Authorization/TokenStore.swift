@@ -16,13 +16,12 @@ actor TokenStore {
         var code: String?
     }
 
-    private let databaseURL: String
-    private let preparesStatements: Bool
-    private var connection: PostgresConnection?
+    private let connection: ReconnectingConnection
 
     init(databaseURL: String, preparesStatements: Bool) {
-        self.databaseURL = databaseURL
-        self.preparesStatements = preparesStatements
+        var options = ConnectionOptions(name: "inspectd tokens")
+        options.preparesStatements = preparesStatements
+        self.connection = ReconnectingConnection(databaseURL, options: options)
     }
 
     /// - Parameter refused: The generation that the partner refused.
@@ -49,22 +48,13 @@ actor TokenStore {
             [.int(endpoint), .int(lease), .text(code.rawValue), .double(wait)])
     }
 
+    /// A call that failed is not repeated, since it may have had its effect; the next one starts over.
     private func query(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {
-        var open = self.connection
-        if let candidate = open, await !candidate.isOpen { open = nil }
-        if open == nil {
-            var options = ConnectionOptions(name: "inspectd tokens")
-            options.preparesStatements = self.preparesStatements
-            open = try await PostgresConnection.connect(self.databaseURL, options: options)
-            self.connection = open
-        }
-        guard let open else { return [] }
+        let connection = try await self.connection.open()
         do {
-            return try await open.query(sql, parameters)
+            return try await connection.query(sql, parameters)
         } catch {
-            // The next call starts over; a call that failed is not repeated, since it may have had its effect.
-            await open.close()
-            self.connection = nil
+            await connection.close()
             throw error
         }
     }

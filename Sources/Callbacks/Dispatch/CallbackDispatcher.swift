@@ -322,7 +322,7 @@ package final class CallbackDispatcher: Sendable {
     /// A loop's way to the database.
     private struct Link {
         var store: CallbackStore?
-        var failures = 0
+        var backoff = Backoff()
         var nextConnect = ContinuousClock.now
     }
 
@@ -345,14 +345,13 @@ package final class CallbackDispatcher: Sendable {
     private func failed(_ error: any Error, _ link: inout Link, then wakeup: Wakeup) async {
         await link.store?.connection.close()
         link.store = nil
-        link.failures += 1
         let isFirst = self.shared.withLock { shared in
             shared.isConnected = false
             shared.failures += 1
             return shared.failures == 1
         }
         if isFirst { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
-        let delay = min(5, 0.1 * Double(1 << min(link.failures, 6))) * Double.random(in: 0.8...1.2)
+        let delay = link.backoff.next()
         link.nextConnect = .now + .seconds(delay)
         Task {
             try? await Task.sleep(for: .seconds(delay))
@@ -361,7 +360,7 @@ package final class CallbackDispatcher: Sendable {
     }
 
     private func restored(_ link: inout Link) {
-        link.failures = 0
+        link.backoff.reset()
         let wasBroken = self.shared.withLock { shared in
             defer { shared.failures = 0 }
             shared.isConnected = true

@@ -17,22 +17,17 @@ struct CallbackHints: Sendable {
     /// LISTEN only wakes; polling finds what no hint told of.
     func listen() async {
         guard let url = self.configuration.listenURL else { return }
-        while !Task.isCancelled {
-            if let connection = try? await PostgresConnection.connect(
-                url, options: ConnectionOptions(name: "inspectd callbacks listen"))
-            {
-                if let notifications = try? await connection.listen("insp_callback") {
-                    self.claims.wake()
-                    for await _ in notifications {
-                        self.claims.wake()
-                        // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
-                        try? await Task.sleep(for: .milliseconds(60))
-                        self.claims.wake()
-                    }
-                }
-                await connection.close()
+        let options = ConnectionOptions(name: "inspectd callbacks listen")
+        await NotificationListener(url, options: options, channels: ["insp_callback"]).run { event in
+            switch event {
+            case .listening: self.claims.wake()
+            case .notification:
+                self.claims.wake()
+                // One announcement stands for 50 ms (insp.callback_announce): look again behind it.
+                try? await Task.sleep(for: .milliseconds(60))
+                self.claims.wake()
+            case .lost: break
             }
-            try? await Task.sleep(for: .seconds(2))
         }
     }
 }

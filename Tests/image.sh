@@ -208,7 +208,7 @@ run_image() {
 }
 
 run_host() {
-    local root=$scratch/base check unit options=()
+    local root=$scratch/base check options=()
     check=$root/root/check
     stage="the host's packages"
     first_block Hosts >"$scratch/packages.sh"

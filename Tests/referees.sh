@@ -64,4 +64,5 @@ gateway() {
 }
 gateway plain
 gateway tls --certificate "$scratch/chain.pem" --key "$scratch/key.pem"
+# shellcheck disable=SC2154 # `declare -g` in `gateway` sets both ports.
 BEARER=$bearer /usr/bin/python3 Tests/Referees/http11.py "$data/http11/cases.jsonl" "$port_plain" "$port_tls"

@@ -34,8 +34,8 @@ packages=(
     iproute2 prometheus python3-seccomp python3-venv systemd
     # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
     nodejs php-cli
-    # The scripts themselves: runuser and setsid, ps.
-    curl procps util-linux
+    # The scripts themselves: runuser and setsid, ps; and what reads them in the tests.
+    curl procps shellcheck util-linux
 )
 
 as_root() {

@@ -103,7 +103,7 @@ TEXT
 stop)
     if [ -n "$home" ]; then
         ! running || run "$bin/pg_ctl" -D "$home/data" -m immediate -w -t 60 -s stop
-        rm -rf "$home" "$dir/home" "$dir/initdb.log"
+        rm -rf "$home" "${dir:?}/home" "${dir:?}/initdb.log"
         rmdir "$dir" 2>/dev/null || :
     fi
     ;;

@@ -1,23 +1,55 @@
-"""Runs the README's commands as printed, against a real database, gateway and worker, and looks at what they print.
+"""Runs the README's and the guides' commands as printed, against a real database, gateway and worker, and looks at what they print.
+
+Blocks of sh and sql run, each page's in one session from top to bottom. Blocks without a language do not: they take root, a
+cluster or minutes. deploy/OPERATING.md is Tests/operating.py's, deploy/DEPLOYING.md is Tests/image.sh's.
 
 Usage: Tests/readme.py BIN     the folder with the built inspectd; the inputs are made if they are missing
 """
 
+import base64
+import hashlib
+import hmac
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(block, environment):
-    """What a block of commands prints; the first command that fails ends it."""
-    # Job control as in a terminal, where the block says %1; a session of its own, so that whatever is left can be ended.
-    process = subprocess.Popen(["bash", "-m", "-e", "-c", block], cwd=ROOT, env=environment, text=True, start_new_session=True,
+def script(page):
+    """A page's blocks as one script; a line before each of them tells under which heading its output belongs."""
+    lines, heading, language, inside_sql = [], "", None, False
+    for line in page.read_text().splitlines():
+        if language is None and line.startswith("```"):
+            language = line[3:]
+            # Blocks of SQL share a session until one of sh comes between.
+            if language == "sql" and not inside_sql:
+                lines.append("psql -Xq -v ON_ERROR_STOP=1 \"$INSPECTD_DATABASE_URL\" <<'END_OF_SQL'")
+                inside_sql = True
+            elif language == "sh" and inside_sql:
+                lines.append("END_OF_SQL")
+                inside_sql = False
+            if language in ("sh", "sql"):
+                lines.append(("\\echo" if inside_sql else "echo") + f" '@@{heading}'")
+        elif language is None:
+            heading = line.lstrip("# ") if line.startswith("#") else heading
+        elif line == "```":
+            language = None
+        elif language in ("sh", "sql"):
+            lines.append(line)
+    return "\n".join(lines + ["END_OF_SQL"] * inside_sql)
+
+
+def run(text, environment, folder=ROOT):
+    """What a script prints, by heading; the first command that fails ends it."""
+    # Job control as in a terminal, where the page says %1; a session of its own, so that whatever is left can be ended.
+    process = subprocess.Popen(["bash", "-m", "-e", "-c", text], cwd=folder, env=environment, text=True, start_new_session=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         output, errors = process.communicate(timeout=600)
@@ -26,11 +58,15 @@ def run(block, environment):
             os.kill(int(pid), signal.SIGKILL)
         subprocess.run([ROOT / "deploy/scratch-postgres.sh", "stop", ROOT / ".build/postgres"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert process.returncode == 0, (block, output[-2000:], errors[-2000:])
-    return output
+    assert process.returncode == 0, (output[-2000:], errors[-2000:])
+    said = {}
+    for piece in output.split("@@")[1:]:
+        heading, _, rest = piece.partition("\n")
+        said[heading] = said.get(heading, "") + rest
+    return said
 
 
-def documents(output, beginning):
+def documents(output, beginning="{"):
     """The JSON objects of an output that begin like this; other words may stand between them."""
     decoder = json.JSONDecoder()
     at = 0
@@ -39,50 +75,85 @@ def documents(output, beginning):
         yield document
 
 
-def check_files(output):
-    passport, pair, batch, usability, report = documents(output, "{")
-    for document in (passport, batch, report):
-        assert document["capabilities"]["extraction"][0]["data"]["mrz"]["lines"], document
+def check_finished(document):
+    assert document["status"] == 128, document
+    assert document["capabilities"]["extraction"][0]["data"]["mrz"]["lines"], document
+
+
+def check_readme(said):
+    assert '"type": "PASSED"' in said["The smallest SQL example"], said
+    (document,) = documents(said["The smallest HTTP example"])
+    check_finished(document)
+
+
+def check_commands(said):
+    passport, pair, batch = documents(said["Inspect files"])
+    check_finished(passport)
+    check_finished(batch)
     assert 0 <= pair["similarity"] <= 1, pair
+    (usability,) = documents(said["Judge usability at once"])
     assert [reason["code"] for reason in usability["rejectReasons"]] == [2001], usability
     page = ROOT / ".build/report.html"
     assert page.stat().st_mode & 0o777 == 0o600 and "<html" in page.read_text()
     page.unlink()
+    assert re.findall(r'"type": "(\w+)"', said["Work with a queue"]) == ["PASSED", "PASSED"], said
 
 
-def check_database(output):
-    assert re.findall(r'"type": "(\w+)"', output) == ["PASSED", "PASSED"], output
+def check_producers(said):
+    assert re.search(r'128 +\| .*"type": "WARNING"', said["A job"]), said["A job"]
+    enrolment, comparison, deletion = documents(said["Enrolled faces"])
+    assert enrolment["outcome"] == comparison["outcome"] == "success" and comparison["result"] == "Verify", said
+    assert "dlib" in said["Enrolled faces"] and deletion["templates"] == 1, said["Enrolled faces"]
+    challenge, decision = documents(said["Liveness"])
+    assert challenge["method"] == "colour_flash" and decision["details"]["label"] == "CHALLENGE_FAILED", said
 
 
-def check_gateway(output):
-    assert '"openapi": "3.1.0"' in output, output[:500]
-    created, first, finished, legacy = documents(output, '{"id"')
-    assert created["status"] == 1 and first["id"] == finished["id"] == created["id"] != legacy["id"]
-    for document in (finished, legacy):
-        assert document["status"] == 128, document
-        assert document["capabilities"]["extraction"][0]["data"]["mrz"]["lines"], document
+def check_partners(said):
+    assert '"openapi": "3.1.0"' in said["Try it"], said["Try it"]
+    (created,) = documents(said["Create a job"], '{"id"')
+    polled, waited = documents(said["Get the result"], '{"id"')
+    assert created["status"] == 1 and polled["id"] == waited["id"] == created["id"], said
+    check_finished(waited)
+    (legacy,) = documents(said["Create and wait"], '{"id"')
+    check_finished(legacy)
+    assert legacy["id"] != created["id"]
+    (problem,) = documents(said["Errors"])
+    assert problem["code"] == "DOCUMENT_FORMAT_UNKNOWN" and problem["contractCodes"]["mobile"] == "N00000", problem
 
 
-def check_operator(output):
+def check_metrics(said):
+    output = said["Try it"]
     assert "inspectd_slots" in output and '"message":"worker registered"' in output, output
 
 
-#: What tells a block, and what its output must show.
-BLOCKS = {"inspectd inspect --batch": check_files, "inspectd doctor": check_database, "inspectd gateway": check_gateway,
-          "inspectd top --once": check_operator}
+PAGES = {"README.md": check_readme, "deploy/COMMANDS.md": check_commands, "deploy/PRODUCERS.md": check_producers,
+         "deploy/PARTNERS.md": check_partners, "deploy/METRICS.md": check_metrics}
+
+
+def check_callbacks(environment):
+    """deploy/CALLBACKS.md verifies a callback: here one that is genuine."""
+    key, body, moment = b"a key of sixteen bytes or more..", b'{"type":"job.finished"}', str(int(time.time()))
+    signature = hmac.new(key, f"msg_1.{moment}.".encode() + body, hashlib.sha256).digest()
+    variables = {"WEBHOOK_ID": "msg_1", "WEBHOOK_TIMESTAMP": moment, "WEBHOOK_SIGNATURE": "v1," + base64.b64encode(signature).decode()}
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "secret").write_text("whsec_" + base64.b64encode(key).decode())
+        (Path(folder) / "body").write_bytes(body)
+        run(script(ROOT / "deploy/CALLBACKS.md"), {**environment, **variables}, folder)
 
 
 def main():
-    found = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
     environment = {**os.environ, "PATH": f"{Path(sys.argv[1]).resolve()}:{os.environ['PATH']}"}
     environment.pop("INSPECTD_DATABASE_URL", None)
     specimens = ROOT / ".build/inputs"
     if not (specimens / "specimens/passport.jpg").exists():
         subprocess.run([ROOT / "deploy/inputs.sh", specimens], check=True, stdout=subprocess.DEVNULL)
-    for mark, check in BLOCKS.items():
-        (block,) = [text for text in found if mark in text]
-        check(run(block, environment))
-    print(f"{len(BLOCKS)} blocks: as the README says")
+    for page, check in PAGES.items():
+        try:
+            check(run(script(ROOT / page), environment))
+        except (AssertionError, ValueError, KeyError) as error:
+            raise AssertionError(page) from error
+    check_callbacks(environment)
+    print(f"{len(PAGES) + 1} pages: as they say")
 
 
 if __name__ == "__main__":

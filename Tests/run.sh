@@ -85,7 +85,8 @@ if whole; then
     check "fuzzing" Tests/fuzz.sh --seconds 5
     check "the schema's dump" Tests/schema.sh --bin .build/tests/debug
     check "operating manual" /usr/bin/python3 Tests/operating.py .build/tests/debug/inspectd
-    check "README" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    check "README and guides" /usr/bin/python3 Tests/readme.py .build/tests/debug
+    check "the guide to results" /usr/bin/python3 Tests/results.py .build/tests/debug/inspectd
     check "gateway against its description" Tests/gateway-fuzz.sh --examples 25 --seed 20261123 --bin .build/tests/debug
     check "a hostile partner beside a good one" Tests/hostile.sh --seconds 2 --bin .build/tests/debug
     # The data is others' and not in this repository.

@@ -198,6 +198,20 @@ import Testing
         }
     }
 
+    @Test func `The guide to results has every status, and every decision with its risk`() throws {
+        let guide = try String(contentsOfFile: "\(ScratchDatabase.root)/deploy/RESULTS.md", encoding: .utf8)
+        func rows(_ heading: String) throws -> [String] {
+            let section = try #require(guide.components(separatedBy: "\n## \(heading)\n").dropFirst().first)
+            let table = section.components(separatedBy: "\n").drop { !$0.hasPrefix("|--") }.dropFirst()
+            return table.prefix { $0.hasPrefix("|") }.map {
+                $0.components(separatedBy: "|").dropFirst().prefix(2).map { $0.trimmingCharacters(in: .whitespaces) }
+                    .joined(separator: " ")
+            }
+        }
+        #expect(try rows("Statuses") == JobStatus.allCases.map { "\($0.rawValue) \($0.name)" })
+        #expect(try rows("Decisions") == DecisionType.allCases.map { "\($0.rawValue) \($0.riskScore)" })
+    }
+
     @Test func `Each error has its codes of the apps' contracts, as the program knows them`() async throws {
         let fixture = try await QueueFixture()
         let rows = try await fixture.admin.query(

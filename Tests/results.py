@@ -25,7 +25,7 @@ TABLES = {
     "Parts": ("part | what it is", "SELECT '`' || kind || '`', meaning FROM insp.part_kind ORDER BY place"),
     "Labels": ("label | given by", f"""
         SELECT '`' || label || '`', CASE WHEN NOT is_given THEN 'not assessed' WHEN capabilities = '{{}}' THEN 'the whole job'
-            WHEN cardinality(capabilities) = 8 THEN 'every capability' ELSE {CODES.format('capabilities')} END
+            WHEN capabilities @> (SELECT array_agg(c) FROM insp.workflow, unnest(capabilities) c) THEN 'every capability' ELSE {CODES.format('capabilities')} END
         FROM insp.label ORDER BY capabilities <> '{{}}', NOT is_given, is_objection, label COLLATE "C" """),
     "Reject reasons": ("number | reason | labels | parts", f"""
         SELECT coalesce(contract_code::text, ''), '`' || code || '`', {CODES.format('labels')}, {CODES.format('parts')}

@@ -183,7 +183,8 @@ def main():
 
 def run(site):
     found = blocks(ROOT / "deploy/OPERATING.md")
-    environment = {**site.env, "PAGER": "cat", "INSPECTD_DATABASE_URL": site.url_of(site.roles[0])}
+    environment = {**site.env, "PAGER": "cat", "INSPECTD_DATABASE_URL": site.url_of(site.roles[0]),
+                   "PATH": f"{Path(site.program).parent}:{os.environ['PATH']}"}
     for _, _, text in (b for b in found if b[1] == "sh"):
         subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT, env=environment, check=True,
                        stdout=subprocess.DEVNULL)

@@ -114,4 +114,20 @@ import Testing
             }
         }
     }
+
+    @Test func `ARCHITECTURE.md is short and has every target, and the tests that it names are there`() throws {
+        let root = Self.sources.deletingLastPathComponent()
+        let page = try String(contentsOf: root.appendingPathComponent("ARCHITECTURE.md"), encoding: .utf8)
+        #expect(page.split(separator: "\n", omittingEmptySubsequences: false).count <= 251)
+        for target in try self.targets().keys { #expect(page.contains("`\(target)`"), "\(target)") }
+        let tests = root.appendingPathComponent("Tests")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: tests.path)
+        let suites = try files.filter { $0.hasSuffix("Tests.swift") }.flatMap { name in
+            try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
+                .matches(of: /struct (\w+Tests)\b/).map { String($0.1) }
+        }
+        let named = page.matches(of: /`(?:Tests\/)?(\w+Tests|[\w-]+\.(?:sh|py))[ `]/).map { String($0.1) }
+        #expect(named.count > 100)
+        for name in named { #expect(suites.contains(name) || files.contains(name), "\(name)") }
+    }
 }

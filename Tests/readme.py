@@ -1,4 +1,5 @@
-"""Runs the README's and the guides' commands as printed, against a real database, gateway and worker, and looks at what they print.
+"""Runs the README's and the guides' commands as printed, against a real database, gateway and worker, and looks at what they print;
+and whether links lead anywhere.
 
 Blocks of sh and sql run, each page's in one session from top to bottom. Blocks without a language do not: they take root, a
 cluster or minutes. deploy/OPERATING.md is Tests/operating.py's, deploy/DEPLOYING.md is Tests/image.sh's.
@@ -141,7 +142,21 @@ def check_callbacks(environment):
         run(script(ROOT / "deploy/CALLBACKS.md"), {**environment, **variables}, folder)
 
 
+def check_links():
+    """Each link of a page leads to a file of the repository, and to a heading of it where it names one."""
+    def anchors(page):
+        headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+        return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob(".github/*.md")]:
+        for place, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#?)([^)]*)\)", page.read_text()):
+            target = page.parent / place if place else page
+            assert target.exists(), f"{page.name}: nothing at {place}"
+            assert not anchor or anchor in anchors(target), f"{page.name}: no heading {anchor} in {target.name}"
+
+
 def main():
+    check_links()
     environment = {**os.environ, "PATH": f"{Path(sys.argv[1]).resolve()}:{os.environ['PATH']}"}
     environment.pop("INSPECTD_DATABASE_URL", None)
     specimens = ROOT / ".build/inputs"

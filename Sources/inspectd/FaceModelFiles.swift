@@ -53,14 +53,15 @@ struct FaceModelFiles: Sendable {
 
     private func network() throws(InspectError) -> FaceNetworkModel? {
         guard let engine else { return nil }
-        var model = try Self.read(FaceNetworkModel.self, from: engine, describing: "a face engine")
+        var model = try Self.read(FaceNetworkModel.self, from: engine, of: "--face-engine", describing: "a face engine")
         model.file = Self.path(model.file, beside: engine)
         return model
     }
 
     private func livenessNetwork() throws(InspectError) -> LivenessNetworkModel? {
         guard let liveness else { return nil }
-        var model = try Self.read(LivenessNetworkModel.self, from: liveness, describing: "a liveness engine")
+        var model = try Self.read(
+            LivenessNetworkModel.self, from: liveness, of: "--liveness-engine", describing: "a liveness engine")
         model.file = Self.path(model.file, beside: liveness)
         return model
     }
@@ -70,11 +71,14 @@ struct FaceModelFiles: Sendable {
     }
 
     private static func read<Model: Decodable>(
-        _ type: Model.Type, from path: String, describing what: String
+        _ type: Model.Type, from path: String, of option: String, describing what: String
     ) throws(InspectError) -> Model {
         let name = URL(fileURLWithPath: path).lastPathComponent
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw InspectError(.modelUnavailable, "\(name) is missing or not readable")
+        let data: Data
+        do {
+            data = try InputFile.read(path, of: option, isSetting: true)
+        } catch {
+            throw InspectError(.modelUnavailable, error.description)
         }
         do {
             return try JSONDecoder().decode(type, from: data)

@@ -13,6 +13,7 @@ extension Command {
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
+            try InputFile.check(configuration.migrations, of: "--migrations")
             let connection = try await PostgresConnection.connect(
                 configuration.databaseURL, options: ConnectionOptions(name: "inspectd migrate"))
             let migrator = Migrator(directory: configuration.migrations, version: Version.current)

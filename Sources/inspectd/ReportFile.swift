@@ -17,7 +17,7 @@ enum ReportFile {
             try handle.close()
         } catch {
             unlink(draft)
-            throw InspectError(.internalError, "the report cannot be written")
+            throw InspectError(.internalError, "--report: the file cannot be written")
         }
         guard rename(draft, path) == 0 else {
             let code = errno
@@ -35,6 +35,6 @@ enum ReportFile {
     }
 
     private static func failure(_ code: Int32) -> InspectError {
-        InspectError(.internalError, "the report cannot be written: \(String(cString: strerror(code)))")
+        InspectError(.internalError, "--report: the file cannot be written: \(String(cString: strerror(code)))")
     }
 }

@@ -68,7 +68,7 @@ block Roles sql 2 | admin
 admin -c "ALTER ROLE worker PASSWORD '${password[worker]}'" -c "ALTER ROLE gateway PASSWORD '${password[gateway]}'"
 
 block Hosts sh 4 | bash -euo pipefail >&2 || fail "completion and the manual page"
-[ -s /usr/local/share/bash-completion/completions/inspectd ] && [ -s /usr/local/share/man/man1/inspectd.1 ] || fail "completion and the manual page"
+for file in bash-completion/completions/inspectd man/man1/inspectd.1; do [ -s "/usr/local/share/$file" ] || fail "$file"; done
 
 started=$(milliseconds)
 block Hosts sh 3 | bash -euo pipefail >&2 || fail "the units do not start"

@@ -39,7 +39,7 @@ stale() {
 
 # One module of all that is tried: SwiftPM would build OpenCV's and dlib's users with it, which takes minutes.
 build_text() {
-    stale "$out/text" Tests/Fuzz Sources/InspectCore Sources/Analyzer Sources/CSystem || return 0
+    stale "$out/text" Tests/Fuzz Sources/InspectCore Sources/Chip/LDS Sources/Analyzer Sources/CSystem || return 0
     mkdir -p "$out/include"
     printf 'module CSystem { umbrella header "%s" export * }\n' "$PWD/Sources/CSystem/include/CSystem.h" \
         >"$out/include/module.modulemap"
@@ -49,10 +49,10 @@ build_text() {
         "$clang" -c -g -O1 -fsanitize=address,fuzzer-no-link -I Sources/CSystem/include "$file" -o "${objects[-1]}"
     done
     local sources
-    mapfile -t sources < <(find "$PWD/Sources/InspectCore" "$PWD/Sources/Analyzer/Protocol" \
+    mapfile -t sources < <(find "$PWD/Sources/InspectCore" "$PWD/Sources/Chip/LDS" "$PWD/Sources/Analyzer/Protocol" \
         "$PWD/Sources/Analyzer/AnalyzerEngine.swift" "$PWD/Tests/Fuzz" -name '*.swift' | sort)
     # In a folder of its own: the compiler leaves the module's files where it runs.
-    (cd "$out" && swiftc -swift-version 6 -module-name InspectCore -parse-as-library -O -wmo -g -suppress-warnings \
+    (cd "$out" && swiftc -swift-version 6 -module-name InspectCore -package-name inspectd -parse-as-library -O -wmo -g -suppress-warnings \
         -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature ExistentialAny \
         -sanitize=address,fuzzer -I "$out/include" "${sources[@]}" "${objects[@]}" -lseccomp -o "$out/text") >"$out/build.log" 2>&1 || {
         grep -v 'Cannot export local symbol' "$out/build.log" >&2

@@ -21,7 +21,7 @@ DECLARE
     template bigint;
     former bigint;
 BEGIN
-    -- The face's row first, as everything that changes its templates has it.
+    -- The face's row first: whatever changes templates locks in this order.
     SELECT f.person_id INTO former FROM insp.face f WHERE f.partner_id = p_partner AND f.face_id = p_face FOR UPDATE;
     INSERT INTO insp.face AS f (partner_id, face_id, person_id) VALUES (p_partner, p_face, p_person)
     ON CONFLICT (partner_id, face_id) DO UPDATE SET generation = f.generation + 1, changed_at = now(),
@@ -155,8 +155,8 @@ DECLARE
     persons bigint[];
 BEGIN
     PERFORM insp.need_read_committed();
-    -- The jobs first, as everything that finishes jobs has it. One that is being finished at this moment is waited for, and
-    -- what it keeps is found below.
+    -- The jobs first: whatever finishes jobs locks in this order. One that is being finished now is waited for, and what it
+    -- keeps is found below.
     SELECT array_agg(j.job_id ORDER BY j.job_id) INTO open FROM insp.face_job j
     WHERE j.partner_id = owner AND j.face_id = face_delete.face_id;
     IF open IS NOT NULL THEN

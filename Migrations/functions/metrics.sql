@@ -1,6 +1,6 @@
--- What is measured: depth and age for the metrics, and one snapshot for `inspectd top`. Everything here is asked for every few
--- seconds, by every worker and by whoever watches, so its cost must depend neither on the backlog nor on history: counts end
--- at a bound or are drawn from a sample of pages, and what happened lately is read from the ends of append-only tables.
+-- What is measured: depth and age for the metrics, and one snapshot for `inspectd top`. Every worker and every
+-- open `top` asks every few seconds, so the cost must depend neither on the backlog nor on history: counts stop at a bound or
+-- are estimated from a sample of pages, and recent events are read from the ends of append-only tables.
 
 CREATE OR REPLACE FUNCTION insp.waiting_by_queue(p_exact integer DEFAULT 20000)
 RETURNS TABLE (queue integer, waiting bigint, is_estimate boolean, head_seq bigint, head_job bigint)
@@ -143,7 +143,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.recently_finished(interval, integer) IS
-    'Jobs that reached 128 lately, as far as the last p_pages pages of each partition of insp.event tell: some 80 jobs a page';
+    'Jobs that reached 128 recently, read from the last p_pages pages of each partition of insp.event: some 80 jobs a page';
 GRANT EXECUTE ON FUNCTION insp.recently_finished(interval, integer) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.recent_attempts(p_within interval DEFAULT '5 minutes', p_limit integer DEFAULT 4000)
@@ -156,7 +156,7 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     WHERE clock_timestamp() - a.started_at < p_within
 $$;
 COMMENT ON FUNCTION insp.recent_attempts(interval, integer) IS
-    'Attempts to deliver callbacks made lately, as far as the last p_limit attempts of the newest callbacks tell';
+    'Recent attempts to deliver callbacks, read from the last p_limit attempts of the newest callbacks';
 GRANT EXECUTE ON FUNCTION insp.recent_attempts(interval, integer) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.snapshot(p_rate interval DEFAULT '10 s') RETURNS jsonb
@@ -267,5 +267,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.snapshot(interval) IS
-    'What inspectd top shows, as one document: lanes, partners with most to do, workers and what they do, what finished lately, errors of the last hour, callbacks. Rates are over p_rate; times in seconds; cheap however much waits';
+    'What inspectd top shows, as one document: lanes, the busiest partners, workers and their jobs, recently finished jobs, errors of the last hour, callbacks. Rates are over p_rate, times in seconds; the cost does not depend on the backlog';
 GRANT EXECUTE ON FUNCTION insp.snapshot(interval) TO insp_worker, insp_operator, insp_auditor;

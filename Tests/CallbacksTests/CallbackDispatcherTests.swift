@@ -1,4 +1,3 @@
-import Benchmarks
 import Foundation
 import InspectCore
 import Postgres
@@ -377,26 +376,5 @@ struct CallbackDispatcherTests {
         let again = try self.receiver.received().filter { $0.webhookId == ids[0] }
         #expect(again.count == 2 && again.allSatisfy { $0.verified } && again[0].body == again[1].body)
         #expect(try await self.outbox.attempts(ids[0]).map(\.number) == [1, 2])
-    }
-
-    @Test func benchmarkMeasuresTheWholeWay() async throws {
-        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
-        benchmark.callbacks = 200
-        benchmark.endpoints = 4
-        benchmark.program = BuiltProducts.inspectd
-        let report = try await benchmark.run()
-        #expect(report.callbacks == 600 && report.perSecond > 0 && report.cpuMicrosPerPost > 0)
-        #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)
-    }
-
-    @Test(arguments: ["tcp", "tls", "dns", "drip"]) func othersGoOnBesideAHungPartner(_ mode: String) async throws {
-        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
-        benchmark.callbacks = 90
-        benchmark.endpoints = 4
-        benchmark.rounds = 1
-        benchmark.hung = mode
-        // That it ends at all says that the others were delivered while the partner hung; the figure is for quiet machines.
-        let report = try await benchmark.runHung()
-        #expect(report.callbacks == 90 && report.besidePerSecond > 0 && report.alonePerSecond > 0)
     }
 }

@@ -388,7 +388,6 @@ import Testing
             #expect(log.count { if case .suspended = $0 { true } else { false } } == 0)
             #expect(log.count { if case .stopping = $0 { true } else { false } } == 0)
             try await operate.execute("COMMIT")
-            await operate.close()
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.worker)")
         }
     }

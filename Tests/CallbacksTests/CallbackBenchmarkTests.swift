@@ -1,0 +1,33 @@
+import Benchmarks
+import TestSupport
+import Testing
+
+@testable import Callbacks
+
+/// `inspectd bench callbacks`: that it measures the product's own way, not how fast that is.
+struct CallbackBenchmarkTests {
+    private let outbox: Outbox
+
+    init() async throws { self.outbox = try await Outbox() }
+
+    @Test func benchmarkMeasuresTheWholeWay() async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+        benchmark.callbacks = 200
+        benchmark.endpoints = 4
+        benchmark.program = BuiltProducts.inspectd
+        let report = try await benchmark.run()
+        #expect(report.callbacks == 600 && report.perSecond > 0 && report.cpuMicrosPerPost > 0)
+        #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)
+    }
+
+    @Test(arguments: ["tcp", "tls", "dns", "drip"]) func othersGoOnBesideAHungPartner(_ mode: String) async throws {
+        var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
+        benchmark.callbacks = 90
+        benchmark.endpoints = 4
+        benchmark.rounds = 1
+        benchmark.hung = mode
+        // That it ends at all says that the others were delivered while the partner hung; the figure is for quiet machines.
+        let report = try await benchmark.runHung()
+        #expect(report.callbacks == 90 && report.besidePerSecond > 0 && report.alonePerSecond > 0)
+    }
+}

@@ -12,14 +12,15 @@ enum CaptureStage {
 
     /// - Parameter face: The feature of the selfie that came beside the frames, if one did.
     /// - Returns: `nil` if there are no frames.
-    static func facts(_ parts: [PartView], engine: FaceEngine, face: FaceFeature?) throws(InspectError) -> CaptureFacts?
+    static func facts(_ parts: [PartView], engine: FaceEngine, face: FaceEmbedding?) throws(InspectError)
+        -> CaptureFacts?
     {
         let frames = parts.filter(self.isFrame)
         guard !frames.isEmpty else { return nil }
         let tracker = try FaceTracker(engine: engine)
         var facts = CaptureFacts(width: 0, height: 0, frames: [], keyFrames: [])
         var best: (index: Int, turn: Double, image: DecodedImage, landmarks: [Point])?
-        var first: FaceFeature?
+        var first: FaceEmbedding?
         for (index, part) in frames.enumerated() {
             let image: DecodedImage
             do {
@@ -51,7 +52,7 @@ enum CaptureStage {
         return facts
     }
 
-    private static func distance(_ feature: FaceFeature, _ other: FaceFeature?) throws(InspectError) -> Double? {
+    private static func distance(_ feature: FaceEmbedding, _ other: FaceEmbedding?) throws(InspectError) -> Double? {
         guard let other else { return nil }
         return try feature.distance(to: other)
     }

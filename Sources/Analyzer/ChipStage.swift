@@ -61,10 +61,10 @@ enum ChipStage {
         return try record.image.withUnsafeBytes { bytes throws(InspectError) in try DecodedImage.decode(bytes) }
     }
 
-    private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Picture {
+    private static func portrait(_ file: [UInt8], _ faces: FaceEngine) throws -> FaceStageFacts.Image {
         let image = try self.image(file)
         // Doc 9303-10 §4.7.2 and ISO/IEC 19794-5 §7.2: portraits stand upright.
-        return FaceStageFacts.Picture(image: image.facts, faces: try faces.faces(in: image, features: 1, turn: 0))
+        return FaceStageFacts.Image(image: image.facts, faces: try faces.faces(in: image, features: 1, turn: 0))
     }
 }
 

@@ -52,7 +52,7 @@ extension StageEngine {
         facts.passive?.network = try self.livenessNetwork?.score(face, in: card)
         _ = try Self.encode(facts)
         _ = try Self.encode(
-            FaceStageFacts(pictures: [PartKind.face.rawValue: FaceStageFacts.Picture(image: card.facts, faces: [face])])
+            FaceStageFacts(images: [PartKind.face.rawValue: FaceStageFacts.Image(image: card.facts, faces: [face])])
         )
     }
 }

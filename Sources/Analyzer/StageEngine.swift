@@ -66,7 +66,7 @@ package final class StageEngine: AnalyzerEngine {
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
         case .face:
-            var facts = FaceStageFacts(pictures: [:])
+            var facts = FaceStageFacts(images: [:])
             for part in parts
             where ![PartKind.front, .back, .frames].contains(PartKind(rawValue: part.kind))
                 && !ChipStage.isChipFile(part)
@@ -76,7 +76,7 @@ package final class StageEngine: AnalyzerEngine {
                 let faces = try self.faces.faces(
                     in: image, features: 1, onlyLargest: PartKind(rawValue: part.kind) == nil)
                 self.found[part.kind] = faces
-                facts.pictures[part.kind] = FaceStageFacts.Picture(image: image.facts, faces: faces)
+                facts.images[part.kind] = FaceStageFacts.Image(image: image.facts, faces: faces)
             }
             facts.cpuMs = ProcessorClock.now - start
             return try Self.encode(facts)
@@ -89,7 +89,7 @@ package final class StageEngine: AnalyzerEngine {
                 if let face = faces?.first {
                     facts.passive = try self.faces.liveness(in: image, face: face)
                     facts.passive?.network = try self.livenessNetwork?.score(face, in: image)
-                    facts.passive?.metadata = part.withBytes { PictureMetadata(file: [UInt8]($0)) }
+                    facts.passive?.metadata = part.withBytes { ImageMetadata(file: [UInt8]($0)) }
                 }
                 let selfie = try parts.contains(where: CaptureStage.isFrame) ? self.feature(of: part, image) : nil
                 facts.capture = try CaptureStage.facts(parts, engine: self.faces, face: selfie)
@@ -125,7 +125,7 @@ package final class StageEngine: AnalyzerEngine {
         else { return }
         let others = facts.sides.filter { $0.key != part.kind }.map(\.value)
         let today = CalendarDate(Date())
-        let expected = VisualExpectation(sides: [side] + others, today: today)
+        let expected = VIZExpectation(sides: [side] + others, today: today)
         var clock = StepClock()
         facts.sides[part.kind]?.visualZone = try clock.step("print") { () throws(InspectError) in
             try VisualZoneStage.facts(
@@ -135,10 +135,10 @@ package final class StageEngine: AnalyzerEngine {
     }
 
     /// The feature of the largest face of a picture, as frames are described: by dlib's network, also where another compares.
-    private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceFeature? {
+    private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         var face = self.found[part.kind]?.first
         if face == nil { face = try self.faces.faces(in: image, features: 0).first }
-        if let feature = face?.feature, feature.engine == FaceFeature.currentEngine { return feature }
+        if let feature = face?.feature, feature.engine == FaceEmbedding.currentEngine { return feature }
         guard let face else { return nil }
         return try self.faces.feature(in: image, landmarks: face.landmarks)
     }

@@ -20,9 +20,9 @@ enum VisualZoneStage {
     /// - Returns: `nil` where it is not worth the time: nothing tells where the print would be, or the picture is rejected
     ///   anyhow, or this is a card's back, which does not repeat what its zone says.
     static func facts(
-        _ image: DecodedImage, side: DocumentFacts, expected: VisualExpectation?, today: CalendarDate,
+        _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
-    ) throws(InspectError) -> VisualZoneFacts? {
+    ) throws(InspectError) -> VIZFacts? {
         let evidence = UsabilityRules.evidence(side, today: today)
         guard UsabilityRules.decide(side, reading: evidence, part: "").type != .rejected,
             side.mrz?.lines.count != 3 || !side.faces.isEmpty, side.barcodes.isEmpty || !side.faces.isEmpty,
@@ -30,7 +30,7 @@ enum VisualZoneStage {
         else { return nil }
         let start = ProcessorClock.now
         let page = try TextPage(image, corners: corners, ignoring: self.ignored(side))
-        var read: [Int: VisualLine] = [:]
+        var read: [Int: VIZLine] = [:]
         var left = expected == nil ? self.mostUnexpected : self.mostExpected
         var missing = expected
         for index in self.order(page.lines, expected: expected) where page.lines[index].marks <= left {
@@ -41,21 +41,21 @@ enum VisualZoneStage {
             if missing?.values.isEmpty == true { break }
         }
         let indices = read.keys.sorted()
-        var facts = VisualZoneFacts(
+        var facts = VIZFacts(
             lines: indices.compactMap { read[$0] }, found: page.lines.count, modelSHA256: reader.modelSHA256)
         if let expected {
-            for line in VisualZoneRules.unexplained(facts, expected: expected).prefix(self.mostLabels) {
+            for line in VIZRules.unexplained(facts, expected: expected).prefix(self.mostLabels) {
                 facts.lines.append(try reader.readLabel(above: indices[line], of: page))
             }
         }
         if let expected {
             // A contradiction is an accusation: nobody is accused on one look.
-            let doubtful = VisualZoneRules(facts, expected: expected, trustsUnconfirmed: true).findings
+            let doubtful = VIZRules(facts, expected: expected, trustsUnconfirmed: true).findings
                 .filter { $0.outcome == .contradicts }.compactMap(\.line).filter { $0 < indices.count }
             for line in Set(doubtful) {
                 let again = try reader.read(page, line: indices[line], again: true)
                 facts.lines[line].isConfirmed = facts.lines[line].saysTheSame(
-                    as: again, confidence: Limits.confirmedPrint)
+                    as: again, confidence: Limits.confirmedVIZText)
             }
         }
         facts.cpuMs = ProcessorClock.now - start
@@ -63,7 +63,7 @@ enum VisualZoneStage {
     }
 
     /// Lines about as long as an expected value, the best fit first and the largest print first among equals.
-    private static func order(_ lines: [TextPage.Line], expected: VisualExpectation?) -> [Int] {
+    private static func order(_ lines: [TextPage.Line], expected: VIZExpectation?) -> [Int] {
         guard let expected, !expected.values.isEmpty else { return Array(lines.indices) }
         let lengths = expected.values.map(\.lengths)
         func misfit(_ index: Int) -> Double {

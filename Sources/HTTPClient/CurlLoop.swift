@@ -9,9 +9,9 @@ struct CurlLoop {
     private let epoll: CInt
     private let certificateAuthorities: String?
     private let sockets: CurlSockets
-    private var handles: [CurlHandle] = []
+    private var handles: [CurlMultiHandle] = []
     private var numbers: [EgressPolicy: Int] = [:]
-    private var running: [UnsafeMutableRawPointer: CurlSlot] = [:]
+    private var running: [UnsafeMutableRawPointer: CurlEasyHandle] = [:]
     private var routes: [ObjectIdentifier: Route] = [:]
     private var idleCount = 0
     /// What is to be started, in this order, from ``started`` on.
@@ -29,7 +29,7 @@ struct CurlLoop {
         /// Keeps the route's identity taken.
         let route: CurlRoute
         /// Making an easy handle costs several allocations, setting one up some forty calls.
-        var idle: [CurlSlot] = []
+        var idle: [CurlEasyHandle] = []
         var pin = CurlPin()
 
         init(_ route: CurlRoute) { self.route = route }
@@ -60,33 +60,34 @@ struct CurlLoop {
             return transfer.finish(.failure(HTTPError(.cancelled)))
         }
         let route = self.route(transfer.route)
-        guard let handle = self.handle(for: transfer.route.profile.policy), let slot = self.slot(for: route) else {
+        guard let handle = self.handle(for: transfer.route.profile.policy), let easyHandle = self.easyHandle(for: route)
+        else {
             return transfer.finish(.failure(HTTPError(.localFault, "out of memory")))
         }
-        slot.transfer = transfer
-        slot.handle = handle
+        easyHandle.transfer = transfer
+        easyHandle.multiHandle = handle
         do throws(HTTPError) {
-            if slot.route == nil {
-                try transfer.configure(slot, certificateAuthorities: self.certificateAuthorities)
-                slot.route = transfer.route
+            if easyHandle.route == nil {
+                try transfer.configure(easyHandle, certificateAuthorities: self.certificateAuthorities)
+                easyHandle.route = transfer.route
             }
-            try transfer.load(slot, route.pin)
-            self.running[slot.easy] = slot
-            guard curl_multi_add_handle(handle.multi, slot.easy) == CURLM_OK else {
+            try transfer.load(easyHandle, route.pin)
+            self.running[easyHandle.easy] = easyHandle
+            guard curl_multi_add_handle(handle.multi, easyHandle.easy) == CURLM_OK else {
                 throw HTTPError(.localFault, "libcurl cannot add a transfer")
             }
         } catch {
-            self.running[slot.easy] = nil
-            slot.route = nil
-            self.recycle(slot)
+            self.running[easyHandle.easy] = nil
+            easyHandle.route = nil
+            self.recycle(easyHandle)
             transfer.finish(.failure(error))
         }
     }
 
     mutating func cancel(_ transfer: CurlTransfer) {
         // One that still waits ends when it is its turn.
-        guard let slot = self.running.values.first(where: { $0.transfer === transfer }) else { return }
-        self.remove(slot)
+        guard let easyHandle = self.running.values.first(where: { $0.transfer === transfer }) else { return }
+        self.remove(easyHandle)
         transfer.finish(.failure(HTTPError(.cancelled)))
     }
 
@@ -98,12 +99,12 @@ struct CurlLoop {
     }
 
     /// A handle that is set up for the route, or one that is to be (its route is `nil`).
-    private mutating func slot(for route: Route) -> CurlSlot? {
-        if let slot = route.idle.popLast() {
+    private mutating func easyHandle(for route: Route) -> CurlEasyHandle? {
+        if let easyHandle = route.idle.popLast() {
             self.idleCount -= 1
-            return slot
+            return easyHandle
         }
-        return CurlSlot(self.sockets)
+        return CurlEasyHandle(self.sockets)
     }
 
     /// Waits for the next event, deadline or wake-up, lets libcurl work on it, and reports what is finished.
@@ -145,9 +146,9 @@ struct CurlLoop {
     }
 
     mutating func end() {
-        for slot in Array(self.running.values) {
-            let transfer = slot.transfer
-            self.remove(slot)
+        for easyHandle in Array(self.running.values) {
+            let transfer = easyHandle.transfer
+            self.remove(easyHandle)
             transfer?.finish(.failure(HTTPError(.cancelled)))
         }
         for transfer in self.waiting[self.started...] { transfer.finish(.failure(HTTPError(.cancelled))) }
@@ -156,51 +157,51 @@ struct CurlLoop {
         for handle in self.handles { handle.close() }
     }
 
-    private mutating func report(_ handle: CurlHandle) {
+    private mutating func report(_ handle: CurlMultiHandle) {
         var left: CInt = 0
         while let message = curl_multi_info_read(handle.multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-                let slot = self.running[easy], let transfer = slot.transfer
+                let easyHandle = self.running[easy], let transfer = easyHandle.transfer
             else { continue }
             // Read before the handle is removed: that frees the message.
             let result = transfer.result(of: easy, code: message.pointee.data.result)
             if let pin = transfer.pin { self.route(transfer.route).pin = pin }
-            self.remove(slot)
+            self.remove(easyHandle)
             transfer.finish(result)
         }
     }
 
-    private mutating func handle(for policy: EgressPolicy) -> CurlHandle? {
+    private mutating func handle(for policy: EgressPolicy) -> CurlMultiHandle? {
         if let number = self.numbers[policy] { return self.handles[number] }
-        guard let handle = CurlHandle(number: self.handles.count, sockets: self.sockets) else { return nil }
+        guard let handle = CurlMultiHandle(number: self.handles.count, sockets: self.sockets) else { return nil }
         self.numbers[policy] = self.handles.count
         self.handles.append(handle)
         return handle
     }
 
-    private mutating func remove(_ slot: CurlSlot) {
-        self.running[slot.easy] = nil
-        if let handle = slot.handle { curl_multi_remove_handle(handle.multi, slot.easy) }
-        self.recycle(slot)
+    private mutating func remove(_ easyHandle: CurlEasyHandle) {
+        self.running[easyHandle.easy] = nil
+        if let handle = easyHandle.multiHandle { curl_multi_remove_handle(handle.multi, easyHandle.easy) }
+        self.recycle(easyHandle)
     }
 
-    private mutating func recycle(_ slot: CurlSlot) {
-        slot.transfer?.release(slot)
-        slot.transfer = nil
-        slot.handle = nil
-        guard let route = slot.route else { return }
+    private mutating func recycle(_ easyHandle: CurlEasyHandle) {
+        easyHandle.transfer?.release(easyHandle)
+        easyHandle.transfer = nil
+        easyHandle.multiHandle = nil
+        guard let route = easyHandle.route else { return }
         // Full of handles for URLs that come once each: begin anew.
         if self.idleCount >= Self.idleLimit {
             self.routes = [:]
             self.idleCount = 0
         }
-        self.route(route).idle.append(slot)
+        self.route(route).idle.append(easyHandle)
         self.idleCount += 1
     }
 }
 
 /// One multi handle, and what libcurl last asked for it. Lives on the thread of ``CurlMulti``.
-final class CurlHandle {
+final class CurlMultiHandle {
     let multi: UnsafeMutableRawPointer
     /// When libcurl wants to be called without an event.
     var deadline: ContinuousClock.Instant?
@@ -239,8 +240,8 @@ final class CurlHandle {
     }
 }
 
-private func handle(_ context: UnsafeMutableRawPointer?) -> CurlHandle? {
-    context.map { Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue() }
+private func handle(_ context: UnsafeMutableRawPointer?) -> CurlMultiHandle? {
+    context.map { Unmanaged<CurlMultiHandle>.fromOpaque($0).takeUnretainedValue() }
 }
 
 private let watchSocket:

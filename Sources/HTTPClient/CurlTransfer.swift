@@ -44,11 +44,11 @@ package final class CurlTransfer: @unchecked Sendable {
 
     /// Sets what belongs to the ``route``, on a handle that is new or was reset.
     ///
-    /// - Parameter slot: What libcurl's callbacks get; stays the same for the handle's whole life.
-    func configure(_ slot: CurlSlot, certificateAuthorities: String?) throws(HTTPError) {
+    /// - Parameter easyHandle: What libcurl's callbacks get; stays the same for the handle's whole life.
+    func configure(_ easyHandle: CurlEasyHandle, certificateAuthorities: String?) throws(HTTPError) {
         let limits = self.request.limits
         let schemes = self.request.allowsHTTP ? "http,https" : "https"
-        let easy = slot.easy
+        let easy = easyHandle.easy
         var options = CurlOptions(easy: easy)
         options.set(CURLOPT_URL, self.request.url)
         options.set(CURLOPT_PROTOCOLS_STR, schemes)
@@ -85,7 +85,7 @@ package final class CurlTransfer: @unchecked Sendable {
             options.set(CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
         }
 
-        let context = Unmanaged.passUnretained(slot).toOpaque()
+        let context = Unmanaged.passUnretained(easyHandle).toOpaque()
         options.set(CURLOPT_WRITEDATA, pointer: context)
         options.set(CURLOPT_HEADERDATA, pointer: context)
         options.set(CURLOPT_OPENSOCKETDATA, pointer: context)
@@ -93,8 +93,8 @@ package final class CurlTransfer: @unchecked Sendable {
         options.check(ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION, receiveBody))
         options.check(ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION, receiveHeader))
         options.check(ccurl_set_opensocket(easy, openSocket))
-        // A connection may outlive the slot that opened it, but not the sockets' table.
-        options.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(slot.sockets).toOpaque())
+        // A connection may outlive the easy handle that opened it, but not the sockets' table.
+        options.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(easyHandle.sockets).toOpaque())
         options.check(ccurl_set_closesocket(easy, closeSocket))
         options.check(ccurl_set_prerequest(easy, vetConnection))
         options.set(self.request.body == nil ? CURLOPT_HTTPGET : CURLOPT_POST, 1)
@@ -104,13 +104,13 @@ package final class CurlTransfer: @unchecked Sendable {
     /// Sets what differs from request to request, on a handle that was configured for this transfer's ``route``.
     ///
     /// - Parameter pin: What libcurl was last told of the host.
-    func load(_ slot: CurlSlot, _ pin: CurlPin) throws(HTTPError) {
-        var options = CurlOptions(easy: slot.easy)
+    func load(_ easyHandle: CurlEasyHandle, _ pin: CurlPin) throws(HTTPError) {
+        var options = CurlOptions(easy: easyHandle.easy)
         try self.tell(pin, &options)
         options.set(CURLOPT_TIMEOUT_MS, self.request.limits.totalMilliseconds)
-        let (headers, body) = try slot.content.fill(self.request.headers, self.request.body ?? [])
+        let (headers, body) = try easyHandle.content.fill(self.request.headers, self.request.body ?? [])
         if self.request.body != nil {
-            options.check(ccurl_set_offset(slot.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+            options.check(ccurl_set_offset(easyHandle.easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
             options.set(CURLOPT_POSTFIELDS, pointer: body.baseAddress)
         }
         options.set(CURLOPT_HTTPHEADER, pointer: headers)
@@ -138,12 +138,12 @@ package final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Ends what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
-    func release(_ slot: CurlSlot) {
-        _ = ccurl_set_pointer(slot.easy, CURLOPT_HTTPHEADER, nil)
-        if self.request.body != nil { _ = ccurl_set_pointer(slot.easy, CURLOPT_POSTFIELDS, nil) }
-        slot.content.shrink()
+    func release(_ easyHandle: CurlEasyHandle) {
+        _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_HTTPHEADER, nil)
+        if self.request.body != nil { _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_POSTFIELDS, nil) }
+        easyHandle.content.shrink()
         guard let resolution else { return }
-        _ = ccurl_set_pointer(slot.easy, CURLOPT_RESOLVE, nil)
+        _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_RESOLVE, nil)
         curl_slist_free_all(resolution)
         self.resolution = nil
     }
@@ -334,11 +334,11 @@ private struct CurlOptions {
     }
 }
 
-private func slot(_ context: UnsafeMutableRawPointer?) -> CurlSlot? {
-    context.map { Unmanaged<CurlSlot>.fromOpaque($0).takeUnretainedValue() }
+private func easyHandle(_ context: UnsafeMutableRawPointer?) -> CurlEasyHandle? {
+    context.map { Unmanaged<CurlEasyHandle>.fromOpaque($0).takeUnretainedValue() }
 }
 
-private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? { slot(context)?.transfer }
+private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? { easyHandle(context)?.transfer }
 
 /// Returning another number than it was given makes libcurl end the transfer with `CURLE_WRITE_ERROR`.
 private let receiveBody: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
@@ -358,8 +358,10 @@ private let receiveHeader: @convention(c) (UnsafeMutablePointer<CChar>?, Int, In
 private let openSocket:
     @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = {
         context, _, target in
-        guard let slot = slot(context), let transfer = slot.transfer, let target else { return CURL_SOCKET_BAD }
-        return transfer.open(target, slot.sockets)
+        guard let easyHandle = easyHandle(context), let transfer = easyHandle.transfer, let target else {
+            return CURL_SOCKET_BAD
+        }
+        return transfer.open(target, easyHandle.sockets)
     }
 
 private let closeSocket: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> CInt = { context, socket in
@@ -371,7 +373,9 @@ private let vetConnection:
     @convention(c) (
         UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, CInt, CInt
     ) -> CInt = { context, peer, _, _, _ in
-        guard let slot = slot(context), let transfer = slot.transfer, transfer.vet(peer, &slot.vetted) else {
+        guard let easyHandle = easyHandle(context), let transfer = easyHandle.transfer,
+            transfer.vet(peer, &easyHandle.vetted)
+        else {
             return CURL_PREREQFUNC_ABORT
         }
         return CURL_PREREQFUNC_OK

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A day of the Gregorian calendar, without time or zone: what documents print.
+/// A day of the Gregorian calendar, without a time of day or a time zone: what documents print.
 package struct CalendarDate: Sendable, Hashable, Comparable {
     package var year: Int
     package var month: Int

@@ -35,7 +35,7 @@ package struct InspectionPipeline: JobHandler {
             // `enqueue` validated the payload, so this is a schema newer than this worker: another one may know it.
             throw InspectError(.internalError, "the payload is of a newer version")
         }
-        // Before any picture is fetched: without a template there is nothing to do.
+        // Before any image is fetched: without a template there is nothing to do.
         let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)

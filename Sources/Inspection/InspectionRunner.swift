@@ -23,7 +23,7 @@ package struct InspectionRunner: Sendable {
     package var calibration = FaceCalibration.dlib
     /// Whether the result carries the faces' features.
     package var withFeatures = false
-    /// Whether the pictures are wanted, made small, beside the result.
+    /// Whether the images are wanted, made small, beside the result.
     package var withPreviews = false
     /// Files with certificates of authorities for this inspection's chip, in place of those that analyzers know.
     package var trustAnchors: [Data] = []
@@ -56,7 +56,7 @@ package struct InspectionRunner: Sendable {
         package var previews: [String: Preview] = [:]
         package var today: CalendarDate
         /// What is to be kept under the request's face id.
-        package var template: FaceFeature?
+        package var template: FaceEmbedding?
 
         /// The page for a reviewer.
         package var report: String {
@@ -175,8 +175,8 @@ package struct InspectionRunner: Sendable {
     private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
         guard stage == .face else { return output }
         var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
-        for (name, picture) in facts.pictures {
-            for index in picture.faces.indices { facts.pictures[name]?.faces[index].feature = nil }
+        for (name, picture) in facts.images {
+            for index in picture.faces.indices { facts.images[name]?.faces[index].feature = nil }
         }
         return ResultEnvelope.json(facts)
     }
@@ -186,7 +186,7 @@ package struct InspectionRunner: Sendable {
         stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
     }
 
-    /// The parts' pictures made small, by part name. This process never decodes one.
+    /// The parts' images made small, by part name. This process never decodes one.
     package static func previews(_ session: AnalyzerSession, deadline: Duration) async throws -> [String: Preview] {
         let reply = try await session.perform(stage: StageEngine.previewStage, request: Data(), deadline: deadline)
         return try JSONDecoder().decode([String: Preview].self, from: reply)
@@ -199,7 +199,7 @@ package struct InspectionRunner: Sendable {
     }
 
     /// The parts that the analyzer decodes. Of a liveness capture's frames the first, which shows the person at rest, stands for
-    /// the face where no picture of its own was given.
+    /// the face where no image of its own was given.
     private static func imageParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
         var images = parts.filter { $0.kind.isImage }.map { ($0.kind.rawValue, $0.bytes) }
         if !parts.contains(where: { $0.kind == .face }), let frame = parts.first(where: { $0.kind == .frames }) {

@@ -64,7 +64,7 @@ package final class JobContext: Sendable {
     /// - Parameter generation: What the decision was made by.
     /// - Throws: ``InspectError`` with ``ErrorCode/leaseLost``, or ``ErrorCode/faceBusy`` if the face id has changed since, or
     ///   another job is enrolling it, or ``ErrorCode/faceTaken`` if it is another person's.
-    package func hand(over feature: FaceFeature, generation: Int64) async throws {
+    package func hand(over feature: FaceEmbedding, generation: Int64) async throws {
         try await self.worker.hand(over: feature, generation: generation, of: self.job)
     }
 

@@ -222,7 +222,7 @@ package final class JobWorker: Sendable {
         return face
     }
 
-    func hand(over feature: FaceFeature, generation: Int64, of job: ClaimedJob) async throws {
+    func hand(over feature: FaceEmbedding, generation: Int64, of job: ClaimedJob) async throws {
         _ = try await self.reading(QueueStatements.stage(feature, generation: generation, of: job), for: job)
     }
 

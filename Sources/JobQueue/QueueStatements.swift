@@ -75,7 +75,7 @@ package enum QueueStatements {
         PostgresStatement("SELECT * FROM insp.face_of($1, $2)", [.int(job.id), .int(job.fence)])
     }
 
-    package static func stage(_ feature: FaceFeature, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
+    package static func stage(_ feature: FaceEmbedding, generation: Int64, of job: ClaimedJob) -> PostgresStatement {
         PostgresStatement(
             "SELECT insp.face_stage($1, $2, $3, $4, $5, $6)",
             [
@@ -234,7 +234,7 @@ package enum QueueStatements {
             generation: try first.int("generation"),
             templates: try rows.compactMap { row in
                 guard let hex = try row.optionalString("feature") else { return nil }
-                return FaceFeature(
+                return FaceEmbedding(
                     engine: try row.string("engine"), modelSHA256: try row.string("model_sha256"), hex: hex)
             },
             isToBeReplaced: try first.string("mode") == "replace")

@@ -7,7 +7,7 @@ package import InspectCore
 /// scratch memory, and dlib promises nothing to two threads.
 package final class FaceEngine {
     /// Names the space that the features live in: network, alignment, averaging. Features of other names never compare.
-    package static let name = FaceFeature.currentEngine
+    package static let name = FaceEmbedding.currentEngine
 
     /// The faces of one picture that are described at most: a class photograph must not take minutes.
     static let capacity = 32
@@ -76,7 +76,7 @@ package final class FaceEngine {
             return facts
         }
         let described = found.prefix(max(0, features))
-        var numbers = [Float](repeating: 0, count: described.count * FaceFeature.length)
+        var numbers = [Float](repeating: 0, count: described.count * FaceEmbedding.length)
         if !described.isEmpty {
             try callVision { error in
                 Array(described).withUnsafeBufferPointer { faces in
@@ -87,9 +87,9 @@ package final class FaceEngine {
         }
         return found.enumerated().map { index, face in
             guard index < described.count else { return FaceFacts(face, feature: nil) }
-            let start = index * FaceFeature.length
-            let values = numbers[start..<start + FaceFeature.length]
-            return FaceFacts(face, feature: FaceFeature(values: values, modelSHA256: self.modelSHA256))
+            let start = index * FaceEmbedding.length
+            let values = numbers[start..<start + FaceEmbedding.length]
+            return FaceFacts(face, feature: FaceEmbedding(values: values, modelSHA256: self.modelSHA256))
         }
     }
 
@@ -108,24 +108,24 @@ package final class FaceEngine {
     }
 
     /// The feature of a face whose points are known, by the network that compares faces here.
-    package func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceFeature? {
+    package func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         guard let descriptor = self.descriptor else { return try self.feature(in: image, landmarks: landmarks) }
         let values = try descriptor.describe(landmarks, in: image)
-        return FaceFeature(values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
+        return FaceEmbedding(values: values, engine: descriptor.name, modelSHA256: descriptor.modelSHA256)
     }
 
     /// The feature that dlib's network makes of a face whose points are known, also where another network compares faces: what
     /// holds within a capture (``CaptureRules``) was measured in its distances.
-    package func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceFeature? {
+    package func feature(in image: DecodedImage, landmarks: [Point]) throws(InspectError) -> FaceEmbedding? {
         guard landmarks.count == Int(CV_FACE_LANDMARKS) else { return nil }
         var native = cv_face()
         withUnsafeMutableBytes(of: &native.landmarks) { bytes in
             let points = bytes.bindMemory(to: cv_point.self)
             for (index, point) in landmarks.enumerated() { points[index] = cv_point(point) }
         }
-        var numbers = [Float](repeating: 0, count: FaceFeature.length)
+        var numbers = [Float](repeating: 0, count: FaceEmbedding.length)
         try callVision { error in cv_face_features(self.pointer, image.pointer, &native, 1, &numbers, &error) }
-        return FaceFeature(
+        return FaceEmbedding(
             values: numbers[...], modelSHA256: String(cString: cv_face_engine_model_sha256(self.pointer)))
     }
 
@@ -175,7 +175,7 @@ package final class FaceEngine {
 }
 
 extension FaceFacts {
-    fileprivate init(_ face: cv_face, feature: FaceFeature?) {
+    fileprivate init(_ face: cv_face, feature: FaceEmbedding?) {
         let points = withUnsafeBytes(of: face.landmarks) { Array($0.bindMemory(to: cv_point.self)) }
         self.init(
             box: Box(x: face.x, y: face.y, width: face.width, height: face.height),
@@ -203,10 +203,10 @@ extension FaceQuality {
 
 extension LivenessFacts {
     fileprivate init(_ cues: cv_face_cues) {
-        let values: [Cue: Double] = [
+        let values: [Signal: Double] = [
             .moire: cues.moire, .specular: cues.specular, .frame: cues.frame, .flatFocus: cues.flat_focus,
             .narrowColour: cues.narrow_colour, .grey: cues.grey, .soft: cues.soft,
         ]
-        self.init(cues: Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) }))
+        self.init(signals: Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) }))
     }
 }

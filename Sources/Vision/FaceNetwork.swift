@@ -9,7 +9,7 @@ protocol FaceDescriptor {
     var modelSHA256: String { get }
 
     /// - Parameter landmarks: The five points of ``FaceFacts/landmarks``.
-    /// - Returns: ``FaceFeature/length`` numbers.
+    /// - Returns: ``FaceEmbedding/length`` numbers.
     func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> [Float]
 }
 
@@ -55,11 +55,11 @@ final class FaceNetwork: FaceDescriptor {
     /// - Throws: `MODEL_UNAVAILABLE` if the network cannot be run, does not make 128 numbers, or comes without a calibration.
     init(_ model: FaceNetworkModel) throws(InspectError) {
         let file = URL(fileURLWithPath: model.file).lastPathComponent
-        guard model.calibration.isComplete, model.calibration.engine != FaceFeature.currentEngine else {
+        guard model.calibration.isComplete, model.calibration.engine != FaceEmbedding.currentEngine else {
             throw InspectError(.modelUnavailable, "\(file) has no complete calibration under a name of its own")
         }
         self.network = try OnnxNetwork(OnnxModel(file: model.file, sha256: model.sha256, input: model.input))
-        guard self.network.outputLength == FaceFeature.length else {
+        guard self.network.outputLength == FaceEmbedding.length else {
             throw InspectError(
                 .modelUnavailable, "\(file) makes \(self.network.outputLength) numbers of a face, not 128")
         }

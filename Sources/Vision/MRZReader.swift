@@ -33,7 +33,7 @@ package struct MRZReader: Sendable {
         let found = zones.prefix(Int(count))
         let decoding: MRZDecoding
         switch self.decoder.outcome(found.map { MRZLattice($0) }) {
-        case .zone(let zone): decoding = zone
+        case .mrz(let zone): decoding = zone
         case .illegible: return (nil, true)
         case .none: return (nil, false)
         }

@@ -27,20 +27,20 @@ package final class TextReader {
     /// Reads the line at `index` of `page`; takes half a millisecond for each character.
     ///
     /// - Parameter again: Looks at a differently cut and scaled picture of the line: a second opinion.
-    package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VisualLine {
+    package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VIZLine {
         var reading = cv_text_reading()
         try callVision { error in
             cv_text_read(self.pointer, page.pointer, Int32(index), again, &reading, &error)
         }
         let (text, confidences) = Self.text(reading)
         let line = page.lines[index]
-        return VisualLine(
+        return VIZLine(
             text: text, confidences: confidences, quad: line.quad, place: line.place, height: line.height)
     }
 
     /// Reads what stands right above the line at `index` and begins where it begins: the name of its field, which is often
     /// too small to be found as a line.
-    package func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VisualLine {
+    package func readLabel(above index: Int, of page: TextPage) throws(InspectError) -> VIZLine {
         let line = page.lines[index]
         let size = line.height
         let place = Box(
@@ -52,7 +52,7 @@ package final class TextReader {
                 place.height * page.side, &reading, &error)
         }
         let (text, confidences) = Self.text(reading)
-        return VisualLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
+        return VIZLine(text: text, confidences: confidences, quad: line.quad, place: place, height: size / 2)
     }
 
     private static func text(_ reading: cv_text_reading) -> (String, [Double]) {

@@ -3,7 +3,7 @@ import Benchmarks
 import Foundation
 import InspectCore
 
-/// `inspectd bench analysis`: which pictures the jobs have.
+/// `inspectd bench analysis`: which images the jobs have.
 enum AnalysisBench {
     static let options: [Arguments.Option] = [
         .value("partner", "NAME", "analysis: the partner that owns the jobs"),

@@ -42,7 +42,8 @@ extension Configuration {
                 "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
             .value(
                 "liveness-engine", "FILE",
-                "JSON that describes an ONNX network which judges selfies beside the cues [INSPECTD_LIVENESS_ENGINE]"),
+                "JSON that describes an ONNX network which judges selfies beside the signals [INSPECTD_LIVENESS_ENGINE]"
+            ),
         ]
     static let trustOptions: [Arguments.Option] = [
         .list(

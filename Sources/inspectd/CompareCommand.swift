@@ -6,7 +6,7 @@ import Inspection
 extension Command {
     static let compare = Command(
         name: "compare",
-        summary: "compares the largest faces of two pictures, 1:1",
+        summary: "compares the largest faces of two images, 1:1",
         synopsis: "A B [--report FILE.html]\n       inspectd compare --batch LIST.jsonl",
         takesOperands: true,
         options: [
@@ -134,7 +134,7 @@ extension Command {
             let engine = EngineRecord(
                 versions: ["inspectd": Version.current],
                 models: Dictionary(
-                    facts.pictures.values.flatMap(\.faces).compactMap(\.feature).map { ($0.engine, $0.modelSHA256) }
+                    facts.images.values.flatMap(\.faces).compactMap(\.feature).map { ($0.engine, $0.modelSHA256) }
                 ) { first, _ in first },
                 timingsMs: ["cpu": facts.cpuMs])
             return (
@@ -151,10 +151,10 @@ extension Command {
     private static func answer(
         _ facts: FaceStageFacts, threshold: Double, calibration: FaceCalibration
     ) throws -> (Answer, FaceMatch?) {
-        guard let first = facts.pictures["A"]?.faces.first?.feature else {
+        guard let first = facts.images["A"]?.faces.first?.feature else {
             return (Answer(reason: "NO_FACE_IN_A", threshold: threshold), nil)
         }
-        guard let second = facts.pictures["B"]?.faces.first?.feature else {
+        guard let second = facts.images["B"]?.faces.first?.feature else {
             return (Answer(reason: "NO_FACE_IN_B", threshold: threshold), nil)
         }
         let match = try FaceMatch.compare(first, second, threshold: threshold, calibration: calibration)

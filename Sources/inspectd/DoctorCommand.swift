@@ -65,7 +65,7 @@ extension Command {
         return Finding(check: "libraries", outcome: .pass, detail: versions.joined(separator: ", "))
     }
 
-    /// What is written for some processors must judge pictures as the others do.
+    /// What is written for some processors must judge images as the others do.
     private static func arithmetic() -> Finding {
         do {
             let check = try PixelArithmetic.check(seed: UInt64.random(in: .min ... .max), pictures: 20)
@@ -95,14 +95,14 @@ extension Command {
             check: "confinement", outcome: .pass, detail: "system-call filters, Landlock ABI \(version)", mend: nil)
     }
 
-    /// Starts one analyzer and lets it look at a small picture: this covers models, fork, sandbox and shared memory.
+    /// Starts one analyzer and lets it look at a small image: this covers models, fork, sandbox and shared memory.
     private static func analyzer(_ configuration: Configuration, _ arguments: Arguments) async -> Finding {
         do {
             var settings = try configuration.analyzerConfiguration(arguments)
             settings.serveOneJob()
             let time = try await configuration.withAnalyzers(settings) { pool in
                 let start = ContinuousClock.now
-                _ = try await pool.withAnalyzer(parts: [(kind: "FACE", bytes: SamplePicture.png)]) { session in
+                _ = try await pool.withAnalyzer(parts: [(kind: "FACE", bytes: SampleImage.png)]) { session in
                     try await session.perform(
                         stage: JobStatus.face.stageName, request: Data(), deadline: .seconds(30))
                 }
@@ -110,7 +110,7 @@ extension Command {
             }
             return Finding(
                 check: "analyzer", outcome: .pass,
-                detail: "models in \(configuration.models) load; a picture without a face took \(time) ms", mend: nil)
+                detail: "models in \(configuration.models) load; an image without a face took \(time) ms", mend: nil)
         } catch {
             return Finding(
                 check: "analyzer", outcome: .fail, detail: "\(error)",

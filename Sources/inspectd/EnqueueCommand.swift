@@ -11,7 +11,7 @@ extension Command {
             .value("partner", "NAME", "the partner that owns the job"),
             .value("front", "FILE", "front of the document, or a passport's data page"),
             .value("back", "FILE", "back of a two-sided document"),
-            .value("face", "FILE", "picture of the person"),
+            .value("face", "FILE", "image of the person"),
             .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
             .value("challenge", "FILE", "the challenge that the frames answer: JSON with token and frameTimes"),
             .value("session", "FILE", "a liveness vendor's session, opaque"),

@@ -14,13 +14,13 @@ extension Command {
         options: [
             .value("front", "FILE", "front of the document, or a passport's data page"),
             .value("back", "FILE", "back of a two-sided document"),
-            .value("face", "FILE", "picture of the person"),
+            .value("face", "FILE", "image of the person"),
             .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
             .value(
                 "challenge", "FILE",
                 "what the frames answer, as insp.challenge_issue returned it, with frameTimes (ms); nothing is consumed"
             ),
-            .value("dg1", "FILE", "chip data group 1, the machine-readable zone"),
+            .value("dg1", "FILE", "chip data group 1, the MRZ"),
             .value("dg2", "FILE", "chip data group 2, the portrait"),
             .value("sod", "FILE", "chip document security object, which vouches for both"),
             .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
@@ -31,7 +31,7 @@ extension Command {
                 "also writes a page for a reviewer; it holds personal data, and only its owner may read it"),
             .flag(
                 "usability",
-                "only judges the pictures of the document, at once: before anything is read, without models"),
+                "only judges the images of the document, at once: before anything is read, without models"),
             .flag("no-gate", "a rejection by an earlier capability does not stop the later ones"),
             .flag("features", "puts the face features into the result"),
             .value("slots", "N", "analyzer processes; by default one per core"),

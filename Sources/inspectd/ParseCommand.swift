@@ -4,7 +4,7 @@ import InspectCore
 extension Command {
     static let parse = Command(
         name: "parse",
-        summary: "takes apart the text of machine-readable zones and of AAMVA barcodes",
+        summary: "takes apart the text of MRZs and of AAMVA barcodes",
         synopsis: "LINE...\n       inspectd parse --batch LIST.jsonl",
         takesOperands: true,
         options: [
@@ -17,10 +17,10 @@ extension Command {
             let today = CalendarDate(Date())
             guard let list = arguments["batch"] else {
                 guard !arguments.operands.isEmpty else {
-                    throw UsageError("parse needs the lines of a zone, or --batch")
+                    throw UsageError("parse needs the lines of an MRZ, or --batch")
                 }
                 guard let answer = ParsedText(mrz: arguments.operands, today: today) else {
-                    throw InspectError(.payloadInvalid, "the lines have the shape of no known zone")
+                    throw InspectError(.payloadInvalid, "the lines have the shape of no known MRZ")
                 }
                 return Output.line(ResultEnvelope.json(answer))
             }
@@ -42,7 +42,7 @@ extension Command {
     }
 }
 
-/// What a text says, field by field as printed; without a format where it is neither a zone nor a card.
+/// What a text says, field by field as printed; without a format where it is neither an MRZ nor a card.
 private struct ParsedText: Encodable {
     var format: String?
     var fields: [String: String] = [:]
@@ -54,19 +54,19 @@ private struct ParsedText: Encodable {
     init() {}
 
     init?(mrz lines: [String], today: CalendarDate) {
-        guard let zone = MRZDocument(lines: lines, today: today) else { return nil }
-        self.format = zone.format.rawValue
-        self.checks = zone.checksByName
+        guard let mrz = MRZDocument(lines: lines, today: today) else { return nil }
+        self.format = mrz.format.rawValue
+        self.checks = mrz.checksByName
         self.fields = [
-            "documentCode": zone.documentCode, "issuingState": zone.issuingState, "documentNumber": zone.documentNumber,
-            "surname": zone.surname, "givenNames": zone.givenNames, "nationality": zone.nationality, "sex": zone.sex,
+            "documentCode": mrz.documentCode, "issuingState": mrz.issuingState, "documentNumber": mrz.documentNumber,
+            "surname": mrz.surname, "givenNames": mrz.givenNames, "nationality": mrz.nationality, "sex": mrz.sex,
         ]
-        self.fields["birthDate"] = zone.birthDate?.text
-        self.fields["birthDay"] = zone.birthDate?.date?.iso8601
-        self.fields["expiryDate"] = zone.expiryDate?.text
-        self.fields["expiryDay"] = zone.expiryDate?.date?.iso8601
-        self.fields["personalNumber"] = zone.personalNumber
-        for (index, data) in zone.optionalData.enumerated() { self.fields["optionalData\(index + 1)"] = data }
+        self.fields["birthDate"] = mrz.birthDate?.text
+        self.fields["birthDay"] = mrz.birthDate?.date?.iso8601
+        self.fields["expiryDate"] = mrz.expiryDate?.text
+        self.fields["expiryDay"] = mrz.expiryDate?.date?.iso8601
+        self.fields["personalNumber"] = mrz.personalNumber
+        for (index, data) in mrz.optionalData.enumerated() { self.fields["optionalData\(index + 1)"] = data }
     }
 
     init?(barcode text: String) {

@@ -7,7 +7,7 @@ import InspectCore
 enum TrustAnchorFiles {
     /// The largest file, in bytes; Germany's master list has 0.9 MB.
     private static let limit = 8_000_000
-    /// All files together, in bytes: they share an analyzer's memory with the pictures.
+    /// All files together, in bytes: they share an analyzer's memory with the images.
     private static let totalLimit = 24_000_000
 
     /// The content of files, and of the files in folders, in the order of their names.

@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 
 extension Command {
-    /// `inspect --usability`: what a client that waits is told about its pictures, one line of JSON for each request.
+    /// `inspect --usability`: what a client that waits is told about its images, one line of JSON for each request.
     static func judgeUsability(_ arguments: Arguments, _ configuration: Configuration) async throws {
         guard arguments["face"] == nil, arguments["frames"] == nil, !arguments.has("report") else {
             throw UsageError("--usability judges --front and --back, and nothing else")
@@ -39,7 +39,7 @@ extension Command {
 
 /// The capability `usability` of a result document, before anything was read.
 ///
-/// REJECTED is final. WARNING is what a full inspection rejects unless the text proves that the picture can be read.
+/// REJECTED is final. WARNING is what a full inspection rejects unless the text proves that the image can be read.
 struct UsabilityAnswer: Encodable {
     var id: String?
     var usability: [CapabilityRecord<UsabilityData>] = []

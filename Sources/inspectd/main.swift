@@ -45,7 +45,7 @@ if command.name == "inspect", words.contains("--usability"), !words.contains(whe
     _ = AnalyzerCommand.forked
 }
 
-// Commands hold credentials, pictures or both: none of it reaches a core file, or another process of the same user. After the
+// Commands hold credentials, images or both: none of it reaches a core file, or another process of the same user. After the
 // fork, which is as open as the parent that a worker starts: it has neither.
 do { try CoreDumps.disable() } catch {
     FileHandle.standardError.write(Data("inspectd: \(error)\n".utf8))

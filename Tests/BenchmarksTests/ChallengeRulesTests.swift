@@ -102,7 +102,7 @@ import Testing
         return capture
     }
 
-    @Test func `A capture of two people, with a cut, or of one picture is rejected whatever was asked`() {
+    @Test func `A capture of two people, with a cut, or of one image is rejected whatever was asked`() {
         let challenge = LivenessChallenge(steps: [.nod], frameTimes: (0..<40).map { Double($0) * 66 - 660 })
         let good = Self.still(40)
         func reason(_ change: (inout CaptureFacts) -> Void) -> LivenessVerdict.Reason? {

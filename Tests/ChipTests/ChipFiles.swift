@@ -30,7 +30,7 @@ struct ChipFiles {
         [UInt8](try Data(contentsOf: folder.appending(path: name)))
     }
 
-    var zone: MRZDocument? {
+    var mrz: MRZDocument? {
         self.dataGroups[1].flatMap { try? DataGroup.mrzLines(dg1: $0[...]) }.flatMap {
             MRZDocument(lines: $0, today: CalendarDate(Date()))
         }
@@ -39,7 +39,7 @@ struct ChipFiles {
     func verify(at time: Date = Date()) -> (facts: PassiveAuthenticationFacts, rules: ChipRules) {
         let facts = PassiveAuthentication.verify(
             dataGroups: self.dataGroups, sod: self.sod, anchors: TrustStore(self.anchors), at: time)
-        return (facts, ChipRules(facts, zone: self.zone))
+        return (facts, ChipRules(facts, mrz: self.mrz))
     }
 }
 

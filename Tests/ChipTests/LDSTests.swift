@@ -56,13 +56,13 @@ import Testing
         #expect(throws: LDSError.self) { try TLV(first: [0x06, 0x01, 0x80]).objectIdentifier() }
     }
 
-    @Test func `DG1 is the zone of a document of any format`() throws {
+    @Test func `DG1 is the MRZ of a document of any format`() throws {
         for (count, lines) in [(90, 3), (72, 2), (88, 2)] {
             let file = self.tlv([0x61], self.tlv([0x5F, 0x1F], [UInt8](repeating: 0x3C, count: count)))
             #expect(try DataGroup.mrzLines(dg1: file[...]).count == lines)
         }
-        for zone in [[UInt8](repeating: 0x3C, count: 89), [UInt8](repeating: 0x61, count: 88), []] {
-            let file = self.tlv([0x61], self.tlv([0x5F, 0x1F], zone))
+        for mrz in [[UInt8](repeating: 0x3C, count: 89), [UInt8](repeating: 0x61, count: 88), []] {
+            let file = self.tlv([0x61], self.tlv([0x5F, 0x1F], mrz))
             #expect(throws: LDSError.self) { try DataGroup.mrzLines(dg1: file[...]) }
         }
     }

@@ -68,7 +68,7 @@ struct PublishedChipsTests {
         #expect(facts.signatureOK == true && facts.chainOK == nil && rules.countryMatch == true)
         #expect(facts.signer?.hasExplicitParameters == true)
         #expect(rules.status == .inconclusive)
-        #expect(chip.zone?.surname == "MUSTERMANN")
+        #expect(chip.mrz?.surname == "MUSTERMANN")
         let portrait = try FacialRecord(dg2: try #require(chip.dataGroups[2])[...])
         #expect(portrait.image.prefix(8).elementsEqual([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20]))
     }

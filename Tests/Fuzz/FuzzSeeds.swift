@@ -27,15 +27,15 @@ enum FuzzSeeds {
             interEyeDistance: 90, roll: 1, yawOffset: 0.02, luminanceMean: 0.3, luminanceVariance: 0.05, overExposed: 0,
             underExposed: 0.1, illuminationUniformity: 0.8, dynamicRange: 7, chroma: 15, sharpness: 200, centreX: 0.5,
             eyeLineY: 0.6, headWidth: 0.5, visible: 1),
-        feature: FaceFeature(
-            engine: FaceFeature.currentEngine, modelSHA256: String(repeating: "a", count: 64),
+        feature: FaceEmbedding(
+            engine: FaceEmbedding.currentEngine, modelSHA256: String(repeating: "a", count: 64),
             hex: String(repeating: "0000803f", count: 128)))
 
     /// Specimens of ICAO Doc 9303-4 to -7 and layouts of states.
     private static let passport = [
         "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F1204159ZE184226B<<<<<10",
     ]
-    private static let zones = [
+    private static let mrzs = [
         passport,
         [
             "I<UTOD231458907<<<<<<<<<<<<<<<", "7408122F1204159UTO<<<<<<<<<<<6",
@@ -67,7 +67,7 @@ enum FuzzSeeds {
                 }
             } catch { fatalError("\(error)") }
         }
-        write(.mrz, self.zones.map { Array($0.joined(separator: "\n").utf8) })
+        write(.mrz, self.mrzs.map { Array($0.joined(separator: "\n").utf8) })
         write(.aamva, self.cards.map { Array($0.utf8) })
         write(.chip, self.chipFiles)
         write(.frames, self.messages)
@@ -81,7 +81,7 @@ enum FuzzSeeds {
             let count = content.count
             return tag + (count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 255)]) + content
         }
-        let zones = self.zones.map { element([0x61], element([0x5F, 0x1F], Array($0.joined().utf8))) }
+        let mrzs = self.mrzs.map { element([0x61], element([0x5F, 0x1F], Array($0.joined().utf8))) }
         let header = Array("FAC\0010\0".utf8) + [UInt8](repeating: 0, count: 40) + [0xFF, 0xD8, 0xFF, 0xD9]
         let portrait = element(
             [0x75], element([0x7F, 0x61], [2, 1, 1] + element([0x7F, 0x60], element([0x5F, 0x2E], header))))
@@ -93,7 +93,7 @@ enum FuzzSeeds {
             element(
                 [0x30],
                 element([0x06], [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]) + element([0xA0], signed)))
-        return zones + [portrait, object]
+        return mrzs + [portrait, object]
     }
 
     private static var messages: [[UInt8]] {
@@ -146,11 +146,11 @@ enum FuzzSeeds {
     }
 
     private static var stages: [[UInt8]] {
-        let picture = FaceStageFacts.Picture(image: self.side.image, faces: [self.face])
-        let cues = LivenessFacts(
-            cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.95) }),
+        let picture = FaceStageFacts.Image(image: self.side.image, faces: [self.face])
+        let signals = LivenessFacts(
+            signals: Dictionary(uniqueKeysWithValues: LivenessFacts.Signal.allCases.map { ($0.rawValue, 0.95) }),
             network: LivenessNetworkScore(name: "small", modelSHA256: "aa", live: 0.4, threshold: 0.5),
-            metadata: PictureMetadata())
+            metadata: ImageMetadata())
         func encoded(_ value: some Encodable) -> Data { (try? JSONEncoder().encode(value)) ?? Data() }
         var document = DocumentStageFacts(sides: ["FRONT": self.side, "BACK": self.side])
         var chip = ChipFacts(authentication: PassiveAuthenticationFacts())
@@ -160,8 +160,8 @@ enum FuzzSeeds {
         let stages: [(JobStatus, Data)] = [
             (.acquired, encoded(AcquisitionFacts(images: ["FRONT": self.side.image]))),
             (.document, encoded(document)),
-            (.face, encoded(FaceStageFacts(pictures: ["FACE": picture]))),
-            (.liveness, encoded(LivenessStageFacts(passive: cues))),
+            (.face, encoded(FaceStageFacts(images: ["FACE": picture]))),
+            (.liveness, encoded(LivenessStageFacts(passive: signals))),
         ]
         let all = Dictionary(uniqueKeysWithValues: stages.map { ($0.0.stageName, $0.1) })
         return stages.enumerated().map { [UInt8($0.offset)] + $0.element.1 } + [[0] + encoded(all)]

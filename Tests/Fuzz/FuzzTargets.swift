@@ -17,7 +17,7 @@ enum FuzzTarget: String, CaseIterable {
     case frames
     /// Facts as the worker gets them from an analyzer that an image took over.
     case facts
-    /// Files of pictures, of which only what they say of themselves is read.
+    /// Files of images, of which only what they say of themselves is read.
     case metadata
 
     func run(_ bytes: [UInt8]) {
@@ -60,20 +60,20 @@ enum Fuzz {
 
     static func mrz(_ bytes: [UInt8]) {
         let lines = bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
-        if let zone = MRZDocument(lines: lines, today: self.today) {
-            precondition(zone.lines == lines)
+        if let mrz = MRZDocument(lines: lines, today: self.today) {
+            precondition(mrz.lines == lines)
             self.judge(self.passport(lines), bytes)
         }
         guard let first = bytes.first else { return }
-        // The same bytes as a zone of a known format, so that most inputs get past the lengths.
+        // The same bytes as an MRZ of a known format, so that most inputs get past the lengths.
         let format = MRZFormat.allCases[Int(first) % MRZFormat.allCases.count]
         var rest = bytes.dropFirst()[...]
         func next() -> UInt8 { rest.popFirst() ?? 0 }
         let filled = format.lineLengths.map { length in
             MRZText.string((0..<length).map { _ in MRZText.alphabet[Int(next()) % MRZText.alphabet.count] })
         }
-        guard let zone = MRZDocument(lines: filled, today: self.today) else { fatalError("a zone of its own lengths") }
-        precondition(!zone.documentNumber.contains("<") && !zone.surname.contains("<"))
+        guard let mrz = MRZDocument(lines: filled, today: self.today) else { fatalError("an MRZ of its own lengths") }
+        precondition(!mrz.documentNumber.contains("<") && !mrz.surname.contains("<"))
         self.judge(self.passport(filled), bytes)
 
         rest = bytes.dropFirst()[...]
@@ -162,7 +162,7 @@ enum Fuzz {
     }
 
     static func metadata(_ bytes: [UInt8]) {
-        let reasons = PictureMetadata(file: bytes).reasons(width: 1170, height: 2532)
+        let reasons = ImageMetadata(file: bytes).reasons(width: 1170, height: 2532)
         // Nothing of the file's own text is repeated.
         precondition(reasons.count <= 5 && reasons.allSatisfy { $0.hasPrefix("the ") && $0.count < 80 })
     }

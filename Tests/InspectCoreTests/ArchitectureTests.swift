@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `What decodes pictures and opens chips is known to the analyzer alone`() throws {
+    @Test func `What decodes images and opens chips is known to the analyzer alone`() throws {
         for (target, dependencies) in try self.targets() where !["Analyzer", "Vision", "Chip"].contains(target) {
             #expect(!dependencies.contains("CVision") && !dependencies.contains("Chip"), "\(target)")
             if target != "inspectd" { #expect(!dependencies.contains("Vision"), "\(target)") }

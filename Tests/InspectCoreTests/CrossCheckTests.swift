@@ -18,9 +18,9 @@ import Testing
             topLeft: Point(x: 100, y: 100), topRight: Point(x: 1350, y: 100), bottomRight: Point(x: 1350, y: 890),
             bottomLeft: Point(x: 100, y: 890))
         let visual = print.map { texts in
-            VisualZoneFacts(
+            VIZFacts(
                 lines: texts.enumerated().map { index, text in
-                    VisualLine(
+                    VIZLine(
                         text: text, confidences: [Double](repeating: 0.99, count: text.count), quad: quad,
                         place: Box(x: 0.4, y: 0.05 * Double(index), width: 0.2, height: 0.02), height: 0.02,
                         isConfirmed: true)
@@ -47,7 +47,7 @@ import Testing
 
     private let print = ["ERIKSSON", "ANNA MARIA", "12 AUG 1974", "15 APR 2034", "D23145890"]
 
-    @Test func `A front that shows what the back's zone says is of the same card`() throws {
+    @Test func `A front that shows what the back's MRZ says is of the same card`() throws {
         let result = self.decide([.front: self.side(print: self.print), .back: self.side(self.card)])
         let sides = try #require(result.capabilities.imageChecks?.last)
         #expect(sides.parts == ["FRONT", "BACK"] && sides.decision.type == .passed)
@@ -66,7 +66,7 @@ import Testing
         #expect(result.decision.type == .rejected)
     }
 
-    @Test func `A zone on each side must be the same holder's`() throws {
+    @Test func `An MRZ on each side must be the same holder's`() throws {
         let result = self.decide([.front: self.side(self.passport), .back: self.side(self.card)])
         #expect(result.capabilities.imageChecks?.last?.decision.details.label == "MISMATCH_FRONT_BACK")
     }
@@ -79,7 +79,7 @@ import Testing
         #expect(result.decision.type == .passed)
     }
 
-    @Test func `Print of the same page that contradicts its zone rejects the data`() throws {
+    @Test func `Print of the same page that contradicts its MRZ rejects the data`() throws {
         let print = ["ERIKSSON", "ANNA MARIA", "12 AUG 1974", "15 APR 2034", "L898702C3"]
         let result = self.decide([.front: self.side(self.passport, print: print)])
         #expect(result.capabilities.dataChecks?.first?.decision == Decision(.rejected, "MISMATCH_HRZ_MRZ_DATA"))

@@ -25,7 +25,7 @@ struct FaceAssessmentTests {
         assessment.measures.first { $0.name == name }?.score
     }
 
-    /// Native values and scalars of three of OFIQ's conformance pictures (OFIQ 1.0.3, expected results).
+    /// Native values and scalars of three of OFIQ's conformance images (OFIQ 1.0.3, expected results).
     @Test func `Scores are those that OFIQ publishes for the same native values`() throws {
         let face = try Self.assess {
             $0.luminanceMean = 0.296285
@@ -60,7 +60,7 @@ struct FaceAssessmentTests {
         #expect(face.appearance == FaceAppearanceSample.nothing)
     }
 
-    @Test func `Scores fall as a picture gets worse`() throws {
+    @Test func `Scores fall as an image gets worse`() throws {
         func falls(_ name: String, _ edits: [(inout FaceQuality) -> Void]) throws {
             let scores = try edits.map { edit in try #require(Self.score(name, try Self.assess(edit))) }
             #expect(zip(scores, scores.dropFirst()).allSatisfy { $0 > $1 }, "\(name): \(scores)")
@@ -115,11 +115,11 @@ struct FaceAssessmentTests {
 
 /// Verification against templates, and who may be enrolled.
 struct AuthenticationRulesTests {
-    private static func enrolled(_ templates: [FaceFeature], replace: Bool = false) -> EnrolledFace {
+    private static func enrolled(_ templates: [FaceEmbedding], replace: Bool = false) -> EnrolledFace {
         EnrolledFace(generation: 7, templates: templates, isToBeReplaced: replace)
     }
 
-    private static func authenticate(_ faces: [FaceFacts], _ templates: [FaceFeature], threshold: Double = 0.85)
+    private static func authenticate(_ faces: [FaceFacts], _ templates: [FaceEmbedding], threshold: Double = 0.85)
         -> AuthenticationRules.Outcome
     {
         AuthenticationRules.authenticate(
@@ -127,8 +127,8 @@ struct AuthenticationRulesTests {
     }
 
     @Test func `The best template counts, and each adds to what is said of strangers`() throws {
-        let one = Self.authenticate([Sample.face()], [FaceFeatureTests.feature()])
-        let two = Self.authenticate([Sample.face()], [Sample.stranger, FaceFeatureTests.feature()])
+        let one = Self.authenticate([Sample.face()], [FaceEmbeddingTests.feature()])
+        let two = Self.authenticate([Sample.face()], [Sample.stranger, FaceEmbeddingTests.feature()])
         #expect(one.decision.label == "MATCH" && two.decision.label == "MATCH" && two.compared == 2)
         #expect(two.match?.distance == 0)
         let bound = try #require(one.match?.fmrAtThreshold)
@@ -138,19 +138,19 @@ struct AuthenticationRulesTests {
     }
 
     @Test func `Templates of another engine, model or shape are not compared`() {
-        var other = FaceFeatureTests.feature()
+        var other = FaceEmbeddingTests.feature()
         other.engine = "other"
-        var model = FaceFeatureTests.feature()
+        var model = FaceEmbeddingTests.feature()
         model.modelSHA256 = String(repeating: "0", count: 64)
-        var broken = FaceFeatureTests.feature()
+        var broken = FaceEmbeddingTests.feature()
         broken.hex = String(repeating: "f", count: 1024)
         let outcome = Self.authenticate([Sample.face()], [other, model, broken])
         #expect(outcome.decision.type == .warning && outcome.obstacle == .otherEngine && outcome.compared == 0)
-        #expect(Self.authenticate([Sample.face()], [broken, FaceFeatureTests.feature()]).decision.label == "MATCH")
+        #expect(Self.authenticate([Sample.face()], [broken, FaceEmbeddingTests.feature()]).decision.label == "MATCH")
     }
 
     @Test func `Nobody, several people and tiny faces are not compared`() {
-        let template = [FaceFeatureTests.feature()]
+        let template = [FaceEmbeddingTests.feature()]
         #expect(Self.authenticate([], template).obstacle == .noFace)
         #expect(Self.authenticate([Sample.face(), Sample.face(width: 200)], template).obstacle == .severalPeople)
         #expect(Self.authenticate([Sample.face { $0.interEyeDistance = 10 }], template).obstacle == .faceTooSmall)
@@ -163,7 +163,7 @@ struct AuthenticationRulesTests {
         }
         let face = [Sample.face()]
         #expect(obstacles(face, Self.enrolled([])).isEmpty)
-        #expect(obstacles(face, Self.enrolled([FaceFeatureTests.feature()])).isEmpty)
+        #expect(obstacles(face, Self.enrolled([FaceEmbeddingTests.feature()])).isEmpty)
         #expect(obstacles(face, Self.enrolled([Sample.stranger])) == ["NO_MATCH"])
         #expect(obstacles(face, Self.enrolled([Sample.stranger], replace: true)).isEmpty)
         #expect(obstacles([], Self.enrolled([])) == ["NO_FACE"])

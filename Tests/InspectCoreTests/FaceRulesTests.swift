@@ -9,7 +9,7 @@ enum Sample {
         eyeLineY: 0.6, headWidth: 0.5, visible: 1)
 
     static func face(
-        width: Double = 250, score: Double = 1.5, feature: FaceFeature? = FaceFeatureTests.feature(),
+        width: Double = 250, score: Double = 1.5, feature: FaceEmbedding? = FaceEmbeddingTests.feature(),
         _ edit: (inout FaceQuality) -> Void = { _ in }
     ) -> FaceFacts {
         var quality = Self.quality
@@ -20,7 +20,7 @@ enum Sample {
     }
 
     /// A feature 0.7 away from the usual one.
-    static let stranger = FaceFeatureTests.feature { $0[0] += 0.7 }
+    static let stranger = FaceEmbeddingTests.feature { $0[0] += 0.7 }
 }
 
 struct FaceConformityTests {
@@ -103,7 +103,7 @@ struct SimilarityRulesTests {
     }
 
     @Test func aForeignFeatureIsAnErrorNotADecision() {
-        var foreign = FaceFeatureTests.feature()
+        var foreign = FaceEmbeddingTests.feature()
         foreign.modelSHA256 = String(repeating: "b", count: 64)
         #expect(throws: InspectError.self) {
             try SimilarityRules.decide(portrait: [Sample.face(feature: foreign)], selfie: [Sample.face()])
@@ -112,9 +112,9 @@ struct SimilarityRulesTests {
 }
 
 struct LivenessRulesTests {
-    private func label(_ faces: [FaceFacts], _ cues: [LivenessFacts.Cue: Double]? = [:]) -> String {
-        let passive = cues.map { cues in
-            LivenessFacts(cues: Dictionary(uniqueKeysWithValues: cues.map { ($0.key.rawValue, $0.value) }))
+    private func label(_ faces: [FaceFacts], _ signals: [LivenessFacts.Signal: Double]? = [:]) -> String {
+        let passive = signals.map { signals in
+            LivenessFacts(signals: Dictionary(uniqueKeysWithValues: signals.map { ($0.key.rawValue, $0.value) }))
         }
         let decision = LivenessRules.decide(faces: faces, passive: passive)
         return "\(decision.type.rawValue) \(decision.label)"
@@ -123,33 +123,34 @@ struct LivenessRulesTests {
     @Test func passiveEvidenceNeverPasses() {
         #expect(self.label([Sample.face()]) == "WARNING LIVENESS_UNDETERMINED")
         #expect(self.label([Sample.face()], nil) == "WARNING LIVENESS_UNDETERMINED")
-        let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0, 0.0) })
+        let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Signal.allCases.map { ($0, 0.0) })
         #expect(self.label([Sample.face()], clean) == "WARNING LIVENESS_UNDETERMINED")
     }
 
-    @Test func `Evidence suffices where the partner says so, every cue was measured and none was found`() {
+    @Test func `Evidence suffices where the partner says so, every signal was measured and none was found`() {
         func decide(
-            _ cues: [LivenessFacts.Cue: Double]?, _ face: FaceFacts = Sample.face(),
+            _ signals: [LivenessFacts.Signal: Double]?, _ face: FaceFacts = Sample.face(),
             network: LivenessNetworkScore? = nil,
-            metadata: PictureMetadata? = PictureMetadata()
+            metadata: ImageMetadata? = ImageMetadata()
         ) -> DecisionType {
-            let passive = cues.map { cues in
+            let passive = signals.map { signals in
                 LivenessFacts(
-                    cues: Dictionary(uniqueKeysWithValues: cues.map { ($0.key.rawValue, $0.value) }), network: network,
+                    signals: Dictionary(uniqueKeysWithValues: signals.map { ($0.key.rawValue, $0.value) }),
+                    network: network,
                     metadata: metadata)
             }
             return LivenessRules.decide(faces: [face], passive: passive, suffices: true).type
         }
-        let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0, 0.0) })
+        let clean = Dictionary(uniqueKeysWithValues: LivenessFacts.Signal.allCases.map { ($0, 0.0) })
         #expect(decide(clean) == .passed)
         #expect(decide(nil) == .warning)
         #expect(decide(clean, Sample.face { $0.sharpness = 3 }) == .warning)
-        for cue in LivenessFacts.Cue.allCases {
-            var cues = clean
-            cues[cue] = 0.95
-            #expect(decide(cues) == (cue == .grey ? .rejected : .warning), "\(cue)")
-            cues[cue] = nil
-            #expect(decide(cues) == .warning, "\(cue) not measured")
+        for signal in LivenessFacts.Signal.allCases {
+            var signals = clean
+            signals[signal] = 0.95
+            #expect(decide(signals) == (signal == .grey ? .rejected : .warning), "\(signal)")
+            signals[signal] = nil
+            #expect(decide(signals) == .warning, "\(signal) not measured")
         }
         func network(_ live: Double?) -> LivenessNetworkScore {
             LivenessNetworkScore(name: "small", modelSHA256: "", live: live, threshold: 0.6)
@@ -157,18 +158,18 @@ struct LivenessRulesTests {
         #expect(decide(clean, network: network(0.6)) == .passed)
         #expect(decide(clean, network: network(0.5)) == .warning)
         #expect(decide(clean, network: network(nil)) == .warning)
-        var edited = PictureMetadata()
+        var edited = ImageMetadata()
         edited.editor = "GIMP"
         #expect(decide(clean, metadata: edited) == .warning)
         #expect(decide(clean, metadata: nil) == .warning)
     }
 
     @Test func `A network accuses only together with another mark, and metadata nobody`() {
-        func label(_ cues: [LivenessFacts.Cue: Double], live: Double?) -> String {
+        func label(_ signals: [LivenessFacts.Signal: Double], live: Double?) -> String {
             var passive = LivenessFacts(
-                cues: Dictionary(uniqueKeysWithValues: cues.map { ($0.key.rawValue, $0.value) }),
+                signals: Dictionary(uniqueKeysWithValues: signals.map { ($0.key.rawValue, $0.value) }),
                 network: LivenessNetworkScore(name: "small", modelSHA256: "", live: live, threshold: 0.6),
-                metadata: PictureMetadata())
+                metadata: ImageMetadata())
             passive.metadata?.isScreenshot = true
             return LivenessRules.decide(faces: [Sample.face()], passive: passive).label
         }
@@ -180,8 +181,8 @@ struct LivenessRulesTests {
     }
 
     @Test func oneWeakCueAccusesNobody() {
-        for cue in [LivenessFacts.Cue.moire, .specular, .frame, .flatFocus, .narrowColour, .soft] {
-            #expect(self.label([Sample.face()], [cue: 1]) == "WARNING LIVENESS_UNDETERMINED")
+        for signal in [LivenessFacts.Signal.moire, .specular, .frame, .flatFocus, .narrowColour, .soft] {
+            #expect(self.label([Sample.face()], [signal: 1]) == "WARNING LIVENESS_UNDETERMINED")
         }
     }
 
@@ -204,7 +205,7 @@ struct LivenessRulesTests {
         let image = ImageFacts(
             format: .jpeg, width: 640, height: 480, orientation: 1, storedWidth: 640, storedHeight: 480)
         func isWorthwhile(_ faces: [FaceFacts]) -> Bool {
-            LivenessRules.isWorthwhile(FaceStageFacts.Picture(image: image, faces: faces))
+            LivenessRules.isWorthwhile(FaceStageFacts.Image(image: image, faces: faces))
         }
         #expect(isWorthwhile([Sample.face()]))
         #expect(!isWorthwhile([]))

@@ -111,7 +111,7 @@ import Testing
             } == "OK")
     }
 
-    @Test func `A passport without its zone is unreadable, a card without its back lacks it`() {
+    @Test func `A passport without its MRZ is unreadable, a card without its back lacks it`() {
         let passport = self.decide([.front: self.side()]) { $0.documentFormat = .td3 }
         #expect(passport.rejectReasons.map(\.code) == [200])
         let card = self.decide([.front: self.side()]) { $0.documentFormat = .td1 }
@@ -165,11 +165,11 @@ import Testing
             }
             var facts = InspectionFacts(request: request, parts: frames == nil ? [.face] : [.face, .frames])
             facts.faces = FaceStageFacts(
-                pictures: ["FACE": FaceStageFacts.Picture(image: image, faces: [Sample.face()])])
-            let cues = LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.1) }
+                images: ["FACE": FaceStageFacts.Image(image: image, faces: [Sample.face()])])
+            let signals = LivenessFacts.Signal.allCases.map { ($0.rawValue, 0.1) }
             facts.liveness = LivenessStageFacts(
                 passive: LivenessFacts(
-                    cues: Dictionary(uniqueKeysWithValues: cues), metadata: PictureMetadata()),
+                    signals: Dictionary(uniqueKeysWithValues: signals), metadata: ImageMetadata()),
                 capture: frames.map { frames in
                     CaptureFacts(
                         width: 640, height: 480, frames: frames,

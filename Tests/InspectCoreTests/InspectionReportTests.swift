@@ -41,10 +41,10 @@ import Testing
             request: InspectionRequest(workflow: .idIdentity), parts: [.front, .face, .sod])
         facts.acquisition = AcquisitionFacts(images: ["FRONT": image, "FACE": image])
         facts.documents = DocumentStageFacts(sides: ["FRONT": side])
-        facts.faces = FaceStageFacts(pictures: ["FACE": FaceStageFacts.Picture(image: image, faces: [self.face])])
+        facts.faces = FaceStageFacts(images: ["FACE": FaceStageFacts.Image(image: image, faces: [self.face])])
         facts.liveness = LivenessStageFacts(
             passive: LivenessFacts(
-                cues: Dictionary(uniqueKeysWithValues: LivenessFacts.Cue.allCases.map { ($0.rawValue, 0.25) })))
+                signals: Dictionary(uniqueKeysWithValues: LivenessFacts.Signal.allCases.map { ($0.rawValue, 0.25) })))
         return facts
     }
 
@@ -99,15 +99,15 @@ import Testing
             let row = "<td>\(ReportTables.spaced(name))</td><td class='number'>\(Markup.number(value))</td>"
             #expect(html.contains(row), "\(row)")
         }
-        for cue in LivenessFacts.Cue.allCases {
-            #expect(html.contains("<td>\(ReportTables.spaced(cue.rawValue))</td>"))
+        for signal in LivenessFacts.Signal.allCases {
+            #expect(html.contains("<td>\(ReportTables.spaced(signal.rawValue))</td>"))
         }
-        for word in ["287", "1.2.3", FaceFeature.currentEngine, "2034-04-15", "L898902C3", "not a card"] {
+        for word in ["287", "1.2.3", FaceEmbedding.currentEngine, "2034-04-15", "L898902C3", "not a card"] {
             #expect(html.contains(word), "\(word)")
         }
     }
 
-    @Test func `Every character of the zone has its box and its colour, every check digit its row`() {
+    @Test func `Every character of the MRZ has its box and its colour, every check digit its row`() {
         let html = self.report(self.facts())
         #expect(html.components(separatedBy: " cell' points=").count - 1 == 88)
         // The two characters that the reader was not sure of.
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `The page stays small beside its pictures`() {
+    @Test func `The page stays small beside its images`() {
         let picture = 400_000
         let html = self.report(self.facts(), jpeg: Data(repeating: 7, count: picture))
         // Base64 takes four characters for three bytes.
@@ -150,8 +150,8 @@ import Testing
     }
 
     @Test func `Two faces have a page of their comparison`() throws {
-        let picture = try #require(self.facts().faces?.pictures["FACE"])
-        let facts = FaceStageFacts(pictures: ["A": picture, "B": picture])
+        let picture = try #require(self.facts().faces?.images["FACE"])
+        let facts = FaceStageFacts(images: ["A": picture, "B": picture])
         for match in [
             FaceMatch(
                 similarity: 0.97, distance: 0.41, match: true, threshold: 0.85, fmrAtThreshold: 0.0033, engine: "e"),

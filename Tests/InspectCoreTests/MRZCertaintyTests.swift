@@ -16,8 +16,8 @@ struct MRZCertaintyTests {
         let corner = Point(x: 0, y: 0)
         let quad = Quad(topLeft: corner, topRight: corner, bottomRight: corner, bottomLeft: corner)
         let reading = MRZReading(lines: lines, confidences: posteriors, quad: quad, pitch: 20, corrections: 0)
-        let zone = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
-        return MRZCertainty(zone, reading: reading).uncertain
+        let mrz = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
+        return MRZCertainty(mrz, reading: reading).uncertain
     }
 
     @Test func whatIsClearAndProvenIsCertain() throws {
@@ -54,11 +54,11 @@ struct MRZCertaintyTests {
         ["I<BEL000590240<6013<<<<<<<<<<<", "8512017F1906234BEL<<<<<<<<<<<0", "ROGGE<<VICTORIA<ANNA<<<<<<<<<<"]
     ])
     func aLongNumberIsAsCertainAsItsDigit(lines: [String]) throws {
-        let zone = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
+        let mrz = try #require(MRZDocument(lines: lines, today: CalendarDate(year: 2026, month: 11, day: 21)))
         let uncertain = try self.uncertain(lines)
         #expect(
             uncertain.contains(.documentNumber)
-                == !(zone.checks[.documentNumber] == true && zone.checks[.composite] == true))
+                == !(mrz.checks[.documentNumber] == true && mrz.checks[.composite] == true))
         #expect(try self.uncertain(lines, [(0, 16, 0.3)]).contains(.documentNumber))
     }
 }

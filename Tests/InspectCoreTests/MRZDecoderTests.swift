@@ -59,7 +59,7 @@ struct MRZDecoderTests {
         #expect(decoding.lines == Self.passport)
     }
 
-    /// Specimens exist whose zone is wrong as printed: what is seen without doubt stays, failing digits and all.
+    /// Specimens exist whose MRZ is wrong as printed: what is seen without doubt stays, failing digits and all.
     @Test func whatIsWrongAsPrintedStaysWrong() throws {
         var lines = Self.passport
         lines[1] = lines[1].replacingOccurrences("L898902C36", "L898902C37")
@@ -95,7 +95,7 @@ struct MRZDecoderTests {
         var lattice = self.lattice(Self.passport)
         for cell in 13..<13 + hidden { lattice.lines[1][cell] = [Float](repeating: 1.0 / 37, count: 37) }
         guard case .illegible = MRZDecoder().outcome([lattice]) else {
-            Issue.record("a zone was made up")
+            Issue.record("an MRZ was made up")
             return
         }
     }
@@ -103,7 +103,7 @@ struct MRZDecoderTests {
     @Test func otherPrintThatBeginsLikeAVisaIsNoZone() {
         let lines = ["VOO3O5525QACRSCBOFUR<CWDRHTDLOFVB<<<", "ENGBNTHDQZXDW0WERRYBLOZWW0V0XMCUBQYQ"]
         guard case .none = MRZDecoder().outcome([self.lattice(lines)]) else {
-            Issue.record("print was taken for a zone")
+            Issue.record("print was taken for an MRZ")
             return
         }
     }
@@ -130,7 +130,7 @@ struct MRZDecoderTests {
         #expect(decoding.lines == Self.passport)
     }
 
-    /// A passport whose right quarter is outside the picture has the shape of a TD2 card, but not its code or digits.
+    /// A passport whose right quarter is outside the image has the shape of a TD2 card, but not its code or digits.
     @Test func aPartOfAZoneIsNoZone() {
         let cut = Self.passport.map { String($0.prefix(36)) }
         #expect(MRZDecoder().decode([self.lattice(cut)]) == nil)

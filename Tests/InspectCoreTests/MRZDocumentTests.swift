@@ -2,7 +2,7 @@ import Testing
 
 @testable import InspectCore
 
-/// The specimens of the fictional State of Utopia in ICAO Doc 9303, and zones made by hand.
+/// The specimens of the fictional State of Utopia in ICAO Doc 9303, and MRZs made by hand.
 struct MRZDocumentTests {
     private let today = CalendarDate(year: 2026, month: 11, day: 21)
 

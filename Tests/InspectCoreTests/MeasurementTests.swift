@@ -72,7 +72,7 @@ import Testing
             for reading in [ReadingEvidence.none, .unproven, .proven] {
                 let decision = UsabilityRules.decide(facts, reading: reading, part: "FRONT")
                 let failures = UsabilityRules.measurements(facts, reading: reading).filter { $0.outcome == .fail }
-                // A picture that shows no document is not judged any further, so the table may hold more.
+                // An image that shows no document is not judged any further, so the table may hold more.
                 #expect((decision.type == .rejected) == !failures.isEmpty, "\(decision.label) \(failures.map(\.name))")
                 rejected += decision.type == .rejected ? 1 : 0
             }

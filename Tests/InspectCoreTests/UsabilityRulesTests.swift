@@ -124,20 +124,20 @@ import Testing
         #expect(codes(edgeWidth: 9) == [2001, 2006])
     }
 
-    /// A passport's zone whose last line begins at `x`, `y`, seen upright at 10 px a character.
-    private func zone(x: Double, y: Double) -> MRZReading {
-        var zone = MRZReading(
+    /// A passport's MRZ whose last line begins at `x`, `y`, seen upright at 10 px a character.
+    private func mrz(x: Double, y: Double) -> MRZReading {
+        var mrz = MRZReading(
             lines: Array(repeating: String(repeating: "<", count: 44), count: 2), confidences: [],
             quad: self.quad(0, 0, 1, 1), pitch: 25.4, corrections: 0)
-        zone.centres = [y - 60, y].map { Segment(start: Point(x: x, y: $0), end: Point(x: x + 430, y: $0)) }
-        return zone
+        mrz.centres = [y - 60, y].map { Segment(start: Point(x: x, y: $0), end: Point(x: x + 430, y: $0)) }
+        return mrz
     }
 
     @Test(arguments: [(300.0, 0), (200, 0.3), (90, 0.61)])
     func aZoneTellsHowMuchOfItsDocumentIsMissing(y: Double, missing: Double) throws {
         // At 10 px for 2.54 mm the passport is 346 px high, and 309 px of it are above its last line.
         let facts = self.changed {
-            $0.mrz = self.zone(x: 100, y: y + 9)
+            $0.mrz = self.mrz(x: 100, y: y + 9)
             $0.outline = nil
         }
         let told = try #require(DocumentExtent.of(facts))
@@ -157,14 +157,14 @@ import Testing
     func threeLinesTellHowMuchOfTheirCardIsMissing(y: Double, missing: Double) throws {
         // At 10 px for 2.54 mm the card is 213 px high, and 183 px of it are above its last line.
         let facts = self.changed {
-            var zone = MRZReading(
+            var mrz = MRZReading(
                 lines: Array(repeating: String(repeating: "<", count: 30), count: 3), confidences: [],
                 quad: self.quad(0, 0, 1, 1), pitch: 25.4, corrections: 0)
-            zone.centres = [2, 1, 0].map {
+            mrz.centres = [2, 1, 0].map {
                 let above = y + 33 - $0 * 16.65
                 return Segment(start: Point(x: 100, y: above), end: Point(x: 390, y: above))
             }
-            $0.mrz = zone
+            $0.mrz = mrz
             $0.outline = nil
         }
         let told = try #require(DocumentExtent.of(facts))
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func anOutlineInsideTheFrameIsTheBetterWitness() {
-        let facts = self.changed { $0.mrz = self.zone(x: 100, y: 100) }
+        let facts = self.changed { $0.mrz = self.mrz(x: 100, y: 100) }
         #expect(self.label(facts, .proven) == "OK")
     }
 

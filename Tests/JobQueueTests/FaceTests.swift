@@ -11,8 +11,8 @@ import Testing
     private static let face = Data("face".utf8)
     private static let model = String(repeating: "ab", count: 32)
 
-    private static func feature(_ digit: Character) -> FaceFeature {
-        FaceFeature(engine: "e", modelSHA256: Self.model, hex: String(repeating: digit, count: 1024))
+    private static func feature(_ digit: Character) -> FaceEmbedding {
+        FaceEmbedding(engine: "e", modelSHA256: Self.model, hex: String(repeating: digit, count: 1024))
     }
 
     private static func payload(_ workflow: String, _ face: String = "f", _ more: String = "") -> Data {

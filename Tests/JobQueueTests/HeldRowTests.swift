@@ -220,7 +220,7 @@ import Testing
         let handler = ClosureHandler { job, context in
             if job.publicID == enrolment {
                 try await context.hand(
-                    over: FaceFeature(
+                    over: FaceEmbedding(
                         engine: "e", modelSHA256: QueueFixture.digest, hex: String(repeating: "ab", count: 512)),
                     generation: 0)
             }

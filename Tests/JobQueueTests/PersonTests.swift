@@ -89,7 +89,7 @@ import Testing
         let handler = ClosureHandler { _, context in
             let known = try await context.enrolledFace()
             try await context.hand(
-                over: FaceFeature(
+                over: FaceEmbedding(
                     engine: "e", modelSHA256: String(repeating: "a", count: 64),
                     hex: String(repeating: "0", count: 1024)), generation: known.generation)
             return ClosureHandler.passed
@@ -325,7 +325,7 @@ import Testing
         _ = try await self.enrol(fixture, "ann")
         let handler = ClosureHandler { _, context in
             try await context.hand(
-                over: FaceFeature(engine: "e", modelSHA256: Self.model, hex: String(repeating: "0", count: 1024)),
+                over: FaceEmbedding(engine: "e", modelSHA256: Self.model, hex: String(repeating: "0", count: 1024)),
                 generation: 0)
             #expect(try await self.importFace(fixture, "bob", replacing: true) == .faceBusy)
             return ClosureHandler.passed

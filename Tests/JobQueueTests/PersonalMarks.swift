@@ -107,7 +107,7 @@ struct PersonalMarks: Sendable {
         if said.contains("enrollment") {
             let known = try await context.enrolledFace()
             try await context.hand(
-                over: FaceFeature(engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: Self.feature),
+                over: FaceEmbedding(engine: "e", modelSHA256: String(repeating: "a", count: 64), hex: Self.feature),
                 generation: known.generation)
         }
         if said.contains("zqmark dead") { throw InspectError(.corruptImage, "zqmark detail") }

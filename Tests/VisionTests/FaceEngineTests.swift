@@ -160,8 +160,8 @@ struct FaceEngineTests {
         func cues(_ image: DecodedImage) throws -> LivenessFacts {
             let face = try #require(try self.engine.faces(in: image, features: 0).first)
             let facts = try self.engine.liveness(in: image, face: face)
-            #expect(Set(facts.cues.keys) == Set(LivenessFacts.Cue.allCases.map(\.rawValue)))
-            #expect(facts.cues.values.allSatisfy { (0...1).contains($0) })
+            #expect(Set(facts.signals.keys) == Set(LivenessFacts.Signal.allCases.map(\.rawValue)))
+            #expect(facts.signals.values.allSatisfy { (0...1).contains($0) })
             return facts
         }
         let plain = try cues(await FaceFixtures.photograph("obama.jpg"))

@@ -32,7 +32,7 @@ import Vision
         let model = try Self.model()
         let engine = try FaceEngine(models: await FaceFixtures.models, network: model)
         #expect(engine.name == "small/eyes2" && engine.modelSHA256 == model.sha256)
-        func feature(_ image: DecodedImage) throws -> FaceFeature {
+        func feature(_ image: DecodedImage) throws -> FaceEmbedding {
             let face = try #require(try engine.faces(in: image, features: 1).first)
             return try #require(face.feature)
         }
@@ -68,7 +68,7 @@ import Vision
         let noPairs = FaceCalibration.Row(
             0.5, falseMatches: 0, impostorPairs: 0, falseNonMatches: 0, genuinePairs: 10)
         #expect(refusal(try Self.model(table: [noPairs])) == .modelUnavailable)
-        #expect(refusal(try Self.model(engine: FaceFeature.currentEngine)) == .modelUnavailable)
+        #expect(refusal(try Self.model(engine: FaceEmbedding.currentEngine)) == .modelUnavailable)
         let short = SmallNetwork(side: 64, square: 8, weights: [[1, 0, 0]])
         #expect(refusal(try Self.model(short)) == .modelUnavailable)
         #expect(refusal(try Self.model()) == nil)

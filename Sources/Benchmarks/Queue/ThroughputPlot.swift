@@ -2,7 +2,7 @@ package import Foundation
 internal import JobQueue
 
 extension QueueBenchmark.HeldXmin.Report {
-    /// The two series as an SVG picture: jobs a second over the seconds since the transaction was opened.
+    /// The two series as an SVG image: jobs a second over the seconds since the transaction was opened.
     package var plot: Data {
         let width = 720.0
         let height = 360.0

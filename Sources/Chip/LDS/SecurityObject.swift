@@ -76,24 +76,24 @@ package enum DataGroup {
         return element.encoded
     }
 
-    /// The machine-readable zone of DG1 as lines (Doc 9303-10 §4.7.1).
+    /// The MRZ of DG1 as lines (Doc 9303-10 §4.7.1).
     package static func mrzLines(dg1 file: ArraySlice<UInt8>) throws(LDSError) -> [String] {
         let element = try TLV(first: file, tag: 0x61, "DG1")
-        let zone = try TLV(first: element.content, tag: 0x5F1F, "the machine-readable zone").content
-        guard zone.allSatisfy({ MRZText.isDigit($0) || MRZText.isLetter($0) || $0 == MRZText.filler }) else {
-            throw .malformed("the machine-readable zone holds other characters")
+        let mrz = try TLV(first: element.content, tag: 0x5F1F, "the MRZ").content
+        guard mrz.allSatisfy({ MRZText.isDigit($0) || MRZText.isLetter($0) || $0 == MRZText.filler }) else {
+            throw .malformed("the MRZ holds other characters")
         }
         let lengths: [Int]
-        switch zone.count {
+        switch mrz.count {
         case 90: lengths = [30, 30, 30]
         case 72: lengths = [36, 36]
         case 88: lengths = [44, 44]
-        default: throw .malformed("the machine-readable zone has \(zone.count) characters")
+        default: throw .malformed("the MRZ has \(mrz.count) characters")
         }
-        var start = zone.startIndex
+        var start = mrz.startIndex
         return lengths.map { length in
             defer { start += length }
-            return MRZText.string(zone[start..<start + length])
+            return MRZText.string(mrz[start..<start + length])
         }
     }
 }

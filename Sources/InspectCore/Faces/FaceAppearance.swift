@@ -49,7 +49,7 @@ package struct FaceAppearance: Codable, Sendable, Hashable {
 
 extension FaceContour {
     /// Pitch of the model head where people look into the camera, in degrees: the median of 78 portraits and stills of 16 persons
-    /// turned by less than 15°, which is also the median of the persons' medians (6.4); half of the pictures read 1 to 11.
+    /// turned by less than 15°, which is also the median of the persons' medians (6.4); half of the images read 1 to 11.
     static let frontalPitch = 6.5
 
     /// Degrees of pitch from looking straight into the camera; positive is down.

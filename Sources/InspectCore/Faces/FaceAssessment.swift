@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What ISO/IEC 29794-5 and ISO/IEC 19794-5 say of the first face of a picture, as far as it can be told without a network.
+/// What ISO/IEC 29794-5 and ISO/IEC 19794-5 say of the first face of an image, as far as it can be told without a network.
 ///
 /// The measures are those of OFIQ 1.0.3, the reference implementation of ISO/IEC 29794-5, by its formulas; where a measure is
 /// only like OFIQ's, its note says so. What needs a network of its own is "not assessed": no number is made up.
@@ -16,15 +16,15 @@ package struct FaceAssessment: Codable, Sendable, Hashable {
     }
 
     package var measures: [Measure]
-    /// Whether the picture is a full frontal image by ISO/IEC 19794-5.
+    /// Whether the image is a full frontal image by ISO/IEC 19794-5.
     package var isoConform: DataCheckData.Outcome
     /// The requirements that failed or, where none did, those that could not be assessed.
     package var isoReasons: [String]
     package var appearance: FaceAppearance
 
     /// - Parameters:
-    ///   - faces: The faces of the picture, largest first.
-    ///   - image: The picture.
+    ///   - faces: The faces of the image, largest first.
+    ///   - image: The image.
     /// - Returns: `nil` if there is no face.
     package init?(faces: [FaceFacts], image: ImageFacts) {
         guard let face = faces.first else { return nil }
@@ -152,8 +152,8 @@ extension FaceAssessment {
         return [
             row("horizontalPosition", q.centreX, .within(0.45...0.55), "8.3.1: the face's centre"),
             row("verticalPosition", q.eyeLineY, .within(0.5...0.7), "8.3.2: the eyes above the bottom"),
-            row("headWidth", q.headWidth, .within(0.5...0.75), "8.3.4: over the picture's width"),
-            row("headLength", head, .within(0.6...0.9), "8.3.5: crown to chin over the picture's height"),
+            row("headWidth", q.headWidth, .within(0.5...0.75), "8.3.4: over the image's width"),
+            row("headLength", head, .within(0.6...0.9), "8.3.5: crown to chin over the image's height"),
             row("eyeDistance", q.interEyeDistance, .atLeast(90), "8.4.1: 180 pixels of the head's width"),
             row("roll", q.roll, .within(-8...8), "7.2.2: ±8°"),
             row("yaw", contour?.yaw, .within(-5...5), "7.2.2: ±5°"),

@@ -125,7 +125,7 @@ extension FaceCalibration {
 
     /// The default engine's.
     ///
-    /// Measured over every two of 93 public test pictures of 18 persons (press photographs, film stills, webcams): 276 genuine
+    /// Measured over every two of 93 public test images of 18 persons (press photos, film stills, webcams): 276 genuine
     /// pairs, of which 28 show one person's extreme expressions, and 4,002 impostor pairs; the most similar impostors reach 0.79.
     /// Read with care: half of the persons are celebrities of the kind the network was trained on, no pair has a document's
     /// portrait, and eighteen persons make 153 pairs of persons, so that the pairs are not independent. The bound stays the
@@ -134,10 +134,11 @@ extension FaceCalibration {
     /// 0.60, the limit that dlib publishes for its descriptor (99.38 % on LFW), becomes one half, and 0.52, where
     /// mirror-averaged descriptors meet one false match in 5,506 impostor pairs, becomes 0.85.
     ///
-    /// Small faces, the other picture at full size: with eyes 40, 30, 24, 20, 16 and 12 px apart 2.8, 3.4, 4.0, 6.2, 10.4 and
+    /// Small faces, the other image at full size: with eyes 40, 30, 24, 20, 16 and 12 px apart 2.8, 3.4, 4.0, 6.2, 10.4 and
     /// 41 % of the genuine pairs (expressions apart) miss 0.85, with no false match in 1,804 pairs at any size.
     package static let dlib = FaceCalibration(
-        engine: FaceFeature.currentEngine, metric: .euclidean, centre: 0.60, width: 0.0461, norms: FaceFeature.norms,
+        engine: FaceEmbedding.currentEngine, metric: .euclidean, centre: 0.60, width: 0.0461,
+        norms: FaceEmbedding.norms,
         table: [
             (0.02, 723, 0), (0.05, 307, 0), (0.10, 107, 0), (0.20, 46, 0), (0.30, 21, 0), (0.50, 5, 6), (0.60, 5, 9),
             (0.70, 1, 13), (0.80, 0, 16), (0.85, 0, 20), (0.90, 0, 22), (0.95, 0, 45), (0.99, 0, 94),

@@ -1,10 +1,10 @@
-/// Whether a picture shows one face well enough to be judged: the gate before liveness and comparison.
+/// Whether an image shows one face well enough to be judged: the gate before liveness and comparison.
 ///
 /// ISO/IEC 19794-5 describes a portrait taken by a photographer; a selfie that a person takes alone never meets it. The limits
 /// here are capture limits: each is the standard's measure, widened to the point beyond which the descriptor or the
-/// cues stop working. ``FaceQuality`` reports the measures themselves, so that a partner can be stricter.
+/// signals stop working. ``FaceQuality`` reports the measures themselves, so that a partner can be stricter.
 package struct FaceConformity: Sendable, Hashable {
-    /// Why a picture is not fit.
+    /// Why an image is not fit.
     package enum Fault: String, Codable, Sendable, CaseIterable {
         case noFace = "NO_FACE"
         case severalFaces = "SEVERAL_FACES"
@@ -18,11 +18,11 @@ package struct FaceConformity: Sendable, Hashable {
         case blurred = "BLURRED"
     }
 
-    /// Empty when the picture is fit.
+    /// Empty when the image is fit.
     package let faults: [Fault]
     package var isConform: Bool { self.faults.isEmpty }
 
-    /// - Parameter faces: The faces of the picture, largest first.
+    /// - Parameter faces: The faces of the image, largest first.
     package init(faces: [FaceFacts]) {
         guard let face = faces.first else {
             self.faults = [.noFace]
@@ -33,7 +33,7 @@ package struct FaceConformity: Sendable, Hashable {
         self.faults = faults
     }
 
-    /// Whether somebody else is in the picture, and not just passing in the background.
+    /// Whether somebody else is in the image, and not just passing in the background.
     ///
     /// OFIQ's "single face present" weighs the areas of the two largest faces, too.
     package static func hasSeveralPeople(_ faces: [FaceFacts]) -> Bool {
@@ -53,7 +53,7 @@ extension FaceConformity.Fault {
 }
 
 extension FaceConformity {
-    /// A measure, its limit, and what a picture beyond it suffers from.
+    /// A measure, its limit, and what an image beyond it suffers from.
     struct Criterion: Sendable {
         var fault: Fault
         var name: String

@@ -29,7 +29,7 @@ package struct FaceMatch: Codable, Sendable, Hashable {
     /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if they come
     ///   from another engine than the one that was calibrated: without that a distance decides nothing.
     package static func compare(
-        _ first: FaceFeature, _ second: FaceFeature, threshold: Double = SimilarityScale.defaultThreshold,
+        _ first: FaceEmbedding, _ second: FaceEmbedding, threshold: Double = SimilarityScale.defaultThreshold,
         calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> FaceMatch {
         guard first.engine == calibration.engine else {

@@ -74,7 +74,7 @@ extension FaceSDKEvent {
         }
     }
 
-    /// Why a picture came to nothing.
+    /// Why an image came to nothing.
     private static func failure(_ liveness: CapabilityRecord<LivenessData>?) -> Outcome {
         guard let liveness else { return .unusable }
         switch liveness.data?.resultCode {

@@ -1,11 +1,11 @@
 /// What was measured on the chip's files: part of the stage that ends with status 8 DOCUMENT.
 package struct ChipFacts: Codable, Sendable, Hashable {
-    /// Lines of the machine-readable zone in DG1; `nil` if there was no DG1, or none that can be read.
+    /// Lines of the MRZ in DG1; `nil` if there was no DG1, or none that can be read.
     package var mrzLines: [String]?
     /// Why DG1 could not be read.
     package var dg1Problem: String?
     /// The portrait of DG2.
-    package var portrait: FaceStageFacts.Picture?
+    package var portrait: FaceStageFacts.Image?
     /// Why DG2 holds no portrait that can be looked at.
     package var dg2Problem: String?
     package var authentication: PassiveAuthenticationFacts

@@ -1,11 +1,11 @@
-/// The outline of a document in its picture.
+/// The outline of a document in its image.
 package struct OutlineFacts: Codable, Sendable, Hashable {
     package var quad: Quad
     /// Longer side over shorter side of the rectified document (ISO/IEC 7810: ID-1 1.586, ID-2 1.42, ID-3 1.42).
     package var aspectRatio: Double
     /// How many of the four corners lie outside the frame or on its border.
     package var cornersOutside: Int
-    /// How much of the outline is backed by edges in the picture, 0–1.
+    /// How much of the outline is backed by edges in the image, 0–1.
     package var support: Double
 
     package init(quad: Quad, aspectRatio: Double, cornersOutside: Int, support: Double) {
@@ -37,24 +37,24 @@ package struct BarcodeFacts: Codable, Sendable, Hashable {
 /// Everything that was measured on one side of a document (FRONT or BACK).
 package struct DocumentFacts: Codable, Sendable, Hashable {
     package var image: ImageFacts
-    /// `nil` when no outline was found: the picture may be a crop that the document fills, or show no document at all.
+    /// `nil` when no outline was found: the image may be a crop that the document fills, or show no document at all.
     package var outline: OutlineFacts?
     package var quality: QualityFacts
     package var mrz: MRZReading?
     package var barcodes: [BarcodeFacts]
     /// Faces on the document, largest first (the portrait, then ghost images), with features.
     package var faces: [FaceFacts]
-    /// Whether there is a machine-readable zone of which a part cannot be read, under glare for example; `nil` in facts that
+    /// Whether there is an MRZ of which a part cannot be read, under glare for example; `nil` in facts that
     /// were stored before this was kept.
     package var hasIllegibleZone: Bool?
     /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not taken.
     package var stepsMs: [String: Double]?
-    /// The print; `nil` where it was not read.
-    package var visualZone: VisualZoneFacts?
+    /// The VIZ text; `nil` where it was not read.
+    package var visualZone: VIZFacts?
 
     package init(
         image: ImageFacts, outline: OutlineFacts?, quality: QualityFacts, mrz: MRZReading?,
-        barcodes: [BarcodeFacts], faces: [FaceFacts], visualZone: VisualZoneFacts? = nil
+        barcodes: [BarcodeFacts], faces: [FaceFacts], visualZone: VIZFacts? = nil
     ) {
         self.image = image
         self.outline = outline
@@ -66,7 +66,7 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// A machine-readable zone as read from a picture (ICAO Doc 9303-3 §4).
+/// An MRZ as read from an image (ICAO Doc 9303-3 §4).
 package struct MRZReading: Codable, Sendable, Hashable {
     /// The lines after decoding, characters A–Z, 0–9 and `<` only.
     package var lines: [String]
@@ -76,14 +76,14 @@ package struct MRZReading: Codable, Sendable, Hashable {
     /// The same after what its position may hold was taken into account (a letter in a name stands against no digit); `nil`
     /// in facts that were stored before this was kept.
     package var posteriors: [[Double]]?
-    /// Pixels per character cell in the picture; below 7 the print is too small to trust (`reference`).
+    /// Pixels per character cell in the image; below 7 the print is too small to trust (`reference`).
     package var pitch: Double
     /// How many characters are not what the reader alone would have chosen: alphabets and check digits decided where it
     /// hesitated.
     package var corrections: Int
     /// For every line, the width of the strokes' edges (10–90 %) over the pitch; above about 0.35 print is too blurred.
     package var edgeWidths: [Double]
-    /// Degrees by which the content is turned clockwise in the picture, −180 to 180.
+    /// Degrees by which the content is turned clockwise in the image, −180 to 180.
     package var turn: Double
     /// For every line, from the centre of its first character to that of its last; `nil` in facts that were stored before
     /// these were kept.

@@ -1,4 +1,4 @@
-/// One face in a picture.
+/// One face in an image.
 package struct FaceFacts: Codable, Sendable, Hashable {
     package var box: Box
     /// Five points: outer and inner corner of the eye on the image's left, of the eye on its right, base of the nose.
@@ -7,9 +7,9 @@ package struct FaceFacts: Codable, Sendable, Hashable {
     package var detectionScore: Double
     package var quality: FaceQuality
     /// 128 float32, little-endian, lower-case hex: 1,024 characters; `nil` when none was asked for.
-    package var feature: FaceFeature?
+    package var feature: FaceEmbedding?
 
-    package init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, feature: FaceFeature?) {
+    package init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, feature: FaceEmbedding?) {
         self.box = box
         self.landmarks = landmarks
         self.detectionScore = detectionScore
@@ -18,7 +18,7 @@ package struct FaceFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// Fitness of a face picture by the measures of ISO/IEC 29794-5 that need no neural network.
+/// Fitness of a face image by the measures of ISO/IEC 29794-5 that need no neural network.
 ///
 /// Compression, occlusion, head covering and expression are not assessed: they need networks of their own.
 package struct FaceQuality: Codable, Sendable, Hashable {
@@ -41,22 +41,22 @@ package struct FaceQuality: Codable, Sendable, Hashable {
     package var illuminationUniformity: Double
     /// Entropy of the luminance of the face in bits, 0–8.
     package var dynamicRange: Double
-    /// Mean distance of the face's colours from grey in CIELAB; below about 2 in a grey picture.
+    /// Mean distance of the face's colours from grey in CIELAB; below about 2 in a grey image.
     package var chroma: Double
     /// Variance of the Laplacian of the face at a fixed chip size; a measure of sharpness.
     package var sharpness: Double
-    /// Horizontal position of the face's centre over the picture's width (ISO/IEC 19794-5 full frontal: 0.45–0.55).
+    /// Horizontal position of the face's centre over the image's width (ISO/IEC 19794-5 full frontal: 0.45–0.55).
     package var centreX: Double
-    /// Vertical position of the eye line from the bottom over the picture's height (ISO/IEC 19794-5: 0.5–0.7).
+    /// Vertical position of the eye line from the bottom over the image's height (ISO/IEC 19794-5: 0.5–0.7).
     package var eyeLineY: Double
-    /// Width of the head, estimated from the eye distance, over the picture's width (ISO/IEC 19794-5: 0.5–0.75).
+    /// Width of the head, estimated from the eye distance, over the image's width (ISO/IEC 19794-5: 0.5–0.75).
     package var headWidth: Double
-    /// Share (0–1) of the head's estimated rectangle that lies inside the picture.
+    /// Share (0–1) of the head's estimated rectangle that lies inside the image.
     package var visible: Double
     /// How far the cheeks' mean colour lies from that of skin in daylight, in CIELAB; `nil`: measured by an earlier version.
     package var colourDistance: Double?
     /// Mean gradient around the head, in steps of 0–255 from pixel to pixel at 320 px; `nil`: nothing is around it, or another
-    /// face of the picture.
+    /// face of the image.
     package var backgroundGradient: Double?
     /// `nil` unless the operator named the 68-point model.
     package var contour: FaceContour?
@@ -101,7 +101,7 @@ package struct FaceContour: Codable, Sendable, Hashable {
     package var smileWidth: Double
     /// Degrees; positive is down.
     package var pitch: Double
-    /// Degrees; positive is towards the picture's right.
+    /// Degrees; positive is towards the image's right.
     package var yaw: Double
     /// From the middle between the eyes to the chin, in pixels.
     package var length: Double
@@ -120,25 +120,31 @@ package struct FaceContour: Codable, Sendable, Hashable {
     }
 }
 
-/// Passive liveness cues of one selfie: evidence for a person to weigh, never proof of a live face.
+/// Passive PAD signals of one selfie: evidence for a person to weigh, never proof of a live face.
 package struct LivenessFacts: Codable, Sendable, Hashable {
-    /// Named cues, 0–1 each where 1 is most suspicious; the names are those of ``Cue``.
-    package var cues: [String: Double]
+    /// Named signals, 0–1 each where 1 is most suspicious; the names are those of ``Signal``.
+    package var signals: [String: Double]
     /// What an operator's network says; `nil` where none is configured.
     package var network: LivenessNetworkScore?
-    /// What the picture's file says of how it was made; `nil`: read by an earlier version.
-    package var metadata: PictureMetadata?
+    /// What the image's file says of how it was made; `nil`: read by an earlier version.
+    package var metadata: ImageMetadata?
+
+    /// Stored facts have the key `cues`.
+    private enum CodingKeys: String, CodingKey {
+        case signals = "cues"
+        case network, metadata
+    }
 
     package init(
-        cues: [String: Double], network: LivenessNetworkScore? = nil, metadata: PictureMetadata? = nil
+        signals: [String: Double], network: LivenessNetworkScore? = nil, metadata: ImageMetadata? = nil
     ) {
-        self.cues = cues
+        self.signals = signals
         self.network = network
         self.metadata = metadata
     }
 }
 
-/// The word of an operator's network on whether a face is a living one: evidence as any other cue.
+/// The word of an operator's network on whether a face is a living one: one PAD signal among others.
 package struct LivenessNetworkScore: Codable, Sendable, Hashable {
     /// The operator's name for the network.
     package var name: String
@@ -161,8 +167,8 @@ package struct LivenessNetworkScore: Codable, Sendable, Hashable {
 }
 
 extension LivenessFacts {
-    /// What single pictures can show of a presentation attack.
-    package enum Cue: String, CaseIterable, Sendable {
+    /// What single images can show of a presentation attack.
+    package enum Signal: String, CaseIterable, Sendable {
         /// Isolated peaks in the spectrum of the face, as a screen's raster leaves them.
         case moire
         /// Colourless burnt-out spots on the face.
@@ -179,5 +185,5 @@ extension LivenessFacts {
         case soft
     }
 
-    package subscript(cue: Cue) -> Double? { self.cues[cue.rawValue] }
+    package subscript(signal: Signal) -> Double? { self.signals[signal.rawValue] }
 }

@@ -33,7 +33,7 @@ package struct ImageFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// A picture made small, for people to look at.
+/// An image made small, for people to look at.
 package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
     package static let side = 1200
@@ -50,7 +50,7 @@ package struct Preview: Codable, Sendable, Hashable {
     }
 }
 
-/// What can be measured of a picture's fitness, inside the document's quad where one was found, else over the frame.
+/// What can be measured of an image's fitness, inside the document's quad where one was found, else over the frame.
 ///
 /// Measurements only: the limits that turn them into decisions are in ``UsabilityRules``.
 package struct QualityFacts: Codable, Sendable, Hashable {
@@ -73,7 +73,7 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     package var documentWidth: Double
     /// Share (0–1) of the document under thin dark strokes, as print has them.
     package var printShare: Double?
-    /// Share (0–1) of the whole picture that is neither near black nor near white; drawings have little of it.
+    /// Share (0–1) of the whole image that is neither near black nor near white; drawings have little of it.
     package var midtoneShare: Double?
     /// How far isolated periodic patterns stand out of the spectrum (natural logarithm of power), as the pixel grid of
     /// a screen does; `nil` where the document is smaller than the patches this takes (256 px).

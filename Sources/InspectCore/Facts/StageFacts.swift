@@ -26,8 +26,8 @@ package struct DocumentStageFacts: Codable, Sendable, Hashable {
 
 /// Output of the stage that ends with status 16 FACE.
 package struct FaceStageFacts: Codable, Sendable, Hashable {
-    /// What was found on one picture of a person.
-    package struct Picture: Codable, Sendable, Hashable {
+    /// What was found on one image of a person.
+    package struct Image: Codable, Sendable, Hashable {
         package var image: ImageFacts
         /// Largest first; only the largest carries a feature.
         package var faces: [FaceFacts]
@@ -38,19 +38,25 @@ package struct FaceStageFacts: Codable, Sendable, Hashable {
         }
     }
 
-    /// By part name: `FACE`, or the names that a comparison gives its two pictures.
-    package var pictures: [String: Picture]
+    /// By part name: `FACE`, or the names that a comparison gives its two images.
+    package var images: [String: Image]
     /// Processor time that the stage took in the analyzer, in milliseconds.
     package var cpuMs = 0.0
 
-    package init(pictures: [String: Picture]) {
-        self.pictures = pictures
+    /// Stored facts have the key `pictures`.
+    private enum CodingKeys: String, CodingKey {
+        case images = "pictures"
+        case cpuMs
+    }
+
+    package init(images: [String: Image]) {
+        self.images = images
     }
 }
 
 /// Output of the stage that ends with status 32 LIVENESS.
 package struct LivenessStageFacts: Codable, Sendable, Hashable {
-    /// `nil` when no conforming face was found and the cues were not measured.
+    /// `nil` when no conforming face was found and the signals were not measured.
     package var passive: LivenessFacts?
     /// What was measured on the frames; `nil` when there were none.
     package var capture: CaptureFacts?

@@ -9,7 +9,7 @@ package enum PartKind: String, Codable, Sendable, CaseIterable {
     case face = "FACE"
     /// The frames of a liveness capture, in order: the only kind that a job may have more than one of.
     case frames = "FRAMES"
-    /// Chip data group 1, the machine-readable zone (ICAO 9303-10, section 4.7.1).
+    /// Chip data group 1, the MRZ (ICAO 9303-10, section 4.7.1).
     case dg1 = "DG1"
     /// Chip data group 2, the encoded face (ICAO 9303-10, section 4.7.2).
     case dg2 = "DG2"

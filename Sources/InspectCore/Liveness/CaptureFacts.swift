@@ -1,13 +1,13 @@
-/// What was measured on the frames of a liveness capture: numbers only, no picture and no feature of the face.
+/// What was measured on the frames of a liveness capture: numbers only, no image and no feature of the face.
 package struct CaptureFacts: Codable, Sendable, Hashable {
     /// One frame.
     package struct Frame: Codable, Sendable, Hashable {
         /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
         package var face: Face?
-        /// Correlation (−1 to 1) of the whole picture, made small, with the frame before it; 1 for the first. A cut falls
+        /// Correlation (−1 to 1) of the whole image, made small, with the frame before it; 1 for the first. A cut falls
         /// below what any motion or light does.
         package var scene: Double
-        /// Whether every pixel of the small picture is that of the frame before it.
+        /// Whether every pixel of the small image is that of the frame before it.
         package var isRepeated: Bool
 
         package init(face: Face?, scene: Double = 1, isRepeated: Bool = false) {
@@ -28,7 +28,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         package var mouthOpening: Double
         /// Length of the dark line between the lips.
         package var mouthWidth: Double
-        /// Turn of the head in degrees, positive towards the right of the picture, from how far the base of the nose lies
+        /// Turn of the head in degrees, positive towards the right of the image, from how far the base of the nose lies
         /// before the eyes: a plane that is turned shows none.
         package var yaw: Double
         /// How far the base of the nose lies below the eyes. Grows as the head is lowered, since the nose lies before the
@@ -42,7 +42,7 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         package var cheeks: LinearColour
         /// Light from the nose's ridge.
         package var nose: LinearColour
-        /// Light from beside the head; `nil` where the picture shows too little of it.
+        /// Light from beside the head; `nil` where the image shows too little of it.
         package var background: LinearColour?
         /// Share (0–1) of the skin that is burnt out.
         package var saturated: Double

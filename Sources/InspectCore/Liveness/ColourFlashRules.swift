@@ -4,7 +4,7 @@ internal import Foundation
 ///
 /// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and white
 /// balance change both alike and cancel. Differences between successive colours are compared with those of what was shown. A
-/// weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the picture, and a living
+/// weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image, and a living
 /// person who is shown the colours by somebody else.
 package enum ColourFlashRules {
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {

@@ -1,4 +1,4 @@
-/// Issuing states under their two names: three letters in machine-readable zones, two in certificates.
+/// Issuing states under their two names: three letters in MRZs, two in certificates.
 package enum IssuingState {
     /// ISO 3166-1, all 249 entries.
     private static let countries = """
@@ -39,18 +39,18 @@ package enum IssuingState {
         "ANT", "NTZ", "IAO", "INP",
     ]
 
-    /// Whether `code`, without fillers, is one that zones bear as issuing state or nationality.
+    /// Whether `code`, without fillers, is one that MRZs bear as issuing state or nationality.
     package static func isKnown(_ code: some StringProtocol) -> Bool {
         let code = Substring(code)
         return self.codes[code] != nil || self.withoutLetters.contains(code)
     }
 
-    /// Whether a zone's issuing state is the country of a certificate (Doc 9303-12 §7.1.1: countryName, two letters).
+    /// Whether an MRZ's issuing state is the country of a certificate (Doc 9303-12 §7.1.1: countryName, two letters).
     ///
     /// - Returns: `nil` for a state that has no two letters here.
     package static func matches(_ issuingState: String, country: String) -> Bool? {
         let country = country.uppercased()
-        // Certificates of some organisations carry the zone's three letters.
+        // Certificates of some organisations carry the MRZ's three letters.
         if country == issuingState { return true }
         guard let letters = self.codes[issuingState[...]] else { return nil }
         // Kosovo's certificates carry KS; XK is what most others use. (Doc 9303-3 §5 names neither.)

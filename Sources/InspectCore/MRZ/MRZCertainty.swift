@@ -1,4 +1,4 @@
-/// Which fields of a zone are certain: read so clearly, and proven by check digits where the format has them, that a wrong
+/// Which fields of an MRZ are certain: read so clearly, and proven by check digits where the format has them, that a wrong
 /// value is not to be expected.
 ///
 /// A value that is not certain is still what was most likely printed, and says so.
@@ -18,9 +18,9 @@ package struct MRZCertainty: Sendable {
     /// In the order of the enumeration.
     package let uncertain: [Field]
 
-    /// - Parameter reading: What the reader saw of `zone`.
-    package init(_ zone: MRZDocument, reading: MRZReading) {
-        let layout = MRZLayout(zone.format)
+    /// - Parameter reading: What the reader saw of `mrz`.
+    package init(_ mrz: MRZDocument, reading: MRZReading) {
+        let layout = MRZLayout(mrz.format)
         let posteriors = reading.posteriors ?? reading.confidences
         func least(_ spans: [MRZSpan]) -> Double {
             spans.flatMap { span -> [Double] in
@@ -31,18 +31,18 @@ package struct MRZCertainty: Sendable {
                 return Array(posteriors[span.line][span.range])
             }.min() ?? 0
         }
-        let composite = zone.checks[.composite] ?? true
+        let composite = mrz.checks[.composite] ?? true
         /// Certain by `key`, together with the characters that it covers and itself.
         func isProven(_ key: MRZCheckKey) -> Bool {
             guard let check = layout.checks.first(where: { $0.key == key }) else { return false }
-            return zone.checks[key] == true && composite && least(check.covered + [check.digit]) >= Self.proven
+            return mrz.checks[key] == true && composite && least(check.covered + [check.digit]) >= Self.proven
         }
         // A digit that fails says that something is wrong with the print, so nothing unproven is certain then.
-        let isSound = zone.checksHold
+        let isSound = mrz.checksHold
         func isClear(_ span: MRZSpan?) -> Bool { span.map { isSound && least([$0]) >= Self.unproven } ?? true }
 
         // A long number's rest lies in the optional data, and its digit proves both.
-        let long = MRZLongNumber(zone.lines.map { Array($0.utf8) }, format: zone.format)
+        let long = MRZLongNumber(mrz.lines.map { Array($0.utf8) }, format: mrz.format)
         let number =
             long.map { $0.holds && composite && least([layout.number, layout.optional[0]]) >= Self.proven }
             ?? (layout.checks.contains { $0.key == .documentNumber }
@@ -53,19 +53,19 @@ package struct MRZCertainty: Sendable {
             // French licences prove the date of expiry by the composite digit alone.
             return digits && date?.isImpossible == false
         }
-        let isFrench = zone.format == .frenchID
+        let isFrench = mrz.format == .frenchID
         let names = isFrench ? [layout.name, MRZSpan(1, 13..<27)] : [layout.name]
-        let state = isClear(layout.state) && IssuingState.isKnown(zone.issuingState)
+        let state = isClear(layout.state) && IssuingState.isKnown(mrz.issuingState)
         let certain: [Field: Bool] = [
             .documentNumber: number,
-            .dateOfBirth: date(.birthDate, layout.birth, zone.birthDate),
-            .expiryDate: date(.expiryDate, layout.expiry, zone.expiryDate),
-            .personalNumber: zone.format != .td3 || isProven(.personalNumber),
+            .dateOfBirth: date(.birthDate, layout.birth, mrz.birthDate),
+            .expiryDate: date(.expiryDate, layout.expiry, mrz.expiryDate),
+            .personalNumber: mrz.format != .td3 || isProven(.personalNumber),
             .lastName: names.allSatisfy { isClear($0) },
             .firstName: names.allSatisfy { isClear($0) },
             .issuingCountry: state,
             .nationality: layout.nationality == nil
-                || (isClear(layout.nationality) && IssuingState.isKnown(zone.nationality)),
+                || (isClear(layout.nationality) && IssuingState.isKnown(mrz.nationality)),
             .gender: isClear(layout.sex),
             .type: isClear(layout.code),
         ]

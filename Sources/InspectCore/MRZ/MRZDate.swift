@@ -1,4 +1,4 @@
-/// A date as a machine-readable zone prints it: YYMMDD, unknown parts as `<`.
+/// A date as an MRZ prints it: YYMMDD, unknown parts as `<`.
 package struct MRZDate: Sendable, Hashable {
     /// The six characters as printed.
     package var text: String

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Turns lattices into the likeliest zone.
+/// Turns lattices into the likeliest MRZ.
 ///
 /// Every candidate text is weighed by what the reader saw, by the alphabets of its positions and by how rarely a printed
-/// zone violates its check digits. The weights are finite on purpose: specimens whose zone is wrong as printed exist, so
+/// MRZ violates its check digits. The weights are finite on purpose: specimens whose MRZ is wrong as printed exist, so
 /// a character that is clearly seen stands against any rule, and only where the reader itself hesitates do the check
 /// digits decide.
 package struct MRZDecoder: Sendable {
@@ -11,7 +11,7 @@ package struct MRZDecoder: Sendable {
 
     /// Log-odds of a character that its position does not allow (a digit in a name, a letter in a date): about 1 in 150.
     private static let foreignCharacter: Double = -5
-    /// Log-odds of a zone printed with one failing check digit: about 1 in 50.
+    /// Log-odds of an MRZ printed with one failing check digit: about 1 in 50.
     private static let failedCheck: Double = -3.9
     /// A wrong character fails its own check digit and the composite one together.
     private static let failedComposite: Double = -1.6
@@ -26,8 +26,8 @@ package struct MRZDecoder: Sendable {
     private static let strayLetter: Double = -5
     /// Less than this share of the best character's probability is never worth considering.
     private static let negligible: Float = 0.0005
-    /// Mean log-probability of the likeliest characters below which a zone would be made up more than read: legible
-    /// pictures stay above −0.1, strongly blurred or glared ones below −0.24 (measured).
+    /// Mean log-probability of the likeliest characters below which an MRZ would be made up more than read: legible
+    /// images stay above −0.1, strongly blurred or glared ones below −0.24 (measured).
     private static let illegible: Double = -0.2
 
     /// Probability of a cell's likeliest character below which the cell shows none: legible cells, however faint, stay above
@@ -35,23 +35,23 @@ package struct MRZDecoder: Sendable {
     private static let veiled: Float = 0.3
     /// The same for cells in a row.
     private static let veiledInRow: Float = 0.5
-    /// Cells, together or in a row, from which a part of the zone is hidden. Fewer are left to the check digits.
+    /// Cells, together or in a row, from which a part of the MRZ is hidden. Fewer are left to the check digits.
     private static let mostVeiled = 3
 
-    /// What was made of a picture's lattices.
+    /// What was made of an image's lattices.
     package enum Outcome: Sendable {
-        case zone(MRZDecoding)
-        /// A zone, of which a part cannot be read: nothing is made up in its place.
+        case mrz(MRZDecoding)
+        /// An MRZ, of which a part cannot be read: nothing is made up in its place.
         case illegible
         case none
     }
 
-    /// The likeliest zone that one of `lattices` can be read as, or `nil` when none is legible.
+    /// The likeliest MRZ that one of `lattices` can be read as, or `nil` when none is legible.
     package func decode(_ lattices: [MRZLattice]) -> MRZDecoding? {
-        if case .zone(let decoding) = self.outcome(lattices) { decoding } else { nil }
+        if case .mrz(let decoding) = self.outcome(lattices) { decoding } else { nil }
     }
 
-    /// The likeliest zone that one of `lattices` can be read as, or whether there is one that is not legible.
+    /// The likeliest MRZ that one of `lattices` can be read as, or whether there is one that is not legible.
     package func outcome(_ lattices: [MRZLattice]) -> Outcome {
         var best: (score: Double, decoding: MRZDecoding)?
         var illegible = false
@@ -73,7 +73,7 @@ package struct MRZDecoder: Sendable {
                 }
             }
         }
-        if let best { return .zone(best.decoding) }
+        if let best { return .mrz(best.decoding) }
         return illegible ? .illegible : .none
     }
 
@@ -98,7 +98,7 @@ package struct MRZDecoder: Sendable {
         var cost: Double
     }
 
-    /// Whether a part of the zone is hidden.
+    /// Whether a part of the MRZ is hidden.
     private func isVeiled(_ lattice: MRZLattice) -> Bool {
         lattice.lines.contains { line in
             let tops = line.map { $0.max() ?? 0 }
@@ -163,10 +163,10 @@ package struct MRZDecoder: Sendable {
             self.settleState(&plain, span: span, choices: choices)
         }
         let best = self.repaired(plain, choices: choices, layout: layout)
-        // Neither the code of this format nor its check digits: other text, or a zone of which a part is missing.
+        // Neither the code of this format nor its check digits: other text, or an MRZ of which a part is missing.
         let checks = MRZChecks.evaluate(best.text, layout: layout)
         guard fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) else { return .none }
-        // Other print that begins like a zone: a state that does not exist, and digits that prove nothing.
+        // Other print that begins like an MRZ: a state that does not exist, and digits that prove nothing.
         let state = MRZText.words(best.text[layout.state.line][layout.state.range])
         let failed = checks.values.count { !$0 }
         return IssuingState.isKnown(state) || checks.isEmpty || failed * 2 <= checks.count ? .text(best) : .none
@@ -232,7 +232,7 @@ package struct MRZDecoder: Sendable {
             for index in start..<doubtful.count {
                 let choice = doubtful[index]
                 if let other, field(other) == field(choice) { continue }
-                // Even a zone without any failure could not pay for this.
+                // Even an MRZ without any failure could not pay for this.
                 guard base + cost + choice.cost > best.score else { break }
                 let before = text[choice.line][choice.cell]
                 guard before == plain.text[choice.line][choice.cell] else { continue }
@@ -262,7 +262,7 @@ package struct MRZDecoder: Sendable {
         return Double(failed) * Self.failedCheck + (failed == 0 ? Self.failedCheck : Self.failedComposite)
     }
 
-    /// Whether the zone begins as its format must.
+    /// Whether the MRZ begins as its format must.
     private func codeFits(_ text: [[UInt8]], layout: MRZLayout, format: MRZFormat) -> Bool {
         let first = text[layout.code.line][layout.code.range.lowerBound]
         let begin = MRZText.string(text[layout.code.line].prefix(5))

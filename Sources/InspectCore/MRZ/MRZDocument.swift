@@ -1,11 +1,11 @@
-/// The check digits of machine-readable zones.
+/// The check digits of MRZs.
 package enum MRZCheckKey: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
     case documentNumber, birthDate, expiryDate, personalNumber, composite
 }
 
-/// A machine-readable zone taken apart: fields as printed, and which check digits hold.
+/// An MRZ taken apart: fields as printed, and which check digits hold.
 ///
-/// Nothing is corrected here: a zone that is wrong as printed keeps its characters and reports the digits that fail.
+/// Nothing is corrected here: an MRZ that is wrong as printed keeps its characters and reports the digits that fail.
 package struct MRZDocument: Sendable, Hashable {
     package var format: MRZFormat
     package var lines: [String]

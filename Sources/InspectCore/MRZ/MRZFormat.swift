@@ -1,4 +1,4 @@
-/// The layouts of machine-readable zones that are known.
+/// The layouts of MRZs that are known.
 package enum MRZFormat: String, Codable, Sendable, CaseIterable {
     /// 3×30, cards (ICAO Doc 9303-5).
     case td1 = "TD1"

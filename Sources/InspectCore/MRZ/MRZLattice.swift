@@ -1,4 +1,4 @@
-/// One possible layout of a zone as the line reader saw it, before any rule of Doc 9303 was applied.
+/// One possible layout of an MRZ as the line reader saw it, before any rule of Doc 9303 was applied.
 package struct MRZLattice: Sendable {
     /// For every line and every cell the probabilities of A–Z, 0–9 and `<`, in this order.
     package var lines: [[[Float]]]
@@ -11,7 +11,7 @@ package struct MRZLattice: Sendable {
     }
 }
 
-/// What the decoder made of a zone.
+/// What the decoder made of an MRZ.
 package struct MRZDecoding: Sendable, Hashable {
     package var format: MRZFormat
     package var lines: [String]

@@ -1,4 +1,4 @@
-/// What a field of a machine-readable zone may hold.
+/// What a field of an MRZ may hold.
 enum MRZAlphabet {
     case any
     /// A–Z and `<`.
@@ -13,7 +13,7 @@ enum MRZAlphabet {
     case passportCode
     /// V (Doc 9303-7 §4.2 and §5.2).
     case visaCode
-    /// F, M, `<` (Doc 9303-3 §4: X of the visual zone becomes `<`), and X, which some issuers print.
+    /// F, M, `<` (Doc 9303-3 §4: X of the VIZ becomes `<`), and X, which some issuers print.
     case sex
 
     /// Whether this is the first character of a document code.

@@ -1,4 +1,4 @@
-/// Characters of machine-readable zones as ASCII, and their check digits.
+/// Characters of MRZs as ASCII, and their check digits.
 package enum MRZText {
     package static let filler = UInt8(ascii: "<")
     /// The 37 characters in the order of the line reader's classes.

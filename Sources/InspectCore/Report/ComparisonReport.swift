@@ -1,4 +1,4 @@
-/// The comparison of two pictures of faces as a page that a reviewer reads.
+/// The comparison of two images of faces as a page that a reviewer reads.
 package struct ComparisonReport: Sendable {
     let facts: FaceStageFacts
     let previews: [String: Preview]
@@ -8,8 +8,8 @@ package struct ComparisonReport: Sendable {
     let engine: EngineRecord
 
     /// - Parameters:
-    ///   - facts: What was found in the pictures; their largest faces were compared.
-    ///   - previews: The pictures, by the same names.
+    ///   - facts: What was found in the images; their largest faces were compared.
+    ///   - previews: The images, by the same names.
     ///   - match: The outcome, or `nil` with a `reason`.
     package init(
         facts: FaceStageFacts, previews: [String: Preview], match: FaceMatch?, reason: String?, threshold: Double,
@@ -31,16 +31,16 @@ package struct ComparisonReport: Sendable {
             case false?: ("NO_MATCH", .rejected)
             case nil: ("NOT_POSSIBLE", .warning)
             }
-        let names = self.facts.pictures.keys.sorted()
-        let pictures = names.compactMap { name -> ReportPicture? in
-            guard let person = self.facts.pictures[name] else { return nil }
-            var picture = ReportPicture(part: name, image: person.image, preview: self.previews[name])
+        let names = self.facts.images.keys.sorted()
+        let pictures = names.compactMap { name -> ReportImage? in
+            guard let person = self.facts.images[name] else { return nil }
+            var picture = ReportImage(part: name, image: person.image, preview: self.previews[name])
             picture.faces = person.faces
             return picture
         }
         let faces = names.flatMap {
             ReportTables.faces(
-                $0, self.facts.pictures[$0]?.faces ?? [], image: self.facts.pictures[$0]?.image, isJudged: true)
+                $0, self.facts.images[$0]?.faces ?? [], image: self.facts.images[$0]?.image, isJudged: true)
         }
         return ReportPage.html(
             title: "Comparison: \(title)",
@@ -48,7 +48,7 @@ package struct ComparisonReport: Sendable {
                 """
                 <div class='banner \(style.rawValue)'>
                 <h1>\(title)</h1>
-                <p class='soft'>\(self.reason ?? "the largest faces of two pictures")</p>
+                <p class='soft'>\(self.reason ?? "the largest faces of two images")</p>
                 </div>
 
                 """,

@@ -1,4 +1,4 @@
-/// One inspection as a page that a reviewer reads: what was decided, on which pictures, and every measurement behind it.
+/// One inspection as a page that a reviewer reads: what was decided, on which images, and every measurement behind it.
 ///
 /// Holds personal data by nature. Nothing in it is fetched from anywhere, and values are text whatever they contain.
 package struct InspectionReport: Sendable {
@@ -10,7 +10,7 @@ package struct InspectionReport: Sendable {
     /// - Parameters:
     ///   - document: What was decided, from ``InspectionDecider``.
     ///   - facts: What it was decided on.
-    ///   - previews: Pictures by part name; a part without one is shown as its drawing alone.
+    ///   - previews: Images by part name; a part without one is shown as its drawing alone.
     ///   - today: The day of the decision.
     package init(
         document: ResultDocument, facts: InspectionFacts, previews: [String: Preview], today: CalendarDate
@@ -132,17 +132,17 @@ package struct InspectionReport: Sendable {
         }
     }
 
-    private var persons: [(part: String, picture: FaceStageFacts.Picture)] {
-        (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    private var persons: [(part: String, picture: FaceStageFacts.Image)] {
+        (self.facts.faces?.images ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    private var chipPortrait: [(part: String, picture: FaceStageFacts.Picture)] {
+    private var chipPortrait: [(part: String, picture: FaceStageFacts.Image)] {
         (self.facts.documents?.chip?.portrait).map { [(PartKind.dg2.rawValue, $0)] } ?? []
     }
 
-    private var pictures: [ReportPicture] {
+    private var pictures: [ReportImage] {
         var pictures = self.sides.map { part, side in
-            var picture = ReportPicture(part: part, image: side.image, preview: self.previews[part])
+            var picture = ReportImage(part: part, image: side.image, preview: self.previews[part])
             picture.outline = side.outline
             picture.mrz = side.mrz
             picture.barcodes = side.barcodes
@@ -150,14 +150,14 @@ package struct InspectionReport: Sendable {
             return picture
         }
         pictures += (self.chipPortrait + self.persons).map { part, person in
-            var picture = ReportPicture(part: part, image: person.image, preview: self.previews[part])
+            var picture = ReportImage(part: part, image: person.image, preview: self.previews[part])
             picture.faces = person.faces
             return picture
         }
-        // Pictures that no stage looked at after an earlier one rejected the job.
+        // Images that no stage looked at after an earlier one rejected the job.
         let others = (self.facts.acquisition?.images ?? [:]).sorted { $0.key < $1.key }
         for (part, image) in others where !pictures.contains(where: { $0.part == part }) {
-            var picture = ReportPicture(part: part, image: image, preview: self.previews[part])
+            var picture = ReportImage(part: part, image: image, preview: self.previews[part])
             if part == PartKind.frames.rawValue { picture.track = self.track(in: image) }
             pictures.append(picture)
         }
@@ -168,7 +168,7 @@ package struct InspectionReport: Sendable {
         self.sides.map { part, side in
             let reading = UsabilityRules.evidence(side, today: self.today)
             return ReportPage.section(
-                "Picture quality: \(part)",
+                "Image quality: \(part)",
                 [
                     "<p class='soft'>What the text proves about the picture: \(reading.rawValue).</p>\n",
                     ReportTables.measurements(

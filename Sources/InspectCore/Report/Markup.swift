@@ -36,7 +36,7 @@ struct Markup: ExpressibleByStringInterpolation {
             case 0x22: result += "&quot;"
             case 0x27: result += "&#39;"
             case 0x09, 0x0A: result.unicodeScalars.append(scalar)
-            // The pictures that Unicode has for control characters.
+            // The images that Unicode has for control characters.
             case 0..<0x20: result.unicodeScalars.append(Unicode.Scalar(0x2400 + scalar.value) ?? "\u{FFFD}")
             case 0x7F: result += "\u{2421}"
             case 0x80..<0xA0, 0x61C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF:

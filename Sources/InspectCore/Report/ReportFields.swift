@@ -1,4 +1,4 @@
-/// What was read: each field with its sources, each check digit, each zone and barcode as it stands.
+/// What was read: each field with its sources, each check digit, each MRZ and barcode as it stands.
 struct ReportFields {
     let extraction: ExtractionRules
     let facts: InspectionFacts
@@ -11,9 +11,9 @@ struct ReportFields {
         } else if let reason = data.reason {
             sections.append(ReportPage.section("Fields", ["<p>\(reason)</p>\n"]))
         }
-        sections += self.zones
+        sections += self.mrzs
         sections += self.barcodes
-        if let print = data.visualZone { sections.append(self.visualZone(print)) }
+        if let viz = data.visualZone { sections.append(self.vizMarkup(viz)) }
         if let chip = data.chip, let rules = self.extraction.chip {
             sections.append(ReportChip.section(chip, rules: rules))
         }
@@ -26,41 +26,41 @@ struct ReportFields {
     private struct Source {
         var name: String
         var data: ExtractionData
-        var zone: MRZDocument?
+        var mrz: MRZDocument?
         var reading: MRZReading?
         var chip: ChipRules?
-        var isPrint = false
+        var isVIZ = false
     }
 
     private var sources: [Source] {
-        let zones = self.extraction.zones.map { zone in
+        let mrzs = self.extraction.mrzs.map { mrz in
             var data = ExtractionData(extractionMethod: "MRZ")
-            ExtractionRules.fill(&data, from: zone.value)
+            ExtractionRules.fill(&data, from: mrz.value)
             return Source(
-                name: "MRZ (\(zone.part))", data: data, zone: zone.value,
-                reading: self.facts.documents?.sides[zone.part]?.mrz)
+                name: "MRZ (\(mrz.part))", data: data, mrz: mrz.value,
+                reading: self.facts.documents?.sides[mrz.part]?.mrz)
         }
         let cards = self.extraction.cards.map { card in
             var data = ExtractionData(extractionMethod: "BARCODE")
             ExtractionRules.fill(&data, from: card.value)
             return Source(name: "barcode (\(card.part))", data: data)
         }
-        let chip = self.extraction.chipZone.map { zone in
+        let chip = self.extraction.chipMRZ.map { mrz in
             var data = ExtractionData(extractionMethod: "CHIP")
-            ExtractionRules.fill(&data, from: zone)
-            return Source(name: "chip (DG1)", data: data, zone: zone, chip: self.extraction.chip)
+            ExtractionRules.fill(&data, from: mrz)
+            return Source(name: "chip (DG1)", data: data, mrz: mrz, chip: self.extraction.chip)
         }
-        let print = self.extraction.print.flatMap { record -> Source? in
+        let viz = self.extraction.viz.flatMap { record -> Source? in
             guard self.extraction.data.extractionMethod == "OCR" else { return nil }
-            return Source(name: "print (\(record.part))", data: self.extraction.data, isPrint: true)
+            return Source(name: "VIZ (\(record.part))", data: self.extraction.data, isVIZ: true)
         }
-        return zones + cards + [chip, print].compactMap { $0 }
+        return mrzs + cards + [chip, viz].compactMap { $0 }
     }
 
     private struct Field: Sendable {
         var name: String
         var value: @Sendable (ExtractionData) -> String?
-        /// Where a zone has it, and the check digit that covers it.
+        /// Where an MRZ has it, and the check digit that covers it.
         var span: @Sendable (MRZLayout) -> MRZSpan? = { _ in nil }
         var check: MRZCheckKey?
     }
@@ -105,17 +105,17 @@ struct ReportFields {
     }
 
     private static func checks(_ field: Field, _ source: Source) -> Markup {
-        guard let zone = source.zone else {
-            return source.isPrint
-                ? "<span class='soft'>none: nothing proves print</span>"
+        guard let mrz = source.mrz else {
+            return source.isVIZ
+                ? "<span class='soft'>none: nothing proves VIZ text</span>"
                 : "<span class='soft'>error correction of the symbol</span>"
         }
-        let layout = MRZLayout(zone.format)
+        let layout = MRZLayout(mrz.format)
         var parts: [Markup] = []
-        if let check = field.check, let holds = zone.checks[check] {
+        if let check = field.check, let holds = mrz.checks[check] {
             parts.append("own digit \(ReportPage.verdict(holds))")
         }
-        if field.check != nil, let holds = zone.checks[.composite] {
+        if field.check != nil, let holds = mrz.checks[.composite] {
             parts.append("composite digit \(ReportPage.verdict(holds))")
         }
         if let chip = source.chip {
@@ -123,7 +123,7 @@ struct ReportFields {
         }
         if parts.isEmpty { parts.append("<span class='soft'>no check digit covers it</span>") }
         if let span = field.span(layout), let least = self.leastConfidence(span, in: source.reading) {
-            parts.append("<span class='\(ReportPicture.grade(least)) text'>least certain character \(least)</span>")
+            parts.append("<span class='\(ReportImage.grade(least)) text'>least certain character \(least)</span>")
         }
         return Markup(parts.enumerated().map { $0.offset == 0 ? $0.element : "<br/>\($0.element)" })
     }
@@ -137,16 +137,16 @@ struct ReportFields {
 
     // MARK: Sources as they stand
 
-    private var zones: [Markup] {
-        self.extraction.zones.map { source in
-            let zone = source.value
-            let layout = MRZLayout(zone.format)
-            let bytes = zone.lines.map { Array($0.utf8) }
+    private var mrzs: [Markup] {
+        self.extraction.mrzs.map { source in
+            let mrz = source.value
+            let layout = MRZLayout(mrz.format)
+            let bytes = mrz.lines.map { Array($0.utf8) }
             let rows = layout.checks.map { check -> Markup in
                 let covered = check.covered.map { MRZText.string(bytes[$0.line][$0.range]) }.joined(separator: " ")
                 let printed = MRZText.string(bytes[check.digit.line][check.digit.range])
                 let computed = MRZText.checkDigit(check.covered.flatMap { bytes[$0.line][$0.range] })
-                let holds = zone.checks[check.key] ?? false
+                let holds = mrz.checks[check.key] ?? false
                 // A filler in place of a digit, and numbers that continue in the optional data.
                 let isException = holds && printed != String(computed)
                 return """
@@ -159,7 +159,7 @@ struct ReportFields {
             }
             var content: [Markup] = []
             if let reading = self.facts.documents?.sides[source.part]?.mrz {
-                content.append(ReportPicture.text(reading))
+                content.append(ReportImage.text(reading))
                 content.append(
                     """
                     <p class='soft'>\(reading.corrections) characters were decided by alphabets and check digits where \
@@ -172,22 +172,22 @@ struct ReportFields {
                     ? "<p>The format has no check digits.</p>\n"
                     : ReportPage.table(["check digit of", "covers", "printed", "computed", "verdict", ""], rows))
             return ReportPage.section(
-                "Machine-readable zone: \(source.part), \(zone.format.rawValue)", content)
+                "Machine-readable MRZ: \(source.part), \(mrz.format.rawValue)", content)
         } + self.unparsed
     }
 
     /// Zones whose lines are of no known format.
     private var unparsed: [Markup] {
-        let parsed = Set(self.extraction.zones.map(\.part))
+        let parsed = Set(self.extraction.mrzs.map(\.part))
         return (self.facts.documents?.sides ?? [:]).sorted { $0.key < $1.key }.compactMap { part, side in
             guard let reading = side.mrz, !parsed.contains(part) else { return nil }
             return ReportPage.section(
-                "Machine-readable zone of no known format: \(part)", [ReportPicture.text(reading)])
+                "MRZ of no known format: \(part)", [ReportImage.text(reading)])
         }
     }
 
-    /// The print beside the machine-readable data, with what was not found.
-    private func visualZone(_ record: VisualZoneRecord) -> Markup {
+    /// The VIZ text beside the machine-readable data, with what was not found.
+    private func vizMarkup(_ record: VIZRecord) -> Markup {
         let rows = record.fields.map { field -> Markup in
             let comparison: Markup =
                 switch field.comparison {
@@ -197,7 +197,7 @@ struct ReportFields {
                 case nil: "<span class='none'>nothing to compare with</span>"
                 }
             let confidence: Markup =
-                field.confidence.map { "<span class='\(ReportPicture.grade($0)) text'>\($0)</span>" } ?? "—"
+                field.confidence.map { "<span class='\(ReportImage.grade($0)) text'>\($0)</span>" } ?? "—"
             return """
                 <tr><td>\(ReportTables.spaced(field.name))</td><td><b>\(field.value ?? "—")</b></td>\
                 <td>\(confidence)</td><td>\(comparison)</td></tr>
@@ -205,10 +205,10 @@ struct ReportFields {
                 """
         }
         return ReportPage.section(
-            "Print: \(record.part)",
+            "VIZ: \(record.part)",
             [
                 """
-                <p class='soft'>\(record.linesRead) of \(record.linesFound) lines of print were read; \
+                <p class='soft'>\(record.linesRead) of \(record.linesFound) lines of VIZ text were read; \
                 \(record.comparedWith.map { "compared with the machine-readable data of \($0)" } ?? "nothing machine-readable to compare with"). \
                 The confidence is that of the line's least certain character.</p>
 

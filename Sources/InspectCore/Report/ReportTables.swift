@@ -24,7 +24,7 @@ enum ReportTables {
         ReportPage.table(columns, rows.map { "<tr><td>\($0.0)</td><td class='number'>\($0.1)</td></tr>\n" })
     }
 
-    /// Quality by ISO/IEC 29794-5 as bars, and what keeps the picture from being a full frontal one.
+    /// Quality by ISO/IEC 29794-5 as bars, and what keeps the image from being a full frontal one.
     static func assessment(_ assessment: FaceAssessment) -> [Markup] {
         let iso =
             switch assessment.isoConform {

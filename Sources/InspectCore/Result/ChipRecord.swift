@@ -2,11 +2,11 @@
 package struct ChipRecord: Codable, Sendable {
     /// DG1, or why it could not be read; absent when it was not given.
     package var dg1: DG1?
-    /// The portrait's picture, or why there is none; absent when DG2 was not given.
+    /// The portrait's image, or why there is none; absent when DG2 was not given.
     package var dg2: DG2?
     package var passiveAuthentication: PassiveAuthentication
 
-    /// The machine-readable zone on the chip.
+    /// The MRZ on the chip.
     package struct DG1: Codable, Sendable {
         package var format: String?
         package var lines: [String]?
@@ -21,18 +21,18 @@ package struct ChipRecord: Codable, Sendable {
         package var nationality: String?
         package var reason: String?
 
-        init(_ zone: MRZDocument) {
+        init(_ mrz: MRZDocument) {
             func text(_ value: String) -> String? { value.isEmpty ? nil : value }
-            self.format = zone.format.rawValue
-            self.lines = zone.lines
-            self.checks = zone.checksByName
-            self.documentNumber = text(zone.documentNumber)
-            self.firstName = text(zone.givenNames)
-            self.lastName = text(zone.surname)
-            self.dateOfBirth = zone.birthDate?.date?.iso8601
-            self.expiryDate = zone.expiryDate?.date?.iso8601
-            self.issuingCountry = ExtractionRules.country(zone.issuingState)
-            self.nationality = text(ExtractionRules.country(zone.nationality))
+            self.format = mrz.format.rawValue
+            self.lines = mrz.lines
+            self.checks = mrz.checksByName
+            self.documentNumber = text(mrz.documentNumber)
+            self.firstName = text(mrz.givenNames)
+            self.lastName = text(mrz.surname)
+            self.dateOfBirth = mrz.birthDate?.date?.iso8601
+            self.expiryDate = mrz.expiryDate?.date?.iso8601
+            self.issuingCountry = ExtractionRules.country(mrz.issuingState)
+            self.nationality = text(ExtractionRules.country(mrz.nationality))
         }
 
         init(reason: String) { self.reason = reason }
@@ -129,8 +129,8 @@ package struct ChipRecord: Codable, Sendable {
         }
     }
 
-    init(_ facts: ChipFacts, zone: MRZDocument?, rules: ChipRules) {
-        self.dg1 = zone.map { DG1($0) } ?? facts.dg1Problem.map { DG1(reason: $0) }
+    init(_ facts: ChipFacts, mrz: MRZDocument?, rules: ChipRules) {
+        self.dg1 = mrz.map { DG1($0) } ?? facts.dg1Problem.map { DG1(reason: $0) }
         if facts.portrait != nil || facts.dg2Problem != nil {
             self.dg2 = DG2(image: facts.portrait?.image, reason: facts.dg2Problem)
         }

@@ -19,9 +19,9 @@ package struct ExtractionData: Codable, Sendable {
     package var mrz: MRZRecord?
     package var barcode: BarcodeRecord?
     package var chip: ChipRecord?
-    /// The print beside the machine-readable data; `nil` where it was not read.
-    package var visualZone: VisualZoneRecord?
-    /// CHIP, MRZ, BARCODE, OCR (the print alone, which nothing proves) or NONE.
+    /// The VIZ text beside the machine-readable data; `nil` where it was not read.
+    package var visualZone: VIZRecord?
+    /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String
     /// Why nothing was read, if nothing was.
     package var reason: String?
@@ -48,7 +48,7 @@ package struct ExtractionData: Codable, Sendable {
         package var checks: [String: Bool]
         package var part: String
         /// Fields that are not certain: a character was hard to read, or a check digit that covers it fails. The values given
-        /// are the likeliest. Every other field that the zone has is certain.
+        /// are the likeliest. Every other field that the MRZ has is certain.
         package var uncertain: [String] = []
 
         package init(format: String, lines: [String], checks: [String: Bool], part: String) {

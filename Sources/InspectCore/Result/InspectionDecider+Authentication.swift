@@ -28,8 +28,8 @@ package struct EnrollmentData: Codable, Sendable {
 }
 
 extension InspectionDecider {
-    /// The feature that is to be kept under the request's face id; `nil` unless the picture was found fit.
-    package var template: FaceFeature? {
+    /// The feature that is to be kept under the request's face id; `nil` unless the image was found fit.
+    package var template: FaceEmbedding? {
         guard self.facts.request.workflow == .enrollment,
             self.decide().capabilities.enrollment?.first?.decision.type == .passed
         else { return nil }

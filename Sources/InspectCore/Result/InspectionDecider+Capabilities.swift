@@ -1,5 +1,5 @@
 extension InspectionDecider {
-    /// Whether each document side can be used; for workflows without a document, whether the picture of the person can.
+    /// Whether each document side can be used; for workflows without a document, whether the image of the person can.
     func usability() -> (records: [CapabilityRecord<UsabilityData>], decisions: [CapabilityDecision]) {
         var records: [CapabilityRecord<UsabilityData>] = []
         var decisions: [CapabilityDecision] = []
@@ -31,7 +31,7 @@ extension InspectionDecider {
         }
         let format = self.facts.request.documentFormat
         if kind == .front, format == .td3, side.mrz == nil, self.facts.request.workflow != .similarity {
-            // Every passport has a machine-readable zone (Doc 9303-4 §4.2).
+            // Every passport has an MRZ (Doc 9303-4 §4.2).
             return CapabilityDecision(
                 type: .rejected, label: .missingMandatoryDatapoints,
                 reasons: [RejectReason(.notReadable, part: kind.rawValue)])
@@ -39,7 +39,7 @@ extension InspectionDecider {
         return self.preselection(side, kind) ?? decision
     }
 
-    /// Both pictures show one side, or a two-sided card came without the side that bears its data.
+    /// Both images show one side, or a two-sided card came without the side that bears its data.
     private func missingSide(seenFrom kind: PartKind) -> RejectReason? {
         if let front = self.side(.front), let back = self.side(.back) {
             return UsabilityRules.missingSide(front: front, back: back).flatMap {
@@ -75,7 +75,7 @@ extension InspectionDecider {
         UsabilityRules.evidence(side, today: self.today)
     }
 
-    private static func usability(of picture: FaceStageFacts.Picture) -> CapabilityDecision {
+    private static func usability(of picture: FaceStageFacts.Image) -> CapabilityDecision {
         let faults = FaceConformity(faces: picture.faces).faults
         if faults.contains(.blurred) { return CapabilityDecision(type: .warning, label: .blurred) }
         let isPoor = faults.contains { [.tooDark, .tooBright, .tooSmall].contains($0) }

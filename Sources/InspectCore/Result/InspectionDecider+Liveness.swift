@@ -4,7 +4,7 @@ extension InspectionDecider {
     /// Cues and frames are measured only where a conforming face was found.
     var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }
 
-    /// What is known about a living person: by a vendor's word, by a challenge that was met, or by what one picture shows.
+    /// What is known about a living person: by a vendor's word, by a challenge that was met, or by what one image shows.
     func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         if isOpen, self.hasVendorSession, let vendor = self.facts.liveness?.vendor {
             return self.record([.sessionBlob], VendorSessionRules.decide(vendor), VendorSessionRules.data(vendor))
@@ -18,9 +18,9 @@ extension InspectionDecider {
         var decision = LivenessRules.decide(
             faces: selfie.faces, passive: passive, image: selfie.image, suffices: suffices)
         var data = LivenessData(
-            method: "passive", assurance: LivenessRules.assurance, scores: passive?.cues ?? [:],
+            method: "passive", assurance: LivenessRules.assurance, scores: passive?.signals ?? [:],
             reason: faults.isEmpty
-                ? "one picture proves no living person; only a challenge can" : faults.joined(separator: ", "))
+                ? "one image proves no living person; only a challenge can" : faults.joined(separator: ", "))
         data.findings = passive.map { LivenessRules.findings($0, image: selfie.image) }
         data.network = passive?.network
         guard faults.isEmpty else { return self.record([.face], decision, data) }
@@ -32,7 +32,7 @@ extension InspectionDecider {
             data.steps = outcome.verdicts.flatMap(\.steps)
             data.resultCode = outcome.resultCode
             for verdict in outcome.verdicts { data.scores.merge(verdict.scores) { $1 } }
-            // What one picture shows of an artefact is not excused by what the others do.
+            // What one image shows of an artefact is not excused by what the others do.
             if decision.type != .rejected { decision = outcome.decision }
             return self.record([.face, .frames], decision, data)
         }

@@ -14,7 +14,7 @@ extension InspectionDecider {
         guard hasChip else { return (records, decisions) }
         let portrait = self.chipPortrait?.faces
         var further: [(CapabilityRecord<SimilarityData>, CapabilityDecision)] = []
-        if self.hasFacePicture {
+        if self.hasFaceImage {
             further.append(self.compare(.dg2, portrait, with: .face, self.selfie?.faces, isOpen: isOpen))
         }
         if hasDocument {

@@ -28,10 +28,10 @@ package struct InspectionDecider {
         switch stage {
         case .acquired: true
         case .document: !self.documentParts.isEmpty || !self.chipParts.isEmpty
-        case .face: self.hasFacePicture && !(self.isGated && self.isUnusable)
+        case .face: self.hasFaceImage && !(self.isGated && self.isUnusable)
         case .liveness:
             !(self.isGated && self.isUnusable)
-                && (self.hasVendorSession || self.hasFacePicture && self.isLivenessWorthwhile)
+                && (self.hasVendorSession || self.hasFaceImage && self.isLivenessWorthwhile)
         case .queued, .started, .decided, .finished: false
         }
     }
@@ -128,7 +128,7 @@ package struct InspectionDecider {
                 FaceRecord(part: kind.rawValue, face: $0, withFeature: withFeatures)
             }
         }
-        var pictures = (self.facts.faces?.pictures ?? [:]).sorted { $0.key < $1.key }
+        var pictures = (self.facts.faces?.images ?? [:]).sorted { $0.key < $1.key }
         if let portrait = self.chipPortrait { pictures.insert((PartKind.dg2.rawValue, portrait), at: 0) }
         let persons = pictures.flatMap { name, picture in
             picture.faces.enumerated().map { index, face in
@@ -145,7 +145,7 @@ package struct InspectionDecider {
         var engine = EngineRecord()
         let faces =
             self.documentParts.flatMap { self.side($0)?.faces ?? [] } + (self.chipPortrait?.faces ?? [])
-            + (self.facts.faces?.pictures.values.flatMap(\.faces) ?? [])
+            + (self.facts.faces?.images.values.flatMap(\.faces) ?? [])
         for feature in faces.compactMap(\.feature) { engine.models[feature.engine] = feature.modelSHA256 }
         if let network = self.facts.liveness?.passive?.network { engine.models[network.name] = network.modelSHA256 }
         return engine
@@ -157,13 +157,13 @@ extension InspectionDecider {
 
     var chipParts: [PartKind] { self.facts.parts.filter(\.isChipFile) }
 
-    var chipPortrait: FaceStageFacts.Picture? { self.facts.documents?.chip?.portrait }
+    var chipPortrait: FaceStageFacts.Image? { self.facts.documents?.chip?.portrait }
 
-    var hasFacePicture: Bool { self.facts.parts.contains { $0 == .face || $0 == .frames } }
+    var hasFaceImage: Bool { self.facts.parts.contains { $0 == .face || $0 == .frames } }
 
     func side(_ kind: PartKind) -> DocumentFacts? { self.facts.documents?.sides[kind.rawValue] }
 
-    var selfie: FaceStageFacts.Picture? { self.facts.faces?.pictures[PartKind.face.rawValue] }
+    var selfie: FaceStageFacts.Image? { self.facts.faces?.images[PartKind.face.rawValue] }
 
     /// Whether usability rejected the document: then nothing else is worth the time.
     var isUnusable: Bool { self.usability().decisions.contains { $0.type == .rejected } }

@@ -181,7 +181,7 @@ package struct SimilarityData: Codable, Sendable {
 package struct LivenessData: Codable, Sendable {
     /// `passive`, `colour_flash`, `motion`, `colour_flash+motion` or `vendor`.
     package var method: String
-    /// `evidence`: cues for a person to weigh, never proof. `challenge`: what the server asked for was done.
+    /// `evidence`: signals for a person to weigh, never proof. `challenge`: what the server asked for was done.
     /// `certified-vendor`: a vendor's server vouches for it.
     package var assurance: String
     package var scores: [String: Double]
@@ -219,9 +219,9 @@ package struct FaceRecord: Codable, Sendable {
     package var box: Box
     package var landmarks: [Point]
     package var quality: FaceQuality
-    /// Of the first face of a person's picture.
+    /// Of the first face of a person's image.
     package var assessment: FaceAssessment?
-    package var feature: FaceFeature?
+    package var feature: FaceEmbedding?
 
     package init(part: String, face: FaceFacts, withFeature: Bool, assessment: FaceAssessment? = nil) {
         self.part = part

@@ -23,7 +23,7 @@ package enum AuthenticationRules {
 
     /// The face against every template of its own engine and model; the best counts.
     ///
-    /// - Parameter faces: The faces of the person's picture, largest first.
+    /// - Parameter faces: The faces of the person's image, largest first.
     package static func authenticate(
         _ faces: [FaceFacts], against enrolled: EnrolledFace, threshold: Double, calibration: FaceCalibration
     ) -> Outcome {
@@ -51,7 +51,7 @@ package enum AuthenticationRules {
     /// A further template must be of the same person as those that are there: otherwise whoever may enrol could add himself to
     /// somebody else's face id.
     ///
-    /// - Parameter liveness: What was decided about the picture.
+    /// - Parameter liveness: What was decided about the image.
     package static func obstacles(
         _ faces: [FaceFacts], to enrolled: EnrolledFace, liveness: CapabilityDecision?, calibration: FaceCalibration
     ) -> [String] {
@@ -66,7 +66,7 @@ package enum AuthenticationRules {
 
     /// Comparisons with the templates that can be compared: others are of another engine or model, or damaged.
     private static func matches(
-        _ feature: FaceFeature, _ templates: [FaceFeature], threshold: Double, calibration: FaceCalibration
+        _ feature: FaceEmbedding, _ templates: [FaceEmbedding], threshold: Double, calibration: FaceCalibration
     ) -> [FaceMatch] {
         templates.compactMap { template in
             try? FaceMatch.compare(template, feature, threshold: threshold, calibration: calibration)

@@ -13,11 +13,11 @@ package struct ChipRules {
     /// that it signed if it was issued by the rules (Doc 9303-12 §4.1.2).
     package let isExpiredOnly: Bool
 
-    /// - Parameter zone: The zone of DG1.
-    package init(_ facts: PassiveAuthenticationFacts, zone: MRZDocument?) {
+    /// - Parameter MRZ: The MRZ of DG1.
+    package init(_ facts: PassiveAuthenticationFacts, mrz: MRZDocument?) {
         let country = facts.signer?.country
-        self.countryMatch = zone.flatMap { zone in
-            country.flatMap { IssuingState.matches(zone.issuingState, country: $0) }
+        self.countryMatch = mrz.flatMap { mrz in
+            country.flatMap { IssuingState.matches(mrz.issuingState, country: $0) }
         }
         var reasons = facts.reasons
         if facts.signer != nil {

@@ -9,50 +9,50 @@ extension DataCheckRules {
         }
     }
 
-    /// Characters of the print that the reader was less sure of are no evidence against the chip.
+    /// A printed character that was read with less confidence proves nothing against the chip.
     private static let leastConfidence = 0.9
 
-    /// DG1 holds the zone that is printed (Doc 9303-10 §4.7.1), so every field must be the same.
+    /// DG1 repeats the printed MRZ (Doc 9303-10 §4.7.1), so every field must be the same.
     static func agreement(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "chipAgrees"
-        guard let chip = extraction.chipZone else {
+        guard let chip = extraction.chipMRZ else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "DG1 was not read")
         }
-        guard !extraction.zones.isEmpty else {
+        guard !extraction.mrzs.isEmpty else {
             return DataCheckData.Check(
-                name: name, outcome: .inconclusive, reason: "no machine-readable zone was read from the print")
+                name: name, outcome: .inconclusive, reason: "no printed MRZ was read")
         }
         var differing: Set<String> = []
-        for zone in extraction.zones {
-            guard zone.value.format == chip.format else {
+        for mrz in extraction.mrzs {
+            guard mrz.value.format == chip.format else {
                 differing.insert("format")
                 continue
             }
             differing.formUnion(
-                Self.differences(zone.value, chip, confidences: extraction.confidences[zone.part] ?? []))
+                Self.differences(mrz.value, chip, confidences: extraction.confidences[mrz.part] ?? []))
         }
         return differing.isEmpty
             ? DataCheckData.Check(name: name, outcome: .pass)
             : DataCheckData.Check(name: name, outcome: .fail, reason: differing.sorted().joined(separator: ", "))
     }
 
-    /// Names of the fields in which both zones differ.
-    private static func differences(_ print: MRZDocument, _ chip: MRZDocument, confidences: [[Double]]) -> [String] {
+    /// Names of the fields in which the two MRZs differ.
+    private static func differences(_ printed: MRZDocument, _ chip: MRZDocument, confidences: [[Double]]) -> [String] {
         let layout = MRZLayout(chip.format)
         let fields: [(String, MRZSpan?)] = [
             ("documentCode", layout.code), ("issuingCountry", layout.state), ("documentNumber", layout.number),
             ("name", layout.name), ("nationality", layout.nationality), ("dateOfBirth", layout.birth),
             ("gender", layout.sex), ("expiryDate", layout.expiry),
         ]
-        let printed = print.lines.map { Array($0.utf8) }
-        let stored = chip.lines.map { Array($0.utf8) }
+        let printedLines = printed.lines.map { Array($0.utf8) }
+        let storedLines = chip.lines.map { Array($0.utf8) }
         return fields.compactMap { name, span in
             guard let span else { return nil }
             let differs = span.range.contains { cell in
                 let sure =
                     confidences.indices.contains(span.line) && confidences[span.line].indices.contains(cell)
                     ? confidences[span.line][cell] : 1
-                return printed[span.line][cell] != stored[span.line][cell] && sure >= Self.leastConfidence
+                return printedLines[span.line][cell] != storedLines[span.line][cell] && sure >= Self.leastConfidence
             }
             return differs ? name : nil
         }

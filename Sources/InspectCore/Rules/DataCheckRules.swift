@@ -6,13 +6,13 @@ package struct DataCheckRules {
     /// - Parameter today: The day on which the document must not have expired.
     package init(extraction: ExtractionRules, today: CalendarDate) {
         var checks: [DataCheckData.Check] = []
-        let zones = extraction.zones.map(\.value) + [extraction.chipZone].compactMap { $0 }
+        let mrzs = extraction.mrzs.map(\.value) + [extraction.chipMRZ].compactMap { $0 }
         checks.append(Self.checkDigits(extraction))
-        checks.append(Self.calendar(zones))
+        checks.append(Self.calendar(mrzs))
         checks.append(Self.sources(extraction))
-        checks.append(Self.plausibility(zones, extraction, today: today))
-        checks.append(Self.expiry(zones, extraction.cards.map(\.value), today: today))
-        checks.append(Self.printAgreement(extraction))
+        checks.append(Self.plausibility(mrzs, extraction, today: today))
+        checks.append(Self.expiry(mrzs, extraction.cards.map(\.value), today: today))
+        checks.append(Self.vizAgreement(extraction))
         if let chip = extraction.chip {
             checks.append(Self.authenticity(chip))
             checks.append(Self.agreement(extraction))
@@ -43,18 +43,18 @@ package struct DataCheckRules {
 
     private static func checkDigits(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "mrzCheckDigits"
-        let zones =
-            extraction.zones.map { ($0.value, extraction.confidences[$0.part] ?? []) }
-            + [extraction.chipZone].compactMap { $0 }.map { ($0, []) }
-        let checked = zones.filter { !$0.0.checks.isEmpty }
+        let mrzs =
+            extraction.mrzs.map { ($0.value, extraction.confidences[$0.part] ?? []) }
+            + [extraction.chipMRZ].compactMap { $0 }.map { ($0, []) }
+        let checked = mrzs.filter { !$0.0.checks.isEmpty }
         guard !checked.isEmpty else {
             return DataCheckData.Check(
-                name: name, outcome: .inconclusive, reason: "no machine-readable zone with check digits was read")
+                name: name, outcome: .inconclusive, reason: "no MRZ with check digits was read")
         }
         var failing: Set<MRZCheckKey> = []
         var doubtful: Set<MRZCheckKey> = []
-        for (zone, confidences) in checked {
-            for check in MRZLayout(zone.format).checks where zone.checks[check.key] == false {
+        for (mrz, confidences) in checked {
+            for check in MRZLayout(mrz.format).checks where mrz.checks[check.key] == false {
                 let least = (check.covered + [check.digit]).flatMap { span -> ArraySlice<Double> in
                     guard confidences.indices.contains(span.line) else { return [] }
                     return confidences[span.line].dropFirst(span.range.lowerBound).prefix(span.range.count)
@@ -74,13 +74,13 @@ package struct DataCheckRules {
     }
 
     /// A check digit holds for 29 February 1911, too.
-    private static func calendar(_ zones: [MRZDocument]) -> DataCheckData.Check {
+    private static func calendar(_ mrzs: [MRZDocument]) -> DataCheckData.Check {
         let name = "calendar"
-        guard !zones.isEmpty else {
-            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no machine-readable zone was read")
+        guard !mrzs.isEmpty else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no MRZ was read")
         }
-        let impossible = zones.flatMap { zone in
-            [("birthDate", zone.birthDate), ("expiryDate", zone.expiryDate)].filter { $0.1?.isImpossible == true }
+        let impossible = mrzs.flatMap { mrz in
+            [("birthDate", mrz.birthDate), ("expiryDate", mrz.expiryDate)].filter { $0.1?.isImpossible == true }
         }.map(\.0)
         return impossible.isEmpty
             ? DataCheckData.Check(name: name, outcome: .pass)
@@ -91,7 +91,7 @@ package struct DataCheckRules {
     private static func sources(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "sourcesAgree"
         let readings: [[String: String]] =
-            extraction.zones.map { source in
+            extraction.mrzs.map { source in
                 self.fields(
                     number: source.value.documentNumber, birth: source.value.birthDate?.date,
                     expiry: source.value.expiryDate?.date)
@@ -119,10 +119,10 @@ package struct DataCheckRules {
     }
 
     private static func expiry(
-        _ zones: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate
+        _ mrzs: [MRZDocument], _ cards: [AAMVACard], today: CalendarDate
     ) -> DataCheckData.Check {
         let name = "notExpired"
-        let dates = zones.compactMap { $0.expiryDate?.date } + cards.compactMap(\.expiryDate)
+        let dates = mrzs.compactMap { $0.expiryDate?.date } + cards.compactMap(\.expiryDate)
         guard let first = dates.min() else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date of expiry was read")
         }

@@ -1,7 +1,7 @@
-/// How far a document reaches, told from its machine-readable zone.
+/// How far a document reaches, told from its MRZ.
 ///
-/// The zone is printed at ten characters an inch (ICAO Doc 9303-3 §4.4) at the lower edge of a document of known size, so a
-/// whole zone tells where the rest must be: a picture may show all of the zone and only half of the document.
+/// The MRZ is printed at ten characters an inch (ICAO Doc 9303-3 §4.4) at the lower edge of a document of known size, so a
+/// whole MRZ tells where the rest must be: an image may show all of the MRZ and only half of the document.
 struct DocumentExtent {
     /// Millimetres: the document's width and height (ISO/IEC 7810: ID-1, ID-2, ID-3), and from line to line.
     private let width, height, lineSpacing: Double
@@ -9,7 +9,7 @@ struct DocumentExtent {
 
     /// - Returns: `nil` for layouts that are printed on documents of more than one size.
     init?(_ format: MRZFormat) {
-        // Two lines are 6.35 mm apart (Doc 9303-4 §3, figure 3); three share the same zone at six lines an inch: published
+        // Two lines are 6.35 mm apart (Doc 9303-4 §3, figure 3); three share the same MRZ at six lines an inch: published
         // German and Slovenian cards measure 4.2 to 4.3 mm.
         switch format {
         case .td1: (self.width, self.height, self.lineSpacing, self.columns, self.lines) = (85.6, 53.98, 4.23, 30, 3)
@@ -19,7 +19,7 @@ struct DocumentExtent {
         }
     }
 
-    /// Millimetres from the lower edge to the middle of the last line. The zone is the lower 23.2 ± 1 mm (Doc 9303-4 §3,
+    /// Millimetres from the lower edge to the middle of the last line. The MRZ is the lower 23.2 ± 1 mm (Doc 9303-4 §3,
     /// figure 3, -5 and -6 §3.2.1, figure 6), and its first line's middle is 7.25 mm below its upper edge (the former
     /// figure): 9.6 mm with two lines and 7.5 mm with three. Published documents measure 8.9 to 9.7 mm and 7.1 to 7.4 mm.
     private var lastLine: Double { 23.2 - 7.25 - Double(self.lines - 1) * self.lineSpacing }
@@ -62,10 +62,10 @@ struct DocumentExtent {
         return max(0, farthest ?? 0) / (self.height * upScale)
     }
 
-    /// The extent that a side's zone tells of, and how far that goes on outside the frame.
+    /// The extent that a side's MRZ tells of, and how far that goes on outside the frame.
     static func of(_ facts: DocumentFacts) -> (extent: DocumentExtent, beyondFrame: Double)? {
-        guard let zone = facts.mrz, let format = MRZFormat(lines: zone.lines), let extent = DocumentExtent(format),
-            let beyond = extent.beyondFrame(zone.centres ?? [], facts.image)
+        guard let mrz = facts.mrz, let format = MRZFormat(lines: mrz.lines), let extent = DocumentExtent(format),
+            let beyond = extent.beyondFrame(mrz.centres ?? [], facts.image)
         else { return nil }
         return (extent, beyond)
     }

@@ -1,4 +1,4 @@
-/// What was read from the document, merged from its sources: the machine-readable zone before the barcode, since its check
+/// What was read from the document, merged from its sources: the MRZ before the barcode, since its check
 /// digits prove it, and before both a chip that is as it was signed.
 package struct ExtractionRules {
     /// A source together with the part that it was found on.
@@ -7,20 +7,20 @@ package struct ExtractionRules {
         var part: String
     }
 
-    let zones: [Source<MRZDocument>]
+    let mrzs: [Source<MRZDocument>]
     let cards: [Source<AAMVACard>]
-    /// The zone of DG1.
-    let chipZone: MRZDocument?
+    /// The MRZ of DG1.
+    let chipMRZ: MRZDocument?
     /// What passive authentication amounts to, where the chip was looked at.
     let chip: ChipRules?
-    /// For each part, how sure the reader was of every character of its zone.
+    /// For each part, how sure the reader was of every character of its MRZ.
     let confidences: [String: [[Double]]]
-    /// The print of a side, and what it says about the machine-readable data.
-    let print: VisualZoneRecord?
+    /// The VIZ text of a side, and how it compares with the machine-readable data.
+    let viz: VIZRecord?
     package let data: ExtractionData
 
     /// Whether any machine-readable field was read: only these can be checked.
-    package var hasData: Bool { !self.zones.isEmpty || !self.cards.isEmpty || self.chipZone != nil }
+    package var hasData: Bool { !self.mrzs.isEmpty || !self.cards.isEmpty || self.chipMRZ != nil }
 
     /// Extraction never rejects (Jumio, "Extraction"): it either has something or could not run.
     package var decision: CapabilityDecision {
@@ -32,7 +32,7 @@ package struct ExtractionRules {
         let sides = [PartKind.front, .back].compactMap { kind in
             facts.documents?.sides[kind.rawValue].map { (part: kind.rawValue, facts: $0) }
         }
-        self.zones = sides.compactMap { side in
+        self.mrzs = sides.compactMap { side in
             side.facts.mrz.flatMap { MRZDocument(lines: $0.lines, today: today) }.map {
                 Source(value: $0, part: side.part)
             }
@@ -47,28 +47,28 @@ package struct ExtractionRules {
                 side.facts.mrz.map { (side.part, $0.posteriors ?? $0.confidences) }
             })
         let chipFacts = facts.documents?.chip
-        let chipZone = chipFacts?.mrzLines.flatMap { MRZDocument(lines: $0, today: today) }
-        let chip = chipFacts.map { ChipRules($0.authentication, zone: chipZone) }
-        self.chipZone = chipZone
+        let chipMRZ = chipFacts?.mrzLines.flatMap { MRZDocument(lines: $0, today: today) }
+        let chip = chipFacts.map { ChipRules($0.authentication, mrz: chipMRZ) }
+        self.chipMRZ = chipMRZ
         self.chip = chip
-        self.print = VisualZoneRecord(sides: sides, today: today)
+        self.viz = VIZRecord(sides: sides, today: today)
 
-        // What the state signed is worth more than what a picture shows of it, and anything more than nothing.
-        let chipLeads = chipZone != nil && (chip?.status == .valid || self.zones.isEmpty)
-        let bestZone = chipLeads ? chipZone : self.zones.first?.value
-        let hasMachineReadable = !self.zones.isEmpty || !self.cards.isEmpty || chipZone != nil
+        // What the state signed is worth more than what an image shows of it, and anything more than nothing.
+        let chipLeads = chipMRZ != nil && (chip?.status == .valid || self.mrzs.isEmpty)
+        let bestMRZ = chipLeads ? chipMRZ : self.mrzs.first?.value
+        let hasMachineReadable = !self.mrzs.isEmpty || !self.cards.isEmpty || chipMRZ != nil
         var data = ExtractionData(
             extractionMethod: chipLeads
-                ? "CHIP" : !self.zones.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
+                ? "CHIP" : !self.mrzs.isEmpty ? "MRZ" : !self.cards.isEmpty ? "BARCODE" : "NONE")
         if let card = self.cards.first { Self.fill(&data, from: card.value) }
-        if let bestZone { Self.fill(&data, from: bestZone) }
-        if let zone = self.zones.first {
+        if let bestMRZ { Self.fill(&data, from: bestMRZ) }
+        if let mrz = self.mrzs.first {
             data.mrz = ExtractionData.MRZRecord(
-                format: zone.value.format.rawValue, lines: zone.value.lines, checks: zone.value.checksByName,
-                part: zone.part)
+                format: mrz.value.format.rawValue, lines: mrz.value.lines, checks: mrz.value.checksByName,
+                part: mrz.part)
             data.mrz?.uncertain =
-                facts.documents?.sides[zone.part]?.mrz.map {
-                    MRZCertainty(zone.value, reading: $0).uncertain.map(\.rawValue)
+                facts.documents?.sides[mrz.part]?.mrz.map {
+                    MRZCertainty(mrz.value, reading: $0).uncertain.map(\.rawValue)
                 } ?? []
         }
         // The barcode that holds a card's data is worth more than a stock label beside it.
@@ -78,34 +78,34 @@ package struct ExtractionRules {
                 format: barcode.value.format, text: barcode.value.text, bytesHex: barcode.value.bytesHex,
                 fields: AAMVACard(barcode.value.text)?.elements.fields ?? [:], part: barcode.part)
         }
-        if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, zone: chipZone, rules: chip) }
-        data.visualZone = self.print
-        if let print { print.fill(&data, isOnlySource: !hasMachineReadable) }
+        if let chipFacts, let chip { data.chip = ChipRecord(chipFacts, mrz: chipMRZ, rules: chip) }
+        data.visualZone = self.viz
+        if let viz { viz.fill(&data, isOnlySource: !hasMachineReadable) }
         if !hasMachineReadable && data.extractionMethod == "NONE" {
             data.reason =
                 sides.contains { $0.facts.hasIllegibleZone == true }
-                ? "MRZ_NOT_LEGIBLE: a part of the machine-readable zone cannot be read"
+                ? "MRZ_NOT_LEGIBLE: a part of the MRZ cannot be read"
                 : barcodes.isEmpty
-                    ? "NO_MACHINE_READABLE_DATA: neither a machine-readable zone nor a barcode was found"
+                    ? "NO_MACHINE_READABLE_DATA: neither an MRZ nor a barcode was found"
                     : "BARCODE_IS_NO_CARD: the barcode holds no AAMVA data"
         }
         self.data = data
     }
 
-    static func fill(_ data: inout ExtractionData, from zone: MRZDocument) {
-        data.type = self.type(of: zone)
-        data.issuingCountry = self.country(zone.issuingState)
-        data.nationality = zone.nationality.isEmpty ? data.nationality : self.country(zone.nationality)
-        data.lastName = zone.surname.isEmpty ? data.lastName : self.cut(zone.surname, 100)
-        data.firstName = zone.givenNames.isEmpty ? data.firstName : self.cut(zone.givenNames, 100)
-        data.documentNumber = zone.documentNumber.isEmpty ? data.documentNumber : self.cut(zone.documentNumber, 100)
-        data.dateOfBirth = zone.birthDate?.date?.iso8601 ?? data.dateOfBirth
-        data.expiryDate = zone.expiryDate?.date?.iso8601 ?? data.expiryDate
-        data.personalNumber = zone.personalNumber.flatMap { $0.isEmpty ? nil : self.cut($0, 14) }
-        switch zone.sex {
-        case "M", "F": data.gender = zone.sex
+    static func fill(_ data: inout ExtractionData, from mrz: MRZDocument) {
+        data.type = self.type(of: mrz)
+        data.issuingCountry = self.country(mrz.issuingState)
+        data.nationality = mrz.nationality.isEmpty ? data.nationality : self.country(mrz.nationality)
+        data.lastName = mrz.surname.isEmpty ? data.lastName : self.cut(mrz.surname, 100)
+        data.firstName = mrz.givenNames.isEmpty ? data.firstName : self.cut(mrz.givenNames, 100)
+        data.documentNumber = mrz.documentNumber.isEmpty ? data.documentNumber : self.cut(mrz.documentNumber, 100)
+        data.dateOfBirth = mrz.birthDate?.date?.iso8601 ?? data.dateOfBirth
+        data.expiryDate = mrz.expiryDate?.date?.iso8601 ?? data.expiryDate
+        data.personalNumber = mrz.personalNumber.flatMap { $0.isEmpty ? nil : self.cut($0, 14) }
+        switch mrz.sex {
+        case "M", "F": data.gender = mrz.sex
         // Doc 9303-3 §4: `<` stands for X, unspecified; some issuers print X itself.
-        case "X", "": data.gender = zone.format == .swissLicence || zone.format == .frenchLicence ? data.gender : "X"
+        case "X", "": data.gender = mrz.format == .swissLicence || mrz.format == .frenchLicence ? data.gender : "X"
         default: break
         }
     }
@@ -136,13 +136,13 @@ package struct ExtractionRules {
     static func country(_ code: String) -> String { code == "D" ? "DEU" : code }
 
     /// Doc 9303-4 to -7: P passports, V visas, A, C and I cards; national layouts by their format.
-    private static func type(of zone: MRZDocument) -> String {
-        switch zone.format {
+    private static func type(of mrz: MRZDocument) -> String {
+        switch mrz.format {
         case .frenchLicence, .swissLicence: return "DRIVING_LICENSE"
         case .mrva, .mrvb: return "VISA"
         case .td1, .td2, .td3, .frenchID: break
         }
-        switch zone.documentCode.first {
+        switch mrz.documentCode.first {
         case "P": return "PASSPORT"
         case "V": return "VISA"
         case "A", "C", "I": return "ID_CARD"

@@ -8,10 +8,10 @@ package struct FrontBackRules {
     init?(_ extraction: ExtractionRules, parts: [PartKind]) {
         guard parts.contains(.front), parts.contains(.back) else { return nil }
         func fields(of part: PartKind) -> [[String: String]] {
-            extraction.zones.filter { $0.part == part.rawValue }.map { zone in
+            extraction.mrzs.filter { $0.part == part.rawValue }.map { mrz in
                 Self.fields(
-                    zone.value.documentNumber, zone.value.birthDate?.date, zone.value.expiryDate?.date,
-                    isProven: zone.value.checksHold)
+                    mrz.value.documentNumber, mrz.value.birthDate?.date, mrz.value.expiryDate?.date,
+                    isProven: mrz.value.checksHold)
             }
                 + extraction.cards.filter { $0.part == part.rawValue }.map { card in
                     Self.fields(card.value.documentNumber, card.value.birthDate, card.value.expiryDate, isProven: true)
@@ -28,9 +28,9 @@ package struct FrontBackRules {
                 }
             }
         }
-        if let print = extraction.print, let other = print.comparedWith, other != print.part {
-            compared += print.fields.count { $0.comparison == .agrees }
-            differing.formUnion(print.fields.filter { $0.comparison == .contradicts }.map(\.name))
+        if let viz = extraction.viz, let other = viz.comparedWith, other != viz.part {
+            compared += viz.fields.count { $0.comparison == .agrees }
+            differing.formUnion(viz.fields.filter { $0.comparison == .contradicts }.map(\.name))
         }
         self.differing = differing.sorted()
         self.outcome = !differing.isEmpty ? .fail : compared > 0 ? .pass : .inconclusive

@@ -1,9 +1,9 @@
-/// Whether the picture is one of the document itself (Jumio's capability `imageChecks`).
+/// Whether the image is one of the document itself (Jumio's capability `imageChecks`).
 package enum ImageCheckRules {
     /// Judges one side of a document.
     ///
-    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the picture is too small for a copy to show, and its
-    ///   print was not read.
+    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the image is too small for a copy to show, and its
+    ///   VIZ text was not read.
     package static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(

@@ -59,7 +59,7 @@ package struct Measurement: Sendable, Hashable {
     /// A measurement that a rule looks at.
     ///
     /// - Parameters:
-    ///   - counts: Whether a value beyond the limit is held against the picture.
+    ///   - counts: Whether a value beyond the limit is held against the image.
     ///   - note: Why it is not, or why there is no value; said only where one of these is so.
     init(_ name: String, _ value: Double?, _ limit: Limit, counts: Bool = true, note: String) {
         self.name = name

@@ -14,7 +14,7 @@ extension Limits {
     )
     /// Share of frames that are bit for bit the one before.
     static let repeatedFrames = Limit(
-        .atMost(0.5), "a camera slower than its stream repeats every other frame; a still picture repeats all")
+        .atMost(0.5), "a camera slower than its stream repeats every other frame; a still image repeats all")
     /// Share of the frames of a challenge with a face.
     static let framesWithFace = Limit(.atLeast(0.8), "a blink of the detector is no fault, a face that leaves is")
     /// Overlap of the face's box with that of the frame before.

@@ -1,18 +1,18 @@
 /// Every limit that decisions depend on. The rules compare with these and nothing else, and reports print them.
 ///
-/// Limits without another source were set on the development pictures, halfway (in ratio) between the worst good picture
+/// Limits without another source were set on the development images, halfway (in ratio) between the worst good image
 /// and the best bad one.
 package enum Limits {
-    // MARK: Pictures of documents
+    // MARK: Images of documents
 
-    /// Geometric mean of the width of edges in pixels of the picture and at 1,000 px.
-    static let blur = Limit(.atMost(5.9), "readable pictures reach 5.5, most of them 4.5; blurred ones start at 7.4")
-    /// From here on a picture is rejected even if its largest print, the machine-readable zone, can still be read.
+    /// Geometric mean of the width of edges in pixels of the image and at 1,000 px.
+    static let blur = Limit(.atMost(5.9), "readable images reach 5.5, most of them 4.5; blurred ones start at 7.4")
+    /// From here on an image is rejected even if its largest print, the MRZ, can still be read.
     static let hopelessBlur = Limit(.atMost(6.5), "blurred beyond this, only the largest print can be read")
     /// Coherence of the directions of strong gradients, where edges are wide.
     static let motion = Limit(
         .below(0.42),
-        "print and security print of sharp pictures reach 0.27, pictures taken by a moving hand 0.66 to 0.97")
+        "print and security print of sharp images reach 0.27, images taken by a moving hand 0.66 to 0.97")
     /// The same as ``blur``, from which that coherence is a movement's.
     static let movedEdges = Limit(
         .atMost(4.2), "barcodes and rules of tables agree on one direction, too, but are sharp")
@@ -20,26 +20,26 @@ package enum Limits {
     static let brightness = Limit(
         .atLeast(57), "45 when a document could only just be guessed at, 76 in a dim but usable photo")
     /// Standard deviation of the luminance of the document.
-    static let contrast = Limit(.atLeast(25), "a dark picture with less shows no print")
+    static let contrast = Limit(.atLeast(25), "a dark image with less shows no print")
     /// Variance of the Laplacian at 1,000 px: only together with ``sharpPrint``.
-    static let detail = Limit(.atLeast(25), "12 and more in readable pictures, but only small ones have less than 25")
+    static let detail = Limit(.atLeast(25), "12 and more in readable images, but only small ones have less than 25")
     /// Share of a document's area under thin dark strokes, where there is little detail.
     static let sharpPrint = Limit(
-        .atLeast(0.006), "readable pictures with as little detail have 0.02 to 0.07, those whose print has run 0.003")
+        .atLeast(0.006), "readable images with as little detail have 0.02 to 0.07, those whose print has run 0.003")
     /// Pixels of the document's longer side.
     static let documentWidth = Limit(
         .atLeast(320), "an ID-1 card (ISO/IEC 7810) at 95 dots per inch: its smallest print is 4 px high")
-    /// Pixels per character of a machine-readable zone.
+    /// Pixels per character of an MRZ.
     static let pitch = Limit(.atLeast(7), "smaller print is not to be trusted without its check digits")
     /// Share of the document under glare.
-    static let glare = Limit(.atMost(0.005), "0 in usable pictures, 0.007 to 0.2 where print is lost")
-    /// From here on a picture is rejected even if its text can be read.
+    static let glare = Limit(.atMost(0.005), "0 in usable images, 0.007 to 0.2 where print is lost")
+    /// From here on an image is rejected even if its text can be read.
     static let hopelessGlare = Limit(
         .atMost(0.0176),
         "a readable crop on white paper reaches 0.015; lamps that hide the portrait or the print start at 0.0207")
     /// 95th percentile of max−min over the colour channels inside the document, 0–255.
     static let colour = Limit(
-        .above(4), "a true black-and-white picture measures 0 to 1 after JPEG, the palest colour document 21")
+        .above(4), "a true black-and-white image measures 0 to 1 after JPEG, the palest colour document 21")
     /// The same after the tint of the paper or the light was taken out, in a grey copy.
     static let balancedColour = Limit(
         .above(7.5), "grey copies under warm and cold lamps measure 1 to 4, paper of one colour with black print 14")
@@ -47,17 +47,17 @@ package enum Limits {
     static let tint = Limit(
         .above(24), "lamps from warm white to daylight give grey paper 0 to 21; more is the document's own")
     /// Mean luminance from which the absence of colour counts, where only a tint is left.
-    static let tintBrightness = Limit(.atLeast(110), "in dim pictures little is left of any colour")
+    static let tintBrightness = Limit(.atLeast(110), "in dim images little is left of any colour")
     /// The least chroma of a crop without text and face that is taken for a document.
-    static let colourfulPrint = Limit(.above(16), "four times what a grey picture may have")
+    static let colourfulPrint = Limit(.above(16), "four times what a grey image may have")
     /// The same outside the document, where the document itself is grey.
     static let backgroundOfPhotocopy = Limit(
         .below(6),
-        "the noise of a grey picture reaches 4; tables of stone measure 7 and 8 under white light, 15 and more under warm"
+        "the noise of a grey image reaches 4; tables of stone measure 7 and 8 under white light, 15 and more under warm"
     )
-    /// Share of the picture in mid-tones, where the picture is grey.
+    /// Share of the image in mid-tones, where the image is grey.
     static let midtones = Limit(
-        .below(0.35), "photos have half of the picture in mid-tones, drawings and scans of print 3 to 24 %")
+        .below(0.35), "photos have half of the image in mid-tones, drawings and scans of print 3 to 24 %")
     /// Longer over shorter side of the document.
     static let aspectRatio = Limit(
         .within(1.29...1.78),
@@ -69,17 +69,17 @@ package enum Limits {
     /// Corners outside the frame or on its border.
     static let cornersOutside = Limit(
         .below(3), "where three are, the document leaves the frame through a corner; four are a tight crop")
-    /// Longer over shorter side of a document of which one side lies along the frame and no zone was read: it may be a card.
+    /// Longer over shorter side of a document of which one side lies along the frame and no MRZ was read: it may be a card.
     static let cardAspectRatio = Limit(
         .within(1.47...1.71),
         "ID-1 1.586 (ISO/IEC 7810), 7 % for oblique views; a card that lacks a tenth has 1.43 or 1.76")
     /// From a frame's border, over its longer side, where the other corners of such a document are inside it.
     static let clearOfBorder = 0.02
-    /// How far a document goes on outside the frame, over its height, as its zone tells.
+    /// How far a document goes on outside the frame, over its height, as its MRZ tells.
     static let beyondFrame = Limit(.atMost(0.15), "the tenth that perspective makes it uncertain by, and a margin")
     /// The same that must be told before an outline cut short by the frame is believed.
-    static let outlineBeyondFrame = Limit(.atMost(0.03), "what reading a zone's place is uncertain by")
-    /// How much of its height an outline lacks that lies on the frame, beside the size that its zone tells of.
+    static let outlineBeyondFrame = Limit(.atMost(0.03), "what reading an MRZ's place is uncertain by")
+    /// How much of its height an outline lacks that lies on the frame, beside the size that its MRZ tells of.
     static let missingHeight = Limit(
         .atMost(0.14), "0.1 in a steep view of a whole page, 0.28 and more where a part is cut")
     /// Share of an outline that edges back, from which its corners are believed to be the document's.
@@ -92,32 +92,32 @@ package enum Limits {
     static let occlusion = Limit(.atMost(0.038), "fingers that hold a card at its edge cover up to 3 %")
     /// Share of a document's area under thin dark strokes.
     static let print = Limit(.atLeast(0.008), "0.014 and more where print is sharp")
-    /// Share of the picture under the largest face.
+    /// Share of the image under the largest face.
     static let faceOfDocument = Limit(
         .atMost(0.12), "a portrait's face covers up to about 6 % of a document, that of a selfie 10 % and more")
-    /// Share of the patches that show a printing machine's dots, in a picture whose raster stands out.
+    /// Share of the patches that show a printing machine's dots, in an image whose raster stands out.
     static let halftone = Limit(
         .below(0.75), "screens reach 0.5 where their grid beats with the camera's, printed dots show in every patch")
     /// How far a screen's pixel grid stands out of the spectrum.
     static let moire = Limit(
-        .atMost(5.2), "6.4 and more in pictures of screens; print, paper and JPEG blocks reach 4.1")
+        .atMost(5.2), "6.4 and more in images of screens; print, paper and JPEG blocks reach 4.1")
 
-    // MARK: Print of the visual zone
+    // MARK: VIZ text
 
-    /// Confidence of the zone's reader in one character, from which a comparison counts it.
+    /// Confidence of the MRZ's reader in one character, from which a comparison counts it.
     static let sureCharacter = 0.9
     /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
-    static let surePrint = 0.97
+    static let sureVIZText = 0.97
     /// The same at the second look, which must say the same.
-    package static let confirmedPrint = 0.9
+    package static let confirmedVIZText = 0.9
     /// The same of the characters that are as expected, in a number of which one or two are not.
-    static let legiblePrint = 0.85
+    static let legibleVIZText = 0.85
     /// The same of a value that is reported as the document's, where nothing else says it.
-    static let reportedPrint = 0.97
+    static let reportedVIZText = 0.97
     /// The same of a line with a word such as SPECIMEN.
     static let specimenWord = 0.9
 
-    // MARK: Pictures of persons
+    // MARK: Images of persons
 
     /// Pixels between the eyes of a selfie.
     static let interEyeDistance = Limit(
@@ -132,7 +132,7 @@ package enum Limits {
     static let portraitSharpness = Limit(
         .atLeast(2),
         "chosen, not measured: a seventh of what a selfie must have, since portraits are enlarged and printed")
-    /// Share of the head that lies inside the picture.
+    /// Share of the head that lies inside the image.
     static let visible = Limit(.atLeast(0.7), "with less, chin or forehead are missing")
     /// Horizontal position of the face.
     static let centreX = Limit(.within(0.2...0.8), "ISO/IEC 19794-5: 0.45 to 0.55, widened for selfies")
@@ -154,9 +154,9 @@ package enum Limits {
     static let dynamicRange = Limit(.atLeast(4), "fewer than 16 shades show no relief")
     /// Variance of the Laplacian of the face.
     static let sharpness = Limit(
-        .atLeast(15), "sharp selfies measure 100 to 1,300, a picture that was blurred on purpose 12")
-    /// Strength of a cue of a presentation attack, 0–1.
-    static let cue = Limit(.below(0.9), "a cue of this strength counts as present")
+        .atLeast(15), "sharp selfies measure 100 to 1,300, an image that was blurred on purpose 12")
+    /// Strength of a signal of a presentation attack, 0–1.
+    static let signal = Limit(.below(0.9), "a signal of this strength counts as present")
     /// Score of a second face that counts as a person.
     static let secondFaceScore = Limit(
         .below(0.3), "weaker second answers of the detector are patterns more often than faces")

@@ -1,21 +1,21 @@
 /// Decides what one selfie tells about a living person.
 ///
-/// A single picture can be enough to reject, never to accept: passive cues do not separate live faces from good artefacts, so
+/// A single image can be enough to reject, never to accept: passive PAD signals do not separate live faces from good artefacts, so
 /// the best outcome is WARNING LIVENESS_UNDETERMINED. Only challenges that the server issued can pass, unless the partner chose
 /// that evidence without any finding suffices. Labels as in Jumio's contract.
 package enum LivenessRules {
     /// How far an outcome can be trusted.
     package static let assurance = "evidence"
 
-    /// Whether measuring cues is worthwhile: liveness runs only where a conforming face was found.
-    package static func isWorthwhile(_ picture: FaceStageFacts.Picture) -> Bool {
+    /// Whether measuring signals is worthwhile: liveness runs only where a conforming face was found.
+    package static func isWorthwhile(_ picture: FaceStageFacts.Image) -> Bool {
         FaceConformity(faces: picture.faces).isConform
     }
 
     /// - Parameters:
     ///   - faces: The faces of the selfie, largest first.
-    ///   - passive: The cues, or `nil` when they were not measured.
-    ///   - image: The picture, whose size may be that of a screen.
+    ///   - passive: The signals, or `nil` when they were not measured.
+    ///   - image: The image, whose size may be that of a screen.
     ///   - suffices: Whether evidence passes where everything was measured and nothing was found.
     package static func decide(
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, suffices: Bool = false
@@ -26,7 +26,7 @@ package enum LivenessRules {
         if faults.contains(.notFullyVisible) { return self.rejected(.faceNotFullyVisible) }
         if !faults.isEmpty { return CapabilityDecision(type: .warning, label: .badQuality) }
         if let passive {
-            if let grey = passive[.grey], !Limits.cue.allows(grey) { return self.rejected(.blackWhite) }
+            if let grey = passive[.grey], !Limits.signal.allows(grey) { return self.rejected(.blackWhite) }
             if self.looksLikeScreen(passive) {
                 return self.rejected(.digitalCopy)
             }
@@ -35,10 +35,10 @@ package enum LivenessRules {
         return self.undetermined
     }
 
-    /// What a person should look at, whatever was decided: names of cues, also of those that accuse nobody by themselves, and
+    /// What a person should look at, whatever was decided: names of signals, also of those that accuse nobody by themselves, and
     /// `metadata` with its reason.
     package static func findings(_ passive: LivenessFacts, image: ImageFacts?) -> [String] {
-        LivenessFacts.Cue.allCases.filter { self.isPresent($0, in: passive) }.map(\.rawValue)
+        LivenessFacts.Signal.allCases.filter { self.isPresent($0, in: passive) }.map(\.rawValue)
             + (passive.network?.isSuspicious == true ? ["network"] : [])
             + (passive.metadata?.reasons(width: image?.width ?? 0, height: image?.height ?? 0) ?? [])
             .map { "metadata: \($0)" }
@@ -46,15 +46,15 @@ package enum LivenessRules {
 
     /// Whether everything was measured: what was not looked at is not free of findings.
     private static func isComplete(_ passive: LivenessFacts) -> Bool {
-        LivenessFacts.Cue.allCases.allSatisfy { passive[$0] != nil }
+        LivenessFacts.Signal.allCases.allSatisfy { passive[$0] != nil }
             && passive.metadata != nil && passive.network.map { $0.live != nil } ?? true
     }
 
-    private static func isPresent(_ cue: LivenessFacts.Cue, in passive: LivenessFacts) -> Bool {
-        passive[cue].map { !Limits.cue.allows($0) } ?? false
+    private static func isPresent(_ signal: LivenessFacts.Signal, in passive: LivenessFacts) -> Bool {
+        passive[signal].map { !Limits.signal.allows($0) } ?? false
     }
 
-    /// A frame around the face is a door or a picture on the wall as often as a bezel, and gloss is sweat as often as
+    /// A frame around the face is a door or an image on the wall as often as a bezel, and gloss is sweat as often as
     /// glass, and networks take phones' screens for faces and faces for screens: a screen is only named when two of its marks
     /// are there together.
     private static func looksLikeScreen(_ passive: LivenessFacts) -> Bool {
@@ -62,17 +62,18 @@ package enum LivenessRules {
         return marks + (passive.network?.isSuspicious == true ? 1 : 0) >= 2
     }
 
-    /// The cues beside their limit, by name. One alone accuses nobody, except lack of any colour.
+    /// The signals beside their limit, by name. One alone accuses nobody, except lack of any colour.
     package static func measurements(_ passive: LivenessFacts) -> [Measurement] {
         let isScreen = self.looksLikeScreen(passive)
         let note = { (value: Double?) in value == nil ? "not measured" : "counts only together with others" }
-        let cues = LivenessFacts.Cue.allCases.map { cue in
-            let accuses = cue == .grey || isScreen && [.moire, .frame, .specular].contains(cue)
-            return Measurement(cue.rawValue, passive[cue], Limits.cue, counts: accuses, note: note(passive[cue]))
+        let signals = LivenessFacts.Signal.allCases.map { signal in
+            let accuses = signal == .grey || isScreen && [.moire, .frame, .specular].contains(signal)
+            return Measurement(
+                signal.rawValue, passive[signal], Limits.signal, counts: accuses, note: note(passive[signal]))
         }
-        guard let network = passive.network else { return cues }
+        guard let network = passive.network else { return signals }
         let limit = Limit(.atLeast(network.threshold), "the operator's threshold for \(network.name)")
-        return cues + [Measurement("network", network.live, limit, counts: isScreen, note: note(network.live))]
+        return signals + [Measurement("network", network.live, limit, counts: isScreen, note: note(network.live))]
     }
 
     /// What frames that answer no challenge show of an artefact; `nil` where they show nothing of it.

@@ -21,8 +21,8 @@ package enum SimilarityRules {
     }
 
     /// - Parameters:
-    ///   - portrait: The faces of the document's picture, largest first: the portrait, then ghost images.
-    ///   - selfie: The faces of the person's picture, largest first.
+    ///   - portrait: The faces of the document's image, largest first: the portrait, then ghost images.
+    ///   - selfie: The faces of the person's image, largest first.
     /// - Throws: `PAYLOAD_INVALID` if a feature is malformed or of another engine.
     package static func decide(
         portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.portraitThreshold,

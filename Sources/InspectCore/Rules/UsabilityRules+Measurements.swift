@@ -1,7 +1,7 @@
 extension UsabilityRules {
     /// Everything that was measured on one side, beside the limits that applied and whether a value beyond them counted.
     ///
-    /// - Parameter reading: What the picture's text proves: it decides which limits apply.
+    /// - Parameter reading: What the image's text proves: it decides which limits apply.
     package static func measurements(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Measurement] {
         let quality = facts.quality
         let reads = reading == .proven
@@ -40,7 +40,7 @@ extension UsabilityRules {
                 note: quality.backgroundChroma == nil ? "no background is visible" : "counts only for a grey document"),
             Measurement(
                 "midtoneShare", quality.midtoneShare, Limits.midtones, counts: self.isBlackAndWhite(facts),
-                note: quality.midtoneShare == nil ? "not measured" : "counts only for a grey picture"),
+                note: quality.midtoneShare == nil ? "not measured" : "counts only for a grey image"),
             Measurement(
                 "documentWidth", quality.documentWidth, Limits.documentWidth,
                 counts: self.isTooSmall(facts, reading: reading), note: waived),
@@ -82,7 +82,7 @@ extension UsabilityRules {
             // Nothing but its shape and its colours can tell that this is a document.
             rows.append(
                 Measurement(
-                    "frameAspectRatio", self.frameAspectRatio(facts), Limits.aspectRatio, note: "the picture is empty"))
+                    "frameAspectRatio", self.frameAspectRatio(facts), Limits.aspectRatio, note: "the image is empty"))
             rows.append(Measurement("chromaOfPrint", quality.chroma, Limits.colourfulPrint, note: "not measured"))
         }
         return rows
@@ -94,12 +94,12 @@ extension UsabilityRules {
         let part = MissingPart(facts, reading: reading)
         let beyond = Measurement(
             "beyondFrame", part.beyondFrame, Limits.beyondFrame,
-            note: "the whole outline is in view, or no zone tells the document's size")
+            note: "the whole outline is in view, or no MRZ tells the document's size")
         guard let outline = facts.outline else {
             return [
                 Measurement(
                     "aspectRatio", nil, Limits.aspectRatio,
-                    note: "no outline: the document fills the picture, or there is none"), beyond,
+                    note: "no outline: the document fills the image, or there is none"), beyond,
             ]
         }
         let counts = part.judgesOutline
@@ -111,7 +111,7 @@ extension UsabilityRules {
                 counts: isJudgedByShape && outline.cornersOutside == 0, note: "counts only without text"),
             Measurement(
                 "cardAspectRatio", outline.aspectRatio, Limits.cardAspectRatio, counts: part.judgesCardShape,
-                note: "counts only where one side lies along the frame and no zone tells the document's size"),
+                note: "counts only where one side lies along the frame and no MRZ tells the document's size"),
             Measurement(
                 "cornerOutside", self.cornerOutside(outline, facts), Limits.cornerOutside, counts: counts, note: note),
             Measurement(
@@ -120,7 +120,7 @@ extension UsabilityRules {
             beyond,
             Measurement(
                 "missingHeight", part.missingHeight, Limits.missingHeight,
-                note: "no side lies along the frame where the zone tells of more"),
+                note: "no side lies along the frame where the MRZ tells of more"),
             Measurement("outlineSupport", outline.support),
         ]
     }
@@ -130,7 +130,7 @@ extension UsabilityRules {
     /// Judges a side before its text was read: what a client is told at once, while the person still holds the document.
     ///
     /// REJECTED is what stays rejected whatever the text will say. WARNING, with the same labels, is what will be
-    /// rejected unless the text proves that the picture can be read, or that the side need not have colour.
+    /// rejected unless the text proves that the image can be read, or that the side need not have colour.
     package static func decideBeforeReading(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         let possible = self.findings(facts, reading: .none)
         let colour: [DecisionLabel] = [.blackWhite, .photocopy]

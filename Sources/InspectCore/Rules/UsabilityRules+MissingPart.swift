@@ -1,15 +1,15 @@
-/// Whether a part of the document lies outside the picture.
+/// Whether a part of the document lies outside the image.
 extension UsabilityRules {
-    /// What the outline and the zone tell about it.
+    /// What the outline and the MRZ tell about it.
     struct MissingPart {
-        /// How far the document goes on outside the frame, over its height, as its zone tells; `nil` without a zone, or where
+        /// How far the document goes on outside the frame, over its height, as its MRZ tells; `nil` without an MRZ, or where
         /// the whole outline is inside the frame.
         var beyondFrame: Double?
-        /// How much of its height an outline on the frame lacks, where the zone agrees that something is missing.
+        /// How much of its height an outline on the frame lacks, where the MRZ agrees that something is missing.
         var missingHeight: Double?
-        /// Whether the outline alone is believed: no zone proves the picture readable.
+        /// Whether the outline alone is believed: no MRZ proves the image readable.
         var judgesOutline: Bool
-        /// Whether one side of the outline lies along the frame, the others clear of it, and no zone tells the document's size.
+        /// Whether one side of the outline lies along the frame, the others clear of it, and no MRZ tells the document's size.
         var judgesCardShape: Bool
 
         init(_ facts: DocumentFacts, reading: ReadingEvidence) {
@@ -27,7 +27,7 @@ extension UsabilityRules {
         }
     }
 
-    /// Whether the frame cuts the document: the zone tells of more than there is, or the outline has corners outside the
+    /// Whether the frame cuts the document: the MRZ tells of more than there is, or the outline has corners outside the
     /// frame, or on its border while the shape is no document's.
     static func isCut(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
         let part = MissingPart(facts, reading: reading)

@@ -1,32 +1,32 @@
-/// What the picture's text proves about its own readability.
+/// What the image's text proves about its own readability.
 package enum ReadingEvidence: String, Codable, Sendable {
-    /// Neither a machine-readable zone nor a barcode was found.
+    /// Neither an MRZ nor a barcode was found.
     case none
-    /// A machine-readable zone was found, but its check digits do not hold.
+    /// An MRZ was found, but its check digits do not hold.
     case unproven
-    /// The check digits of a machine-readable zone hold, or a barcode was decoded: the picture can be read.
+    /// The check digits of an MRZ hold, or a barcode was decoded: the image can be read.
     case proven
 }
 
-/// Whether a picture of a document can be used, and if not, why (Jumio's capability `usability`).
+/// Whether an image of a document can be used, and if not, why (Jumio's capability `usability`).
 ///
 /// Every limit is in ``Limits``.
 package enum UsabilityRules {
-    /// Up to this document width, edges are measured in the picture's own pixels.
+    /// Up to this document width, edges are measured in the image's own pixels.
     static let widestView = 1600.0
 
     // MARK: Decision
 
     /// Judges one side of a document.
     ///
-    /// A picture whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where
-    /// they are massive, and for missing parts where its zone tells that there must be more: those measure the risk that
+    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where
+    /// they are massive, and for missing parts where its MRZ tells that there must be more: those measure the risk that
     /// something cannot be read. It is rejected for being a copy, for darkness (the portrait and the security print
     /// cannot be judged) and for being photographed from too far away.
     ///
     /// - Parameters:
     ///   - facts: What was measured.
-    ///   - reading: What the picture's text proves.
+    ///   - reading: What the image's text proves.
     ///   - part: The part's name for the reasons, for example `FRONT`.
     package static func decide(_ facts: DocumentFacts, reading: ReadingEvidence, part: String) -> CapabilityDecision {
         let findings = Self.findings(facts, reading: reading)
@@ -86,7 +86,7 @@ package enum UsabilityRules {
 
     // MARK: Single questions
 
-    /// Dim pictures with contrast can be read, and so can bright ones without.
+    /// Dim images with contrast can be read, and so can bright ones without.
     static func isDark(_ quality: QualityFacts) -> Bool {
         !Limits.brightness.allows(quality.brightness) && !Limits.contrast.allows(quality.contrast)
     }
@@ -99,14 +99,14 @@ package enum UsabilityRules {
         reading == .proven ? Limits.hopelessGlare : Limits.glare
     }
 
-    /// The share of the picture that the largest face covers; `nil` for an empty picture.
+    /// The share of the image that the largest face covers; `nil` for an empty image.
     static func faceShare(_ facts: DocumentFacts) -> Double? {
         // As floating-point numbers: facts come from a process that parsed untrusted bytes, and a product may overflow.
         let frame = Double(facts.image.width) * Double(facts.image.height)
         return frame > 0 ? (facts.faces.map { $0.box.width * $0.box.height }.max() ?? 0) / frame : nil
     }
 
-    /// Longer over shorter side of the picture; `nil` for an empty one.
+    /// Longer over shorter side of the image; `nil` for an empty one.
     static func frameAspectRatio(_ facts: DocumentFacts) -> Double? {
         let sides = [Double(facts.image.width), Double(facts.image.height)].sorted()
         return sides[0] > 0 ? sides[1] / sides[0] : nil
@@ -126,7 +126,7 @@ package enum UsabilityRules {
         return shaped && printed && Limits.colourfulPrint.allows(facts.quality.chroma)
     }
 
-    /// Grey everywhere, in a picture that has a photograph's tones. The back of a licence may truly be grey, so a side
+    /// Grey everywhere, in an image that has a photo's tones. The back of a licence may truly be grey, so a side
     /// with a barcode and no portrait is not judged.
     static func isBlackAndWhite(_ facts: DocumentFacts) -> Bool {
         guard Self.shouldHaveColour(facts), !Limits.colour.allows(facts.quality.chroma) else { return false }
@@ -163,8 +163,8 @@ package enum UsabilityRules {
 
     /// Whether strokes across one direction are gone. A barcode has no others, so one that was read excuses it.
     static func isMoved(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
-        let readsZone = facts.mrz != nil && facts.barcodes.isEmpty
-        guard let coherence = facts.quality.coherence, reading != .proven || readsZone else { return false }
+        let readsMRZ = facts.mrz != nil && facts.barcodes.isEmpty
+        guard let coherence = facts.quality.coherence, reading != .proven || readsMRZ else { return false }
         return !Limits.motion.allows(coherence) && !Limits.movedEdges.allows(Self.blur(facts.quality))
     }
 
@@ -179,7 +179,7 @@ package enum UsabilityRules {
         facts.barcodes.isEmpty || !facts.faces.isEmpty || facts.mrz != nil
     }
 
-    /// How blurred the picture is. Edges are wide in relation to the document in every small picture, and wide in
+    /// How blurred the image is. Edges are wide in relation to the document in every small image, and wide in
     /// pixels in every large one; blur makes them both.
     static func blur(_ quality: QualityFacts) -> Double {
         quality.edgeWidth * (min(quality.documentWidth, Self.widestView) / 1000).squareRoot()
@@ -197,16 +197,16 @@ package enum UsabilityRules {
 }
 
 extension UsabilityRules {
-    /// What the text of one side proves about its picture.
+    /// What the text of one side proves about its image.
     package static func evidence(_ side: DocumentFacts, today: CalendarDate) -> ReadingEvidence {
         if !side.barcodes.isEmpty { return .proven }
-        guard let zone = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: today) }) else { return .none }
-        return !zone.checks.isEmpty && zone.checksHold ? .proven : .unproven
+        guard let mrz = side.mrz.flatMap({ MRZDocument(lines: $0.lines, today: today) }) else { return .none }
+        return !mrz.checks.isEmpty && mrz.checksHold ? .proven : .unproven
     }
 
-    /// The side that was not given although two pictures were: both show the same side of a two-sided card.
+    /// The side that was not given although two images were: both show the same side of a two-sided card.
     ///
-    /// - Returns: `nil` unless the pictures leave no doubt.
+    /// - Returns: `nil` unless the images leave no doubt.
     package static func missingSide(front: DocumentFacts, back: DocumentFacts) -> RejectReason? {
         func isBack(_ side: DocumentFacts) -> Bool {
             side.faces.isEmpty && (!side.barcodes.isEmpty || side.mrz?.lines.count == 3)

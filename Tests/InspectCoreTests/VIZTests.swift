@@ -4,17 +4,17 @@ import Testing
 @testable import InspectCore
 
 /// Print against machine-readable data.
-@Suite struct VisualZoneTests {
+@Suite struct VIZTests {
     private static let today = CalendarDate(year: 2026, month: 6, day: 1)
-    private static let zone = [
+    private static let mrz = [
         "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L898902C36UTO7408122F3404159ZE184226B<<<<<16",
     ]
 
     private func line(
         _ text: String, x: Double = 0.36, y: Double, height: Double = 0.017, confidence: Double = 0.99,
         confirmed: Bool? = true
-    ) -> VisualLine {
-        VisualLine(
+    ) -> VIZLine {
+        VIZLine(
             text: text, confidences: [Double](repeating: confidence, count: text.count), quad: Self.quad,
             place: Box(x: x, y: y, width: 0.01 * Double(text.count), height: height), height: height,
             isConfirmed: confirmed)
@@ -24,12 +24,12 @@ import Testing
         topLeft: Point(x: 0, y: 0), topRight: Point(x: 9, y: 0), bottomRight: Point(x: 9, y: 2),
         bottomLeft: Point(x: 0, y: 2))
 
-    private func facts(_ lines: [VisualLine]) -> VisualZoneFacts {
-        VisualZoneFacts(lines: lines, found: lines.count, modelSHA256: "")
+    private func facts(_ lines: [VIZLine]) -> VIZFacts {
+        VIZFacts(lines: lines, found: lines.count, modelSHA256: "")
     }
 
     private func page(surname: String = "ERIKSSON", number: String = "L898902C3", birth: String = "12 AUG 1974")
-        -> [VisualLine]
+        -> [VIZLine]
     {
         [
             self.line("Passport No. / N° de passeport", x: 0.7, y: 0.09, height: 0.01),
@@ -40,9 +40,9 @@ import Testing
         ]
     }
 
-    private func outcomes(_ lines: [VisualLine]) -> [VisualField: VisualZoneRules.Outcome] {
-        let zone = MRZDocument(lines: Self.zone, today: Self.today)!
-        let rules = VisualZoneRules(self.facts(lines), expected: VisualExpectation(zone, confidences: []))
+    private func outcomes(_ lines: [VIZLine]) -> [VIZField: VIZRules.Outcome] {
+        let mrz = MRZDocument(lines: Self.mrz, today: Self.today)!
+        let rules = VIZRules(self.facts(lines), expected: VIZExpectation(mrz, confidences: []))
         return Dictionary(uniqueKeysWithValues: rules.findings.map { ($0.field, $0.outcome) })
     }
 
@@ -53,20 +53,20 @@ import Testing
         ("DVOŘÁK", "DVORAK", true), ("MEIER", "MEYER", false), ("ERIKSSON", "ERIKSON", false), ("ÞÓR", "THOR", true),
     ])
     func `Names are compared through every spelling that the standard allows`(
-        printed: String, zone: String, equal: Bool
+        printed: String, mrz: String, equal: Bool
     ) {
-        #expect(VisualText.spells(printed, zone) == equal)
+        #expect(VIZText.spells(printed, mrz) == equal)
     }
 
     @Test func `Apostrophes vanish, hyphens separate, and a cut name is a beginning`() {
-        #expect(VisualText.holds("O'Connor-Smith", name: "OCONNOR SMITH", isTruncated: false))
-        #expect(VisualText.holds("Name: D'ARTAGNAN, Jean", name: "DARTAGNAN", isTruncated: false))
+        #expect(VIZText.holds("O'Connor-Smith", name: "OCONNOR SMITH", isTruncated: false))
+        #expect(VIZText.holds("Name: D'ARTAGNAN, Jean", name: "DARTAGNAN", isTruncated: false))
         #expect(
-            VisualText.holds(
+            VIZText.holds(
                 "PAPANDROPOULOUS JONATHON ALEXANDROS", name: "PAPANDROPOULOUS JONATHON ALEC", isTruncated: true)
                 == false)
-        #expect(VisualText.holds("PAPANDROPOULOUS JONATHON", name: "PAPANDROPOULOUS JON", isTruncated: true))
-        #expect(!VisualText.holds("PAPANDROPOULOUS JONATHON", name: "PAPANDROPOULOUS JON", isTruncated: false))
+        #expect(VIZText.holds("PAPANDROPOULOUS JONATHON", name: "PAPANDROPOULOUS JON", isTruncated: true))
+        #expect(!VIZText.holds("PAPANDROPOULOUS JONATHON", name: "PAPANDROPOULOUS JON", isTruncated: false))
     }
 
     @Test(arguments: [
@@ -76,16 +76,16 @@ import Testing
         ("12AOÛT/AUG 74", 1974, 8, 12), ("Geburtsdatum 12.08.1974 Berlin", 1974, 8, 12), ("12081974", 1974, 8, 12),
     ])
     func `Dates are read as documents print them`(text: String, year: Int, month: Int, day: Int) {
-        #expect(VisualDate.readings(text).contains(CalendarDate(year: year, month: month, day: day)))
+        #expect(VIZDate.readings(text).contains(CalendarDate(year: year, month: month, day: day)))
     }
 
     @Test func `What is no date is none`() {
-        #expect(VisualDate.readings("ZE184226B").isEmpty)
-        #expect(VisualDate.readings("31 FEB 2001").isEmpty)
-        #expect(VisualDate.readings("100 MARKET STREET").isEmpty)
+        #expect(VIZDate.readings("ZE184226B").isEmpty)
+        #expect(VIZDate.readings("31 FEB 2001").isEmpty)
+        #expect(VIZDate.readings("100 MARKET STREET").isEmpty)
     }
 
-    @Test func `A page that says what its zone says agrees in every field`() {
+    @Test func `A page that says what its MRZ says agrees in every field`() {
         #expect(self.outcomes(self.page()).values.allSatisfy { $0 == .agrees })
     }
 
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func `Fields of licences are found by their numbers, Europe's and America's`() {
-        let european = VisualFields(
+        let european = VIZFields(
             self.facts([
                 self.line("1. NOWAK", y: 0.1), self.line("2. ZOFIA", y: 0.15),
                 self.line("3. 03.02.1991 KRAKOW", y: 0.2),
@@ -128,7 +128,7 @@ import Testing
         #expect(european[.expiryDate]?.date == CalendarDate(year: 2033, month: 1, day: 24))
         #expect(european[.documentNumber]?.value == "D1234567")
         #expect(european[.issuingAuthority]?.value == "STAROSTA")
-        let american = VisualFields(
+        let american = VIZFields(
             self.facts([
                 self.line("DRIVER'S LICENSE", y: 0.02), self.line("4d DLN T64235789", y: 0.1),
                 self.line("4b EXP", y: 0.2, height: 0.01), self.line("04/15/2034", y: 0.22),

@@ -2,8 +2,8 @@ import Foundation
 import InspectCore
 import Testing
 
-/// What files of pictures say of how they were made, in each of the places where programs write it.
-@Suite struct PictureMetadataTests {
+/// What files of images say of how they were made, in each of the places where programs write it.
+@Suite struct ImageMetadataTests {
     private static func big(_ value: Int, _ bytes: Int) -> [UInt8] {
         (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * (bytes - 1 - $0))) }
     }
@@ -86,20 +86,20 @@ import Testing
     }
 
     private static func reasons(_ file: [UInt8], width: Int = 1200, height: Int = 1600) -> [String] {
-        PictureMetadata(file: file).reasons(width: width, height: height)
+        ImageMetadata(file: file).reasons(width: width, height: height)
     }
 
     private static let edited = ["the file names the editor GIMP"]
     private static let screen = ["the size is a phone screen's, and no camera is named"]
 
-    @Test func `Cameras' own pictures, and pictures that say nothing, give no reason`() {
+    @Test func `Cameras' own images, and images that say nothing, give no reason`() {
         for little in [false, true] {
             let camera = Self.exif(
                 [0x010F: "Apple", 0x0110: "iPhone 14", 0x0131: "17.1.2"], comment: "a day out", little: little)
             let file = Self.jpeg([Self.segment(exif: camera)])
-            #expect(PictureMetadata(file: file).namesCamera)
+            #expect(ImageMetadata(file: file).namesCamera)
             #expect(Self.reasons(file).isEmpty)
-            // A phone that photographs as its screen is shaped.
+            // A phone that photos as its screen is shaped.
             #expect(Self.reasons(file, width: 1170, height: 2532).isEmpty)
         }
         #expect(Self.reasons(Self.jpeg([])).isEmpty)
@@ -136,7 +136,7 @@ import Testing
         #expect(Self.reasons(Self.jpeg([]) + Self.jpeg([Self.segment(exif: exif)]).dropFirst(2)).isEmpty)
     }
 
-    @Test func `Screenshots and generated pictures say so, or have the size of a screen`() {
+    @Test func `Screenshots and generated images say so, or have the size of a screen`() {
         let shot = ["the file calls itself a screenshot"]
         let comment = Self.exif([0x0131: "17.1"], comment: "Screenshot")
         #expect(Self.reasons(Self.jpeg([Self.segment(exif: comment)])) == shot)
@@ -159,13 +159,13 @@ import Testing
             Self.webp([("EXIF", comment), ("XMP ", Array(packet.utf8))]),
         ]
         for file in files {
-            #expect(PictureMetadata(file: file).editor == "GIMP")
-            for length in file.indices { _ = PictureMetadata(file: Array(file.prefix(length))) }
+            #expect(ImageMetadata(file: file).editor == "GIMP")
+            for length in file.indices { _ = ImageMetadata(file: Array(file.prefix(length))) }
             for index in file.indices {
                 for value in [0, 0xFF, file[index] &+ 1, file[index] ^ 0x80] as [UInt8] {
                     var damaged = file
                     damaged[index] = value
-                    _ = PictureMetadata(file: damaged)
+                    _ = ImageMetadata(file: damaged)
                 }
             }
         }
@@ -173,6 +173,6 @@ import Testing
         var loop = Array("MM".utf8) + Self.big(42, 2) + Self.big(8, 4)
         loop += Self.big(5_000, 2)
         for _ in 0..<5_000 { loop += Self.big(0x8769_0004, 4) + Self.big(1, 4) + Self.big(8, 4) }
-        #expect(PictureMetadata(file: Self.jpeg([Self.segment(exif: loop)])) == PictureMetadata())
+        #expect(ImageMetadata(file: Self.jpeg([Self.segment(exif: loop)])) == ImageMetadata())
     }
 }

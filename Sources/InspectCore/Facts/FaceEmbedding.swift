@@ -1,5 +1,5 @@
 /// A face descriptor that can be compared: the numbers, and the space that they live in.
-package struct FaceFeature: Codable, Sendable, Hashable {
+package struct FaceEmbedding: Codable, Sendable, Hashable {
     /// The engine that made it, for example `dlib-resnet-v1/mirror2`; features of different engines never compare.
     package var engine: String
     /// SHA-256 of the model file in lower-case hex.

@@ -1,18 +1,19 @@
 extension DataCheckRules {
-    /// The visual zone shows what the machine-readable data say (Doc 9303-3 §4.1).
-    static func printAgreement(_ extraction: ExtractionRules) -> DataCheckData.Check {
+    /// The VIZ shows what the machine-readable data say (Doc 9303-3 §4.1).
+    static func vizAgreement(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "printAgrees"
-        guard let record = extraction.print else {
-            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "the print was not read")
+        guard let record = extraction.viz else {
+            return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "the VIZ text was not read")
         }
         guard record.comparedWith != nil else {
             return DataCheckData.Check(
-                name: name, outcome: .inconclusive, reason: "nothing machine-readable to compare the print with")
+                name: name, outcome: .inconclusive,
+                reason: "there are no machine-readable data to compare the VIZ text with")
         }
-        func fields(_ outcome: VisualZoneRules.Outcome) -> [String] {
+        func fields(_ outcome: VIZRules.Outcome) -> [String] {
             record.fields.filter { $0.comparison == outcome }.map(\.name)
         }
-        // Sides that contradict each other are the image checks' business.
+        // The image checks judge sides that contradict each other.
         let contradicting = record.comparedWith == record.part ? fields(.contradicts) : []
         guard contradicting.isEmpty else {
             return DataCheckData.Check(
@@ -26,15 +27,15 @@ extension DataCheckRules {
                 reason: "not found with certainty: \(missing.joined(separator: ", "))")
     }
 
-    /// Nobody is older than 130 years, and no document lives longer than its holder may.
+    /// Years from the birth of a holder to today, at most.
     private static let longestLife = 130
 
     /// Birth before issue before expiry, and neither birth nor issue in the future.
     static func plausibility(
-        _ zones: [MRZDocument], _ extraction: ExtractionRules, today: CalendarDate
+        _ mrzs: [MRZDocument], _ extraction: ExtractionRules, today: CalendarDate
     ) -> DataCheckData.Check {
         let name = "datesPlausible"
-        var sources = zones.map { (birth: $0.birthDate?.date, issue: CalendarDate?.none, expiry: $0.expiryDate?.date) }
+        var sources = mrzs.map { (birth: $0.birthDate?.date, issue: CalendarDate?.none, expiry: $0.expiryDate?.date) }
         sources += extraction.cards.map { ($0.value.birthDate, $0.value.issueDate, $0.value.expiryDate) }
         guard sources.contains(where: { $0.birth != nil || $0.issue != nil || $0.expiry != nil }) else {
             return DataCheckData.Check(name: name, outcome: .inconclusive, reason: "no date was read")

@@ -1,17 +1,17 @@
 import InspectCore
 import Testing
 
-struct FaceFeatureTests {
+struct FaceEmbeddingTests {
     private static let model = String(repeating: "a", count: 64)
 
     /// A feature of norm 1.46, the usual one.
-    static func feature(_ edit: (inout [Float]) -> Void = { _ in }) -> FaceFeature {
+    static func feature(_ edit: (inout [Float]) -> Void = { _ in }) -> FaceEmbedding {
         var values = [Float](repeating: 1.46 / Float(128).squareRoot(), count: 128)
         edit(&values)
-        return FaceFeature(values: values, modelSHA256: Self.model)
+        return FaceEmbedding(values: values, modelSHA256: Self.model)
     }
 
-    private func message(_ feature: FaceFeature) -> String? {
+    private func message(_ feature: FaceEmbedding) -> String? {
         do {
             _ = try feature.values()
             return nil
@@ -28,13 +28,13 @@ struct FaceFeatureTests {
         }
         #expect(feature.hex.count == 1024)
         #expect(feature.hex.hasPrefix("cdcccc3d000080bf"))
-        #expect(feature.engine == FaceFeature.currentEngine)
+        #expect(feature.engine == FaceEmbedding.currentEngine)
     }
 
     @Test func readsBackExactlyWhatItWrote() throws {
         var values = (0..<128).map { Float($0 - 64) * 0.0037 }
         values[3] = -.leastNormalMagnitude
-        let feature = FaceFeature(values: values, modelSHA256: Self.model)
+        let feature = FaceEmbedding(values: values, modelSHA256: Self.model)
         #expect(try feature.values() == values)
         var upper = feature
         upper.hex = feature.hex.uppercased()
@@ -130,9 +130,9 @@ struct FaceCalibrationTests {
     }
 
     @Test func aMatchStatesItsThresholdAndBound() throws {
-        let match = try FaceMatch.compare(FaceFeatureTests.feature(), FaceFeatureTests.feature(), threshold: 0.9)
+        let match = try FaceMatch.compare(FaceEmbeddingTests.feature(), FaceEmbeddingTests.feature(), threshold: 0.9)
         #expect(match.match && match.distance == 0 && match.threshold == 0.9)
-        #expect(match.engine == FaceFeature.currentEngine)
+        #expect(match.engine == FaceEmbedding.currentEngine)
         #expect(match.fmrAtThreshold == FaceCalibration.dlib.falseMatchBound(threshold: 0.9))
     }
 }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Printed text against the text of machine-readable zones.
+/// Printed text against the text of MRZs.
 ///
-/// A zone spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser drops
+/// An MRZ spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser drops
 /// accents, so the printed letter stands for a set of spellings.
-enum VisualText {
-    /// Spellings in a zone of what is printed (Doc 9303-3 §6.A), the plain letter first where the accent may have been lost.
+enum VIZText {
+    /// Spellings in an MRZ of what is printed (Doc 9303-3 §6.A), the plain letter first where the accent may have been lost.
     private static let spellings: [Character: [String]] = [
         "A": ["A", "AE", "AA"], "Ä": ["AE", "A"], "Å": ["AA", "A"], "Æ": ["AE"], "Ð": ["D"], "Đ": ["D"],
         "N": ["N", "NXX"], "Ñ": ["N", "NXX"], "O": ["O", "OE"], "Ö": ["OE", "O"], "Ø": ["OE", "O"], "Œ": ["OE"],
@@ -37,26 +37,26 @@ enum VisualText {
         String(self.words(text).joined().map { self.alike[$0] ?? $0 })
     }
 
-    /// Whether the printed letters can be spelt as `zone` in a machine-readable zone.
+    /// Whether the printed letters can be spelt as `mrz` in an MRZ.
     ///
-    /// - Parameter isPrefix: The zone may have cut the name (Doc 9303-3 §4.6): then its beginning is enough.
-    static func spells(_ printed: String, _ zone: String, isPrefix: Bool = false) -> Bool {
+    /// - Parameter isPrefix: The MRZ may have cut the name (Doc 9303-3 §4.6): then its beginning is enough.
+    static func spells(_ printed: String, _ mrz: String, isPrefix: Bool = false) -> Bool {
         let printed = Array(printed)
-        let zone = Array(zone)
-        // Positions in the zone's text that some spelling of the printed letters so far reaches.
+        let mrz = Array(mrz)
+        // Positions in the MRZ's text that some spelling of the printed letters so far reaches.
         var reached: Set<Int> = [0]
         for letter in printed {
-            if isPrefix, reached.contains(zone.count) { return true }
+            if isPrefix, reached.contains(mrz.count) { return true }
             var next: Set<Int> = []
             for spelling in self.alternatives(letter) {
-                for start in reached where start + spelling.count <= zone.count {
-                    if Array(zone[start..<start + spelling.count]) == spelling { next.insert(start + spelling.count) }
+                for start in reached where start + spelling.count <= mrz.count {
+                    if Array(mrz[start..<start + spelling.count]) == spelling { next.insert(start + spelling.count) }
                 }
             }
             reached = next
             if reached.isEmpty { return false }
         }
-        return reached.contains(zone.count)
+        return reached.contains(mrz.count)
     }
 
     private static func alternatives(_ letter: Character) -> [[Character]] {
@@ -83,7 +83,7 @@ enum VisualText {
                 run += word
                 if self.spells(run, target) { return true }
             }
-            // A long name that the zone had no room for.
+            // A long name that the MRZ had no room for.
             if isTruncated, run.count >= target.count, self.spells(run, target, isPrefix: true) { return true }
         }
         return false

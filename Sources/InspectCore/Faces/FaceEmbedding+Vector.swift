@@ -1,5 +1,5 @@
 /// The 128 numbers behind the characters, and which of them may be compared.
-extension FaceFeature {
+extension FaceEmbedding {
     /// Numbers of a feature.
     package static let length = 128
 
@@ -7,7 +7,7 @@ extension FaceFeature {
     /// is a new space with a new name, as distances between spaces mean nothing.
     package static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
 
-    /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 pictures of 49 persons, widened on both sides. A
+    /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 images of 49 persons, widened on both sides. A
     /// vector outside was not made by the network.
     package static let norms = 1.2...1.75
 
@@ -73,14 +73,14 @@ extension FaceFeature {
         }
     }
 
-    /// Distance of two features by the metric of their engine; 0 is the same picture.
+    /// Distance of two features by the metric of their engine; 0 is the same image.
     ///
     /// The default engine's is not the cosine: its vectors share a large common component, and the usual cosine limit of 0.85
     /// accepts every fourth impostor.
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed or they come from different engines or models.
     package func distance(
-        to other: FaceFeature, calibration: FaceCalibration = .dlib
+        to other: FaceEmbedding, calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> Double {
         guard self.engine == other.engine, self.modelSHA256 == other.modelSHA256 else {
             throw InspectError(.payloadInvalid, "face features of different engines or models cannot be compared")

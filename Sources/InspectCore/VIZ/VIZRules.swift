@@ -1,5 +1,5 @@
 /// Compares a document's print with its machine-readable data, field by field.
-package struct VisualZoneRules: Sendable {
+package struct VIZRules: Sendable {
     package enum Outcome: String, Codable, Sendable {
         /// The print shows the value.
         case agrees
@@ -10,7 +10,7 @@ package struct VisualZoneRules: Sendable {
     }
 
     package struct Finding: Sendable, Hashable {
-        package var field: VisualField
+        package var field: VIZField
         package var outcome: Outcome
         /// Index of the line that shows or contradicts it.
         package var line: Int?
@@ -19,8 +19,8 @@ package struct VisualZoneRules: Sendable {
     package let findings: [Finding]
 
     /// - Parameter trustsUnconfirmed: Also reports contradictions that no second look has confirmed: which lines need one.
-    package init(_ facts: VisualZoneFacts, expected: VisualExpectation, trustsUnconfirmed: Bool = false) {
-        let fields = VisualFields(facts)
+    package init(_ facts: VIZFacts, expected: VIZExpectation, trustsUnconfirmed: Bool = false) {
+        let fields = VIZFields(facts)
         let shown = expected.values.map { value in facts.lines.firstIndex { value.isShown(in: $0.text) } }
         // Where other values were read as they should be, this is the document and its print can be read.
         let isLegible = shown.count { $0 != nil } >= 2
@@ -42,17 +42,17 @@ package struct VisualZoneRules: Sendable {
 
     /// Lines that are certain, show nothing that is expected, and could be a value that was not found: which field they are
     /// is worth knowing.
-    package static func unexplained(_ facts: VisualZoneFacts, expected: VisualExpectation) -> [Int] {
+    package static func unexplained(_ facts: VIZFacts, expected: VIZExpectation) -> [Int] {
         let missing = expected.missing(in: facts.lines.map(\.text))
         let missesDate = missing.contains { $0.date != nil }
         let missesName = missing.contains { $0.field == .lastName || $0.field == .firstName }
         guard expected.values.count - missing.count >= 2 else { return [] }
         return facts.lines.indices.filter { index in
             let line = facts.lines[index]
-            guard line.confidence >= Limits.surePrint, VisualLabel.field(line.text) == nil,
+            guard line.confidence >= Limits.sureVIZText, VIZLabel.field(line.text) == nil,
                 !expected.values.contains(where: { $0.isShown(in: line.text) })
             else { return false }
-            if missesDate, !VisualDate.readings(line.text).isEmpty { return true }
+            if missesDate, !VIZDate.readings(line.text).isEmpty { return true }
             return missesName && line.text.count >= 3
                 && line.text.allSatisfy { $0.isUppercase || $0 == " " || $0 == "-" }
         }
@@ -60,9 +60,9 @@ package struct VisualZoneRules: Sendable {
 
     /// The line at the field's place, where it certainly says something else.
     private static func contradiction(
-        _ value: VisualExpectation.Value, _ fields: VisualFields, _ expected: VisualExpectation
+        _ value: VIZExpectation.Value, _ fields: VIZFields, _ expected: VIZExpectation
     ) -> Int? {
-        guard let reading = fields[value.field], reading.confidence >= Limits.surePrint else { return nil }
+        guard let reading = fields[value.field], reading.confidence >= Limits.sureVIZText else { return nil }
         let text = reading.value
         // What belongs to another field stands there because the label was taken for the wrong one.
         guard !expected.values.contains(where: { $0.isShown(in: text) }) else { return nil }
@@ -74,8 +74,8 @@ package struct VisualZoneRules: Sendable {
             return isCut ? nil : reading.line
         }
         // Half a name or number is one that was cut off, not another one.
-        let printed = VisualText.folded(text)
-        let wanted = VisualText.folded(value.text)
+        let printed = VIZText.folded(text)
+        let wanted = VIZText.folded(value.text)
         guard !printed.contains(wanted), !wanted.contains(printed) else { return nil }
         let shared = Self.similarity(Array(printed), Array(wanted))
         // Cards bear more numbers than one: only a number that was made of this one contradicts it.
@@ -88,19 +88,19 @@ package struct VisualZoneRules: Sendable {
 
     /// A number of the same length with one or two other characters, wherever it stands: no other number on the document
     /// is so like it.
-    private static func nearMiss(_ value: VisualExpectation.Value, _ facts: VisualZoneFacts) -> Int? {
+    private static func nearMiss(_ value: VIZExpectation.Value, _ facts: VIZFacts) -> Int? {
         guard value.field == .documentNumber else { return nil }
-        let wanted = Array(VisualText.folded(value.text))
+        let wanted = Array(VIZText.folded(value.text))
         guard wanted.count >= 7 else { return nil }
         return facts.lines.firstIndex { line in
-            guard line.confidence >= Limits.legiblePrint else { return false }
-            let printed = Array(VisualText.folded(line.text))
+            guard line.confidence >= Limits.legibleVIZText else { return false }
+            let printed = Array(VIZText.folded(line.text))
             // Of the characters that count: letters and digits.
             let confidences = zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }.map(\.1)
             guard printed.count == wanted.count, confidences.count == wanted.count else { return false }
             let differing = wanted.indices.filter { printed[$0] != wanted[$0] }
             return (1...2).contains(differing.count)
-                && differing.allSatisfy { confidences[$0] >= Limits.surePrint }
+                && differing.allSatisfy { confidences[$0] >= Limits.sureVIZText }
         }
     }
 
@@ -129,10 +129,10 @@ package enum SpecimenWords {
     ]
 
     /// The first line that shows one with certainty.
-    package static func line(_ facts: VisualZoneFacts) -> Int? {
+    package static func line(_ facts: VIZFacts) -> Int? {
         facts.lines.firstIndex { line in
             line.confidence >= Limits.specimenWord
-                && VisualLabel.plain(line.text).contains { Self.words.contains($0) }
+                && VIZLabel.plain(line.text).contains { Self.words.contains($0) }
         }
     }
 }

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Print of the visual zone, read by the real recogniser in a confined analyzer.
-@Suite struct PrintTests {
+/// Print of the VIZ, read by the real recogniser in a confined analyzer.
+@Suite struct VIZTextTests {
     private func inspect(_ arguments: [String]) async throws -> [String: Any] {
         let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
         let done = try await Program.run(
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: ["passport.jpg", "passport_upside_down.jpg", "td2.jpg"])
-    func `A genuine document's print agrees with its zone`(file: String) async throws {
+    func `A genuine document's print agrees with its MRZ`(file: String) async throws {
         let answer = try await self.inspect(["--front", file])
         let comparisons = self.comparisons(answer)
         #expect(comparisons.values.count { $0 == "agrees" } >= 4, "\(comparisons)")
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A front's print is compared with the back's zone or barcode`() async throws {
+    func `A front's print is compared with the back's MRZ or barcode`() async throws {
         for (front, back) in [("id_front.jpg", "id_back.jpg"), ("licence_front.jpg", "licence_back.jpg")] {
             let answer = try await self.inspect(["--front", front, "--back", back])
             #expect(answer.at("capabilities.extraction.0.data.visualZone.comparedWith") as? String == "BACK")

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Fields of the visual zone, found by the words and numbers that stand beside them.
-struct VisualFields {
+/// Fields of the VIZ, found by the words and numbers that stand beside them.
+struct VIZFields {
     /// One field as printed.
     struct Reading: Hashable {
-        var field: VisualField
+        var field: VIZField
         var value: String
         /// The day, where the field is a date that can be read in one way only.
         var date: CalendarDate?
@@ -16,7 +16,7 @@ struct VisualFields {
 
     let readings: [Reading]
 
-    init(_ facts: VisualZoneFacts) {
+    init(_ facts: VIZFacts) {
         var found: [Reading] = []
         let isAmerican = Self.isAmerican(facts)
         for index in facts.lines.indices {
@@ -39,33 +39,33 @@ struct VisualFields {
         }
     }
 
-    subscript(field: VisualField) -> Reading? { self.readings.first { $0.field == field } }
+    subscript(field: VIZField) -> Reading? { self.readings.first { $0.field == field } }
 
     // MARK: Labels
 
     /// North American licences number their fields as Europe's do, but for the licence's own number.
-    private static func isAmerican(_ facts: VisualZoneFacts) -> Bool {
-        let words = Set(facts.lines.flatMap { VisualLabel.plain($0.text) })
+    private static func isAmerican(_ facts: VIZFacts) -> Bool {
+        let words = Set(facts.lines.flatMap { VIZLabel.plain($0.text) })
         return !words.isDisjoint(with: ["LICENSE", "DOB", "EXP", "ISS", "DLN", "HGT", "DD", "EYES", "CLASS", "USA"])
     }
 
     /// The field that a line names, and the characters after the name, if there are any.
     private static func label(
-        _ line: VisualLine, isEuropean: Bool
-    ) -> (field: VisualField, rest: Range<String.Index>?)? {
+        _ line: VIZLine, isEuropean: Bool
+    ) -> (field: VIZField, rest: Range<String.Index>?)? {
         let text = line.text
-        if let field = VisualLabel.field(text) { return (field, nil) }
+        if let field = VIZLabel.field(text) { return (field, nil) }
         let words = Self.wordRanges(text)
         // `5 D1234567`, `4b EXP 15.04.2034`
         if words.count > 1 {
             let mark = String(text[words[0]])
-            if let field = VisualNumbering.field(mark, isEuropean: isEuropean) {
-                let isNamed = VisualLabel.field(String(text[words[1]])) == field && words.count > 2
+            if let field = VIZNumbering.field(mark, isEuropean: isEuropean) {
+                let isNamed = VIZLabel.field(String(text[words[1]])) == field && words.count > 2
                 return (field, words[isNamed ? 2 : 1].lowerBound..<text.endIndex)
             }
         }
         // `DOB: 04/15/1980`
-        if let colon = text.firstIndex(of: ":"), let field = VisualLabel.field(String(text[..<colon])),
+        if let colon = text.firstIndex(of: ":"), let field = VIZLabel.field(String(text[..<colon])),
             let value = words.first(where: { $0.lowerBound > colon })
         {
             return (field, value.lowerBound..<text.endIndex)
@@ -73,7 +73,7 @@ struct VisualFields {
         return nil
     }
 
-    /// Words as ``VisualText/words(_:)`` counts them.
+    /// Words as ``VIZText/words(_:)`` counts them.
     private static func wordRanges(_ text: String) -> [Range<String.Index>] {
         var ranges: [Range<String.Index>] = []
         var start: String.Index?
@@ -91,7 +91,7 @@ struct VisualFields {
     }
 
     /// The line under a label: values stand there, aligned with it.
-    private static func below(_ index: Int, _ facts: VisualZoneFacts) -> Int? {
+    private static func below(_ index: Int, _ facts: VIZFacts) -> Int? {
         let label = facts.lines[index].place
         let candidates = facts.lines.indices.filter { other in
             guard other != index else { return false }
@@ -107,20 +107,20 @@ struct VisualFields {
     // MARK: Values
 
     private static func reading(
-        _ field: VisualField, _ line: VisualLine, characters: Range<String.Index>, line index: Int
+        _ field: VIZField, _ line: VIZLine, characters: Range<String.Index>, line index: Int
     ) -> Reading? {
         let value = line.text[characters].trimmingCharacters(
             in: .whitespaces.union(CharacterSet(charactersIn: ".,:;‘’'`")))
         let offset = line.text.distance(from: line.text.startIndex, to: characters.lowerBound)
         let count = line.text.distance(from: characters.lowerBound, to: characters.upperBound)
         let confidences = line.confidences.dropFirst(offset).prefix(count)
-        guard let confidence = confidences.min(), !value.isEmpty, VisualLabel.field(value) == nil else { return nil }
+        guard let confidence = confidences.min(), !value.isEmpty, VIZLabel.field(value) == nil else { return nil }
         var reading = Reading(field: field, value: value, confidence: confidence, line: index)
         let letters = value.filter(\.isLetter).count
         let digits = value.filter(\.isNumber).count
         switch field {
         case .dateOfBirth, .expiryDate, .issuingDate:
-            let days = VisualDate.readings(value)
+            let days = VIZDate.readings(value)
             guard !days.isEmpty else { return nil }
             reading.date = days.count == 1 ? days.first : nil
         case .documentNumber:

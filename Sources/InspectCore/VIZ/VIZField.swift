@@ -1,17 +1,17 @@
 import Foundation
 
-/// Fields of the visual zone that are read and compared (ICAO Doc 9303-3 §3, -4 §4.1; EU directive 2006/126/EC annex I; AAMVA
+/// Fields of the VIZ that are read and compared (ICAO Doc 9303-3 §3, -4 §4.1; EU directive 2006/126/EC annex I; AAMVA
 /// card design standard annex A).
-package enum VisualField: String, Codable, Sendable, CaseIterable {
+package enum VIZField: String, Codable, Sendable, CaseIterable {
     case lastName, firstName, documentNumber, dateOfBirth, expiryDate, issuingDate, issuingAuthority, categories
 
     var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
 }
 
 /// The words that stand beside or above a field.
-enum VisualLabel {
+enum VIZLabel {
     /// Names of fields as documents print them, accents dropped. Words that other fields have, too, are left out.
-    private static let names: [VisualField: [String]] = [
+    private static let names: [VIZField: [String]] = [
         .lastName: [
             "SURNAME", "FAMILY NAME", "LAST NAME", "NOM", "NAME", "NACHNAME", "FAMILIENNAME", "APELLIDOS", "APELLIDO",
             "COGNOME", "NAZWISKO", "SURNAMES", "NAAM", "LN", "PRIMARY IDENTIFIER", "SUKUNIMI", "EFTERNAMN",
@@ -43,15 +43,15 @@ enum VisualLabel {
         ],
     ]
 
-    private static let fields: [[String]: VisualField] = Dictionary(
-        Self.names.flatMap { field, names in names.map { (VisualText.words($0).map(Self.folded), field) } }
+    private static let fields: [[String]: VIZField] = Dictionary(
+        Self.names.flatMap { field, names in names.map { (VIZText.words($0).map(Self.folded), field) } }
     ) { first, _ in first }
 
     /// Small print runs together: `rn` and `m` look the same.
     private static func folded(_ word: String) -> String { word.replacing("RN", with: "M") }
 
     /// The field of a name, of whose longer words one letter may have been misread.
-    private static func known(_ words: [String]) -> VisualField? {
+    private static func known(_ words: [String]) -> VIZField? {
         let words = words.map(Self.folded)
         if let field = self.fields[words] { return field }
         let near = self.fields.filter { name, _ in
@@ -76,8 +76,8 @@ enum VisualLabel {
     /// one of another field.
     ///
     /// `Surname / Nom`, `3. DOB` and `(1) Surname / Nom de fam` name one; `Religious name or pseudonym` does not.
-    static func field(_ text: String) -> VisualField? {
-        var named: [VisualField?] = []
+    static func field(_ text: String) -> VIZField? {
+        var named: [VIZField?] = []
         var first = ""
         for (index, part) in text.split(separator: "/").enumerated() {
             var words = self.plain(String(part))
@@ -94,7 +94,7 @@ enum VisualLabel {
     }
 
     static func plain(_ text: String) -> [String] {
-        VisualText.words(text).map { word in
+        VIZText.words(text).map { word in
             String(
                 word.decomposedStringWithCanonicalMapping.unicodeScalars.filter { $0.isASCII }.map { Character($0) })
         }
@@ -102,10 +102,10 @@ enum VisualLabel {
 }
 
 /// The numbers that stand before the fields of driving licences.
-enum VisualNumbering {
+enum VIZNumbering {
     /// - Parameter isEuropean: EU directive 2006/126/EC annex I; otherwise AAMVA's card design standard, annex A, whose
     ///   numbers are the same but for the licence's own.
-    static func field(_ number: String, isEuropean: Bool) -> VisualField? {
+    static func field(_ number: String, isEuropean: Bool) -> VIZField? {
         switch number.uppercased() {
         case "1": .lastName
         case "2": .firstName

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Dates as documents print them.
-enum VisualDate {
+enum VIZDate {
     /// The first three letters of months, accents dropped, in the languages of Europe and the Americas that write Latin
     /// letters. A word that names different months in different languages stands for each of them.
     private static let months: [String: Set<Int>] = {

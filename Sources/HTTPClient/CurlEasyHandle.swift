@@ -3,13 +3,13 @@ internal import Foundation
 
 /// An easy handle with what libcurl's callbacks get: the same for its whole life, whichever transfer it serves. Lives on the
 /// thread of ``CurlMulti``.
-final class CurlSlot {
+final class CurlEasyHandle {
     let easy: UnsafeMutableRawPointer
     let sockets: CurlSockets
     /// What the handle is set up for.
     var route: CurlRoute?
     var transfer: CurlTransfer?
-    var handle: CurlHandle?
+    var multiHandle: CurlMultiHandle?
     let content = CurlContent()
     var vetted = CurlVetted()
 

@@ -1,8 +1,8 @@
-/// What the visual zone should show, because a machine-readable zone or a barcode says so.
-package struct VisualExpectation: Sendable, Hashable {
+/// What the VIZ should show, because an MRZ or a barcode says so.
+package struct VIZExpectation: Sendable, Hashable {
     /// A field and its value, spelt as its source spells it.
     package struct Value: Sendable, Hashable {
-        package var field: VisualField
+        package var field: VIZField
         var text: String
         var date: CalendarDate?
         /// The source may have cut it.
@@ -17,43 +17,43 @@ package struct VisualExpectation: Sendable, Hashable {
 
         /// Whether `text` shows it.
         package func isShown(in text: String) -> Bool {
-            if let date = self.date { return VisualDate.readings(text).contains(date) }
+            if let date = self.date { return VIZDate.readings(text).contains(date) }
             return self.field == .documentNumber
-                ? VisualText.holds(text, number: self.text)
-                : VisualText.holds(text, name: self.text, isTruncated: self.isTruncated)
+                ? VIZText.holds(text, number: self.text)
+                : VIZText.holds(text, name: self.text, isTruncated: self.isTruncated)
         }
     }
 
     package var values: [Value]
 
-    /// Fields of a zone that its check digits prove; names have none, and count where the reader was sure of them.
+    /// Fields of an MRZ that its check digits prove; names have none, and count where the reader was sure of them.
     ///
     /// - Parameter confidences: How sure the reader was of every character.
-    init(_ zone: MRZDocument, confidences: [[Double]]) {
+    init(_ mrz: MRZDocument, confidences: [[Double]]) {
         self.values = []
-        let layout = MRZLayout(zone.format)
+        let layout = MRZLayout(mrz.format)
         func isSure(_ span: MRZSpan) -> Bool {
             guard confidences.indices.contains(span.line), span.range.upperBound <= confidences[span.line].count
             else { return true }
             return confidences[span.line][span.range].allSatisfy { $0 >= Limits.sureCharacter }
         }
-        func add(_ field: VisualField, _ text: String, date: CalendarDate? = nil, isTruncated: Bool = false) {
+        func add(_ field: VIZField, _ text: String, date: CalendarDate? = nil, isTruncated: Bool = false) {
             guard date != nil || !text.isEmpty else { return }
             self.values.append(Value(field: field, text: text, date: date, isTruncated: isTruncated))
         }
         if isSure(layout.name) {
-            add(.lastName, zone.surname, isTruncated: zone.nameMayBeTruncated && zone.givenNames.isEmpty)
-            add(.firstName, zone.givenNames, isTruncated: zone.nameMayBeTruncated)
+            add(.lastName, mrz.surname, isTruncated: mrz.nameMayBeTruncated && mrz.givenNames.isEmpty)
+            add(.firstName, mrz.givenNames, isTruncated: mrz.nameMayBeTruncated)
         }
-        if zone.checks[.documentNumber] != false, isSure(layout.number) { add(.documentNumber, zone.documentNumber) }
-        if zone.checks[.birthDate] != false, let date = zone.birthDate?.date { add(.dateOfBirth, "", date: date) }
-        if zone.checks[.expiryDate] != false, let date = zone.expiryDate?.date { add(.expiryDate, "", date: date) }
+        if mrz.checks[.documentNumber] != false, isSure(layout.number) { add(.documentNumber, mrz.documentNumber) }
+        if mrz.checks[.birthDate] != false, let date = mrz.birthDate?.date { add(.dateOfBirth, "", date: date) }
+        if mrz.checks[.expiryDate] != false, let date = mrz.expiryDate?.date { add(.expiryDate, "", date: date) }
     }
 
     /// Fields of a licence's barcode, whose error correction proves them.
     init(_ card: AAMVACard) {
         self.values = []
-        func add(_ field: VisualField, _ text: String?, isTruncated: Bool? = nil) {
+        func add(_ field: VIZField, _ text: String?, isTruncated: Bool? = nil) {
             guard let text, !text.isEmpty else { return }
             self.values.append(Value(field: field, text: text.uppercased(), isTruncated: isTruncated ?? false))
         }
@@ -61,7 +61,7 @@ package struct VisualExpectation: Sendable, Hashable {
         add(.firstName, card.firstName, isTruncated: card.isFirstNameTruncated)
         add(.documentNumber, card.documentNumber)
         for (field, date) in [
-            (VisualField.dateOfBirth, card.birthDate), (.expiryDate, card.expiryDate), (.issuingDate, card.issueDate),
+            (VIZField.dateOfBirth, card.birthDate), (.expiryDate, card.expiryDate), (.issuingDate, card.issueDate),
         ] {
             if let date { self.values.append(Value(field: field, text: "", date: date)) }
         }
@@ -70,8 +70,8 @@ package struct VisualExpectation: Sendable, Hashable {
     /// What the sides' own machine-readable data say about the print; `nil` where there are none.
     package init?(sides: [DocumentFacts], today: CalendarDate) {
         for side in sides {
-            if let mrz = side.mrz, let zone = MRZDocument(lines: mrz.lines, today: today) {
-                self.init(zone, confidences: mrz.confidences)
+            if let reading = side.mrz, let mrz = MRZDocument(lines: reading.lines, today: today) {
+                self.init(mrz, confidences: reading.confidences)
                 return
             }
         }

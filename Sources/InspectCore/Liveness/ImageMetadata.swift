@@ -1,8 +1,8 @@
-/// What the file of a picture says of how it was made: by a camera, an editor, a generator or a screenshot.
+/// What the file of an image says of how it was made: by a camera, an editor, a generator or a screenshot.
 ///
 /// Evidence only, and weak: metadata can be removed and written at will. No text of the file is kept, but the name of an editor
 /// out of ``editors``.
-package struct PictureMetadata: Codable, Sendable, Hashable {
+package struct ImageMetadata: Codable, Sendable, Hashable {
     /// Whether a make or model of a camera is named (CIPA DC-008, Exif 2.32, §4.6.4: tags 0x010F and 0x0110).
     package var namesCamera = false
     /// The editor of ``editors`` that the file names as its software.
@@ -33,14 +33,14 @@ package struct PictureMetadata: Codable, Sendable, Hashable {
         [1440, 3040], [1440, 3088], [1440, 3120], [1440, 3200],
     ]
 
-    /// Why a person should look at a picture of this size: in words, each a reason.
+    /// Why a person should look at an image of this size: in words, each a reason.
     package func reasons(width: Int, height: Int) -> [String] {
         var reasons: [String] = []
         if let editor { reasons.append("the file names the editor \(editor)") }
         if self.hasEditorResources { reasons.append("the file holds an editor's image resources") }
         if self.isGenerated { reasons.append("the file says that a generative model made it") }
         if self.isScreenshot { reasons.append("the file calls itself a screenshot") }
-        // A phone that photographs at its screen's size names itself as the camera.
+        // A phone that takes photos at its screen's size names itself as the camera.
         if !self.namesCamera, Self.screens.contains([min(width, height), max(width, height)]) {
             reasons.append("the size is a phone screen's, and no camera is named")
         }
@@ -50,7 +50,7 @@ package struct PictureMetadata: Codable, Sendable, Hashable {
 
 // MARK: Reading
 
-extension PictureMetadata {
+extension ImageMetadata {
     /// Segments and chunks of one file that are looked at, and the bytes of each: real files have tens of a few kilobytes.
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
@@ -175,7 +175,7 @@ extension PictureMetadata {
         if text.holds("screenshot") { self.isScreenshot = true }
     }
 
-    /// What phones write beside a picture of their screen.
+    /// What phones write beside an image of their screen.
     private mutating func readComment(_ text: ArraySlice<UInt8>) {
         if text.prefix(256).holds("screenshot") { self.isScreenshot = true }
     }

@@ -1,5 +1,5 @@
-/// One line of print of the visual zone as it was read.
-package struct VisualLine: Codable, Sendable, Hashable {
+/// One line of VIZ text as read.
+package struct VIZLine: Codable, Sendable, Hashable {
     package var text: String
     /// The recogniser's confidence (0–1) in every character of `text`; a blank has that of its neighbour.
     package var confidences: [Double]
@@ -8,7 +8,7 @@ package struct VisualLine: Codable, Sendable, Hashable {
     package var place: Box
     /// Height of its capitals, as a share of the document's longer side.
     package var height: Double
-    /// Whether a second look at a differently cut picture of the line said the same; `nil` where there was none.
+    /// Whether a second look at a differently cut image of the line said the same; `nil` where there was none.
     package var isConfirmed: Bool?
 
     package init(
@@ -26,8 +26,8 @@ package struct VisualLine: Codable, Sendable, Hashable {
     package var confidence: Double { self.confidences.min() ?? 0 }
 
     /// Whether a second look at the line saw the same letters and digits, none of them with less than `confidence`.
-    package func saysTheSame(as other: VisualLine, confidence: Double) -> Bool {
-        func marks(_ line: VisualLine) -> [(Character, Double)] {
+    package func saysTheSame(as other: VIZLine, confidence: Double) -> Bool {
+        func marks(_ line: VIZLine) -> [(Character, Double)] {
             zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }
         }
         let seen = marks(other)
@@ -35,18 +35,18 @@ package struct VisualLine: Codable, Sendable, Hashable {
     }
 }
 
-/// What was read of a document's print beside its machine-readable zone.
-package struct VisualZoneFacts: Codable, Sendable, Hashable {
+/// The VIZ text of one side of a document.
+package struct VIZFacts: Codable, Sendable, Hashable {
     /// From top to bottom.
-    package var lines: [VisualLine]
-    /// Lines of print that were found; more than were read where the expected values turned up before, or the budget ended.
+    package var lines: [VIZLine]
+    /// Number of lines found. Fewer are read where the expected values turn up early or the budget ends.
     package var found: Int
     /// SHA-256 of the recogniser's model file.
     package var modelSHA256: String
     /// Processor time that finding and reading took, in milliseconds.
     package var cpuMs: Double
 
-    package init(lines: [VisualLine], found: Int, modelSHA256: String, cpuMs: Double = 0) {
+    package init(lines: [VIZLine], found: Int, modelSHA256: String, cpuMs: Double = 0) {
         self.lines = lines
         self.found = found
         self.modelSHA256 = modelSHA256

@@ -1,5 +1,5 @@
-/// What a document's print says, field by field, and whether it is what its machine-readable data say.
-package struct VisualZoneRecord: Codable, Sendable {
+/// A document's VIZ text by field, compared with its machine-readable data.
+package struct VIZRecord: Codable, Sendable {
     package struct Field: Codable, Sendable {
         /// The name that the field has in ``ExtractionData``.
         package var name: String
@@ -8,7 +8,7 @@ package struct VisualZoneRecord: Codable, Sendable {
         /// Of the least certain character of the line, 0–1; `nil` where there is no value.
         package var confidence: Double?
         /// Against the machine-readable data; `nil` where these do not have the field.
-        package var comparison: VisualZoneRules.Outcome?
+        package var comparison: VIZRules.Outcome?
     }
 
     /// The side that was read.
@@ -33,11 +33,11 @@ package struct VisualZoneRecord: Codable, Sendable {
         self.modelSHA256 = facts.modelSHA256
         self.fields = []
         let ordered = [side] + sides.filter { $0.part != side.part }
-        let expected = VisualExpectation(sides: ordered.map(\.facts), today: today)
-        self.comparedWith = ordered.first { VisualExpectation(sides: [$0.facts], today: today) != nil }?.part
-        let read = VisualFields(facts)
+        let expected = VIZExpectation(sides: ordered.map(\.facts), today: today)
+        self.comparedWith = ordered.first { VIZExpectation(sides: [$0.facts], today: today) != nil }?.part
+        let read = VIZFields(facts)
         if let expected {
-            for finding in VisualZoneRules(facts, expected: expected).findings {
+            for finding in VIZRules(facts, expected: expected).findings {
                 let line = finding.line.map { facts.lines[$0] }
                 self.fields.append(
                     Field(
@@ -53,11 +53,11 @@ package struct VisualZoneRecord: Codable, Sendable {
         }
     }
 
-    /// Adds what the print alone says: all fields where there is no other source, otherwise the date of issue.
+    /// Adds values that only the VIZ has: every field where there is no other source, otherwise the date of issue.
     func fill(_ data: inout ExtractionData, isOnlySource: Bool) {
         for field in self.fields where field.comparison == nil {
-            guard let value = field.value, let confidence = field.confidence, confidence >= Limits.reportedPrint,
-                let name = VisualField(rawValue: field.name), !name.isDate || Self.isDay(value)
+            guard let value = field.value, let confidence = field.confidence, confidence >= Limits.reportedVIZText,
+                let name = VIZField(rawValue: field.name), !name.isDate || Self.isDay(value)
             else { continue }
             if name == .issuingDate, data.issuingDate == nil { data.issuingDate = value }
             guard isOnlySource else { continue }

@@ -1,5 +1,5 @@
-/// A picture with what was found in it drawn over it, in the coordinates of the facts.
-struct ReportPicture {
+/// An image with what was found in it drawn over it, in the coordinates of the facts.
+struct ReportImage {
     var part: String
     var image: ImageFacts
     var preview: Preview?
@@ -60,7 +60,7 @@ struct ReportPicture {
                 Self.polygon(outline.quad, "outline", "document, aspect ratio \(Markup.number(outline.aspectRatio))"))
         }
         if let mrz = self.mrz {
-            shapes.append(Self.polygon(mrz.quad, "zoneBox", "machine-readable zone"))
+            shapes.append(Self.polygon(mrz.quad, "zoneBox", "MRZ"))
             shapes += Self.cells(mrz)
         }
         shapes += self.barcodes.map { Self.polygon($0.quad, "barcode", $0.format) }
@@ -87,7 +87,7 @@ struct ReportPicture {
         return shapes
     }
 
-    /// A box for each character of the zone where the ends of its lines are known. Cells have equal pitch.
+    /// A box for each character of the MRZ where the ends of its lines are known. Cells have equal pitch.
     private static func cells(_ mrz: MRZReading) -> [Markup] {
         guard let centres = mrz.centres else { return [] }
         var cells: [Markup] = []
@@ -147,7 +147,7 @@ struct ReportPicture {
         }
     }
 
-    /// The zone's text, each character coloured by its confidence.
+    /// The MRZ's text, each character coloured by its confidence.
     static func text(_ mrz: MRZReading) -> Markup {
         let lines = mrz.lines.enumerated().map { index, line -> Markup in
             let confidences = mrz.confidences.indices.contains(index) ? mrz.confidences[index] : []

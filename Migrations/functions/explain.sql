@@ -80,7 +80,8 @@ BEGIN
     SELECT l.worker_id, l.fence, l.claimed_at, l.deadline, l.attempt, l.crashes, j.public_id, greatest(j.status, 2::smallint) AS status,
         v.host, v.process, v.version, v.state, v.silent_for, w.fence_floor
     INTO r FROM insp.lease l JOIN insp.job j ON j.id = ANY (ARRAY[l.job_id])
-        LEFT JOIN insp.worker w ON w.id = l.worker_id LEFT JOIN insp.v_workers v ON v.id = w.id
+        -- An equality would make the order of lease_worker useful, and all leases would be read along it.
+        LEFT JOIN insp.worker w ON w.id = ANY (ARRAY[l.worker_id]) LEFT JOIN insp.v_workers v ON v.id = ANY (ARRAY[w.id])
     WHERE l.job_id = ANY (ARRAY[p_job]);
     lost := CASE WHEN r.host IS NULL THEN 'is gone'
         WHEN r.state = 'dead' THEN format('is dead: nothing was heard from it for %s', insp.in_words(r.silent_for))
@@ -192,7 +193,8 @@ BEGIN
         e.detail ->> 'error' AS error, d.job_id IS NOT NULL AS is_dead, d.attempts, d.crashes, d.resolved_at, d.resolved_by,
         -- As insp.rerun asks.
         j.forgotten_at IS NULL AND EXISTS (SELECT FROM insp.part p WHERE p.job_id = j.id) AS can_rerun
-    INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = j.id LEFT JOIN insp.dead d ON d.job_id = j.id
+    INTO r FROM insp.job j LEFT JOIN insp.review_wait w ON w.job_id = ANY (ARRAY[j.id])
+        LEFT JOIN insp.dead d ON d.job_id = ANY (ARRAY[j.id])
         LEFT JOIN LATERAL (
             SELECT v.detail FROM insp.event v
             WHERE v.job_id = p_job AND v.kind = CASE WHEN j.status = 64 THEN 'review_needed' ELSE 'finished' END

@@ -87,7 +87,7 @@ RETURNS TABLE (generation bigint, mode text, engine text, model_sha256 text, fea
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence) THEN
+    IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence) THEN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
     RETURN QUERY
@@ -111,7 +111,7 @@ DECLARE
     face insp.face_job;
 BEGIN
     -- Locked, so that the lease cannot end between this look and the commit: nothing is left behind for a job that is over.
-    PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR KEY SHARE;
+    PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence FOR KEY SHARE;
     IF FOUND THEN
         -- A cancellation leaves a lease that is locked, and goes by the job.
         SELECT * INTO job FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR SHARE;

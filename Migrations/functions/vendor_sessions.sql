@@ -11,7 +11,7 @@ DECLARE
     name text;
 BEGIN
     -- Against another call for the same lease, and so that no rescue ends it meanwhile.
-    SELECT l.worker_id INTO holder FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR NO KEY UPDATE;
+    SELECT l.worker_id INTO holder FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;
@@ -51,7 +51,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET lo
         RETURNING p_job AS job_id
     ), held AS MATERIALIZED (
         SELECT l.job_id, l.claimed_at FROM insp.lease l JOIN ended e ON e.job_id = l.job_id
-        WHERE l.fence = p_fence AND p_body IS NOT NULL FOR KEY SHARE OF l
+        WHERE l.fence IS NOT DISTINCT FROM p_fence AND p_body IS NOT NULL FOR KEY SHARE OF l
     ), open AS MATERIALIZED (
         -- Nothing may be written for a job that was cancelled, and perhaps erased, meanwhile.
         SELECT h.job_id, h.claimed_at FROM held h, LATERAL (

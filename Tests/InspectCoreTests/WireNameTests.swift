@@ -22,7 +22,7 @@ import Testing
         }
         for (error, detail) in [
             (Secretive() as any Error, "an unexpected error"), (CancellationError(), "cancelled"),
-            (form, "what was read has another form than expected"),
+            (form, "the data do not have the expected form"),
         ] {
             #expect(InspectError(unexpected: error) == InspectError(.internalError, detail))
         }

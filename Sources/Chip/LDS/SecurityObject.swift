@@ -10,7 +10,7 @@ package struct SecurityObject: Sendable {
     package var digestAlgorithm: DigestAlgorithm
     /// Number of a data group (1–16) to the hash of its whole file.
     package var hashes: [Int: [UInt8]]
-    /// What deviates from the standard and was accepted.
+    /// Deviations from the standard that were accepted.
     package var deviations: [String] = []
 
     /// id-icao-mrtd-security-ldsSecurityObject (Doc 9303-10 §4.6.2.3).

@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// Decides whether the light on a face followed the colours of a screen.
+/// Decides whether the light on a face follows the colours of a screen.
 ///
-/// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and white
-/// balance change both alike and cancel. Differences between successive colours are compared with those of what was shown. A
-/// weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image, and a living
-/// person who is shown the colours by somebody else.
+/// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and
+/// white balance change both alike and cancel. Differences between successive colours are compared with those of what was
+/// shown. A weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image,
+/// and a living person who is shown the colours by somebody else.
 package enum ColourFlashRules {
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in

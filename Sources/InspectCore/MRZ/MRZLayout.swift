@@ -1,4 +1,4 @@
-/// What a field of an MRZ may hold.
+/// The alphabet of a field of an MRZ.
 enum MRZAlphabet {
     case any
     /// A–Z and `<`.
@@ -65,7 +65,7 @@ struct MRZLayout {
     var expiry: MRZSpan?
     var optional: [MRZSpan]
     var checks: [MRZCheck]
-    /// What is not free text; `checks` are digits or fillers everywhere.
+    /// The alphabets of fields that are not free text; `checks` are digits or fillers everywhere.
     var alphabets: [(MRZSpan, MRZAlphabet)]
 
     init(_ format: MRZFormat) {

@@ -1,7 +1,7 @@
-/// Every limit that decisions depend on. The rules compare with these and nothing else, and reports print them.
+/// Every limit that decisions depend on. Rules use no other, and reports show them.
 ///
-/// Limits without another source were set on the development images, halfway (in ratio) between the worst good image
-/// and the best bad one.
+/// Limits without another source were set on the development images, halfway (in ratio) between the worst good image and
+/// the best bad one.
 package enum Limits {
     // MARK: Images of documents
 
@@ -104,17 +104,17 @@ package enum Limits {
 
     // MARK: VIZ text
 
-    /// Confidence of the MRZ's reader in one character, from which a comparison counts it.
+    /// The reader's least confidence in an MRZ character that a comparison uses.
     static let sureCharacter = 0.9
-    /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
+    /// The recogniser's least confidence (0–1) in any character of a contradicting value.
     static let sureVIZText = 0.97
-    /// The same at the second look, which must say the same.
+    /// The same for the second reading, which must give the same text.
     package static let confirmedVIZText = 0.9
-    /// The same of the characters that are as expected, in a number of which one or two are not.
+    /// The same for the matching characters of a number that differs in one or two.
     static let legibleVIZText = 0.85
-    /// The same of a value that is reported as the document's, where nothing else says it.
+    /// The same for a reported value that no other source has.
     static let reportedVIZText = 0.97
-    /// The same of a line with a word such as SPECIMEN.
+    /// The same for a line with a word such as SPECIMEN.
     static let specimenWord = 0.9
 
     // MARK: Images of persons

@@ -1,7 +1,7 @@
 /// The gateway's interface as OpenAPI 3.1, served at `/openapi.json`.
 ///
-/// It says what a request must look like by itself. Rules between members (which parts a workflow needs, say) are those of
-/// `insp.enqueue`, and are answered with their own codes.
+/// It describes the form of a request. `insp.enqueue` checks rules between members, such as the parts that a workflow
+/// requires, and answers with its own codes.
 enum OpenAPIDocument {
     /// - Parameter longestWait: Seconds that a client may wait in one request.
     static func text(longestWait: Int) -> String {

@@ -3,8 +3,8 @@ extension FaceEmbedding {
     /// Numbers of an embedding.
     package static let length = 128
 
-    /// The space of this version's embeddings: network, alignment and averaging. Whoever changes one of the three gives the
-    /// space a new name, since distances between spaces mean nothing.
+    /// The space of this version's embeddings: network, alignment and averaging. A change of any of the three requires a
+    /// new name, since distances between spaces mean nothing.
     package static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
 
     /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 images of 49 persons, widened on both sides. A

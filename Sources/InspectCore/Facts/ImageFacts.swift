@@ -33,7 +33,7 @@ package struct ImageFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// An image made small, for people to look at.
+/// A small preview of an image, for people.
 package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
     package static let side = 1200

@@ -1,6 +1,6 @@
 /// A job as logs identify it: id, attempt, stage and trace. Contains no personal data.
 package struct JobReference: Sendable, Equatable {
-    /// The id that callers know.
+    /// The public id.
     package var id: String
     /// Number of the attempt, from 1.
     package var attempt: Int

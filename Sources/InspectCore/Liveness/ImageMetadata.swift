@@ -180,7 +180,7 @@ extension ImageMetadata {
     }
 }
 
-/// A file of tagged fields (TIFF 6.0, section 2), of which every place is checked before it is looked at.
+/// A file of tagged fields (TIFF 6.0, section 2), of which every offset is checked before it is read.
 private struct TIFF {
     private let bytes: ArraySlice<UInt8>
     private let isLittle: Bool

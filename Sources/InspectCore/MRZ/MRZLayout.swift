@@ -46,7 +46,7 @@ struct MRZSpan {
     }
 }
 
-/// A check digit: what it covers, in order, and where it stands.
+/// A check digit: the spans that it covers, in order, and its position.
 struct MRZCheck {
     var key: MRZCheckKey
     var covered: [MRZSpan]

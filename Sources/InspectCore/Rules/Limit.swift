@@ -43,20 +43,20 @@ package struct Measurement: Sendable, Hashable {
     package var name: String
     /// `nil` if it could not be measured.
     package var value: Double?
-    /// `nil` if no rule looks at it.
+    /// `nil` if no rule uses it.
     package var limit: Limit?
-    /// `nil` if no rule looks at it.
+    /// `nil` if no rule uses it.
     package var outcome: Outcome?
     /// Why it was not measured, or does not count.
     package var note: String?
 
-    /// A measurement that no rule looks at.
+    /// A measurement that no rule uses.
     init(_ name: String, _ value: Double?) {
         self.name = name
         self.value = value
     }
 
-    /// A measurement that a rule looks at.
+    /// A measurement that a rule uses.
     ///
     /// - Parameters:
     ///   - counts: Whether a value beyond the limit counts against the image.

@@ -15,7 +15,7 @@ package enum Limits {
         "print and security print of sharp images reach 0.27, images taken by a moving hand 0.66 to 0.97")
     /// The same as ``blur``, from which that coherence is a movement's.
     static let movedEdges = Limit(
-        .atMost(4.2), "barcodes and rules of tables agree on one direction, too, but are sharp")
+        .atMost(4.2), "barcodes and rules of tables also agree on one direction, but are sharp")
     /// Mean luminance of the document, 0–255.
     static let brightness = Limit(
         .atLeast(57), "45 when a document could only just be guessed at, 76 in a dim but usable photo")
@@ -140,7 +140,8 @@ package enum Limits {
     static let eyeLineY = Limit(.within(0.25...0.9), "ISO/IEC 19794-5: 0.5 to 0.7, widened for selfies")
     /// Rotation in the image plane in degrees.
     static let roll = Limit(
-        .within(-25...25), "ISO/IEC 19794-5: ±8°; the alignment undoes any rotation, but nobody holds a camera so")
+        .within(-25...25),
+        "ISO/IEC 19794-5: ±8°; the alignment undoes any rotation, but people do not hold a camera at such an angle")
     /// How far the nose lies off the middle, in eye distances.
     static let yawOffset = Limit(.within(-0.25...0.25), "ISO/IEC 19794-5: ±5°; 0.25 is a head turned by about 40°")
     /// Mean luminance of the face, linear light.

@@ -5,7 +5,7 @@ internal import Inspection
 internal import JobQueue
 internal import Synchronization
 
-/// Whole inspections through the queue, and where their time goes.
+/// Complete inspections through the queue, with a breakdown of their time.
 package struct AnalysisBenchmark: Sendable {
     package struct Report: Encodable {
         package struct Stage: Encodable {
@@ -33,7 +33,7 @@ package struct AnalysisBenchmark: Sendable {
     let databaseURL: String
     /// The partner that owns the jobs.
     let partner: String
-    /// What each job has a copy of.
+    /// The files that each job has a copy of.
     let parts: [PartKind: [Data]]
     let jobs: Int
     let slots: Int
@@ -47,9 +47,9 @@ package struct AnalysisBenchmark: Sendable {
         self.slots = slots
     }
 
-    /// Enqueues the jobs, works on them and reads their results.
+    /// Enqueues the jobs, runs them and reads their results.
     ///
-    /// - Parameter withPool: Runs its closure while the analyzers are there.
+    /// - Parameter withPool: Runs its closure while the analyzers run.
     package func run(
         _ withPool: (@Sendable (AnalyzerPool, FaceCalibration) async throws -> Double) async throws -> Double
     ) async throws -> Report {

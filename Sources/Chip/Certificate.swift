@@ -2,9 +2,9 @@ internal import COpenSSL
 internal import Foundation
 internal import InspectCore
 
-/// An X.509 certificate (RFC 5280) of a document signer or an authority.
+/// An X.509 certificate (RFC 5280) of a document signer or a CSCA.
 ///
-/// A class, as libcrypto's certificate is freed once. Not `Sendable`: libcrypto caches what it has decoded.
+/// A class, since libcrypto's certificate must be freed once. Not `Sendable`: libcrypto caches decoded parts.
 final class Certificate {
     private let pointer: OpaquePointer
     let encoded: [UInt8]
@@ -16,7 +16,7 @@ final class Certificate {
     let serial: [UInt8]
     let notBefore: Date
     let notAfter: Date
-    /// What the issuer signed, and how.
+    /// The signed bytes and the signature.
     private let signed: [UInt8]
     private let algorithm: AlgorithmIdentifier
     private let signature: [UInt8]
@@ -83,7 +83,7 @@ final class Certificate {
 
     /// Whether it may certify others: RFC 5280 §4.2.1.9, and keyCertSign of §4.2.1.3 where usage is restricted.
     ///
-    /// The oldest authorities' certificates have no extensions; whoever names one of those as an anchor means it.
+    /// The oldest CSCA certificates have no extensions; an operator who configures one as an anchor trusts it deliberately.
     var mayCertify: Bool {
         let flags = X509_get_extension_flags(self.pointer)
         guard self.keyUsage.map({ $0 & UInt32(KU_KEY_CERT_SIGN) != 0 }) ?? true else { return false }
@@ -99,7 +99,7 @@ final class Certificate {
         return usage == UInt32.max ? nil : usage
     }
 
-    /// An extension that is marked critical and that nobody here understands (RFC 5280 §4.2).
+    /// Whether it has a critical extension that this version does not process (RFC 5280 §4.2).
     var hasUnknownCriticalExtension: Bool {
         X509_get_extension_flags(self.pointer) & UInt32(EXFLAG_CRITICAL) != 0
     }
@@ -118,7 +118,7 @@ final class Certificate {
     /// Whether the list names this certificate.
     func isRevoked(in list: OpaquePointer) -> Bool {
         var entry: OpaquePointer?
-        // 2 stands for an entry that takes a revocation back (RFC 5280 §5.3.1).
+        // 2 means removeFromCRL, which withdraws a revocation (RFC 5280 §5.3.1).
         return X509_CRL_get0_by_serial(list, &entry, X509_get_serialNumber(self.pointer)) == 1
     }
 
@@ -152,7 +152,7 @@ final class Certificate {
 /// A name of RFC 5280 §4.1.2.4 in a form that can be compared.
 ///
 /// Names count as equal when they hold the same attributes: issuers write the same name in another order, in another string
-/// type or in other capitals (Malaysia, Indonesia). Trust rests on signatures alone; names only say which key to try.
+/// type or in other capitals (Malaysia, Indonesia). Trust rests on signatures alone; names only select the keys to try.
 struct DistinguishedName: Hashable {
     private let attributes: [String]
     let country: String?

@@ -1,11 +1,11 @@
 package import Foundation
 package import InspectCore
 
-/// Passive authentication of a chip's files (ICAO Doc 9303-11 §5.1): are they as the issuing state signed them.
+/// Passive authentication of a chip's files (ICAO Doc 9303-11 §5.1).
 package enum PassiveAuthentication {
-    /// Verifies data groups against EF.SOD, and EF.SOD against the authorities.
+    /// Verifies data groups against EF.SOD, and EF.SOD against the trust store.
     ///
-    /// Whether the country fits is for ``ChipRules`` to tell, since it takes DG1's content.
+    /// ``ChipRules`` compares the country, which requires DG1's content.
     ///
     /// - Parameters:
     ///   - dataGroups: Number (1–16) to the whole file; those beyond DG1 and DG2 are only hashed.
@@ -52,7 +52,7 @@ package enum PassiveAuthentication {
                 facts.reasons.append(.dataGroupNotListed)
                 continue
             }
-            // What is no data group is hashed as it is; it cannot have the hash of one.
+            // A file that is no data group is hashed whole; the hash cannot match.
             let bytes = (try? DataGroup.hashed(file[...], number: number)) ?? file[...]
             if bytes.count < file.count { facts.deviations.append("TRAILING_ZEROS_DG\(number)") }
             let isListed = object.digestAlgorithm.digest(bytes) == listed

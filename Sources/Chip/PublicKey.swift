@@ -15,8 +15,8 @@ struct PublicKey {
     private let pointer: OpaquePointer
     let kind: Kind
     let bits: Int
-    /// Whether the curve came with its parameters instead of its name. libcrypto then compares them with the curves that it
-    /// knows, base point, order and cofactor included.
+    /// Whether the key specifies its curve by parameters instead of a name. libcrypto then compares them with the known
+    /// curves, including base point, order and cofactor.
     let hasExplicitParameters: Bool
 
     init(_ pointer: OpaquePointer) {
@@ -48,10 +48,10 @@ struct PublicKey {
         }
     }
 
-    /// Whether signatures by this key are accepted at all.
+    /// Whether this version accepts signatures by this key.
     ///
-    /// Doc 9303-12 §4.1.6.3 has curves' parameters spelt out; parameters of no known curve could be chosen such that anybody
-    /// can sign for a given public key.
+    /// Doc 9303-12 §4.1.6.3 requires explicit curve parameters. An attacker could choose parameters of an unknown curve so
+    /// that he can sign for a given public key.
     var isAcceptable: Bool { self.kind != .other && self.kind != .elliptic(curve: nil) }
 
     /// Whether `signature` over `message` was made with this key.
@@ -59,7 +59,7 @@ struct PublicKey {
         guard self.isAcceptable, self.fits(scheme), let context = EVP_MD_CTX_new() else { return false }
         defer {
             EVP_MD_CTX_free(context)
-            // What went wrong would else be found by whoever asks libcrypto next.
+            // Otherwise, the next user of libcrypto would find these errors in its queue.
             ERR_clear_error()
         }
         var settings: OpaquePointer?

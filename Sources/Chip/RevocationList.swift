@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Foundation
 internal import InspectCore
 
-/// A list of certificates that an authority took back (RFC 5280 §5).
+/// A certificate revocation list (RFC 5280 §5).
 final class RevocationList {
     private let pointer: OpaquePointer
     let issuer: DistinguishedName

@@ -5,7 +5,7 @@ internal import InspectCore
 /// libcrypto's own `CMS_verify` refuses what chips in circulation hold: a signer's name with its attributes in another order
 /// than in the certificate (Malaysia), a key identifier that the certificate lacks, a content type other than announced.
 struct SignedMessage {
-    /// `nil`: could not be told.
+    /// `nil` if undetermined.
     private(set) var isGood: Bool?
     private(set) var reason: ChipReason?
     private(set) var detail: String?
@@ -14,10 +14,10 @@ struct SignedMessage {
     private(set) var scheme: SignatureScheme?
     private(set) var signingTime: String?
     private(set) var deviations: [String] = []
-    /// The certificates that came along, as far as they can be decoded.
+    /// The enclosed certificates that can be decoded.
     private var embedded: [Certificate] = []
 
-    /// - Parameter others: Certificates that were not sent along, to look for the signer's among.
+    /// - Parameter others: Further certificates among which to find the signer's.
     init(_ message: CMSSignedData, others: [Certificate] = []) {
         guard let info = message.signers.first else {
             self.fail(.signatureInvalid, "there is no signer")
@@ -73,7 +73,7 @@ struct SignedMessage {
         return attributes
     }
 
-    /// The certificates that the signer may mean, the likeliest first.
+    /// The candidates for the signer's certificate, the likeliest first.
     private static func candidates(
         _ info: CMSSignedData.SignerInfo, _ certificates: [Certificate]
     ) -> [(certificate: Certificate, isNamed: Bool)] {

@@ -2,9 +2,9 @@ internal import COpenSSL
 internal import Foundation
 internal import InspectCore
 
-/// The authorities (CSCA) that document signers are held against, from files that the operator or the caller named.
+/// The CSCA certificates that verify document signers, from files of the operator or the caller.
 ///
-/// None is built in. Not `Sendable`: a store belongs to the process, or the request, that verifies with it.
+/// None is built in. Not `Sendable`: a store belongs to one process or request.
 package final class TrustStore {
     /// One certificate and how far it is trusted.
     private final class Entry {
@@ -22,10 +22,10 @@ package final class TrustStore {
     private var entries: [Entry] = []
     private var lists: [RevocationList] = []
     private var seen: Set<[UInt8]> = []
-    /// What is to be said of the files: what a master list held, what could not be used.
+    /// Notes on the files: the contents of master lists, unusable files.
     package private(set) var notes: [String] = []
 
-    /// How many certificates of authorities there are.
+    /// Number of CSCA certificates.
     package var count: Int { self.entries.count }
 
     /// Certificates of one master list; Germany's holds 588.
@@ -35,10 +35,10 @@ package final class TrustStore {
 
     package init() {}
 
-    /// Takes in the files of one place.
+    /// Loads the files of one source.
     ///
     /// A file is a certificate, a list of revoked certificates (both DER or PEM, also several in one file) or a master list
-    /// (Doc 9303-12 §8, CMS). What it is tells its content, not its name.
+    /// (Doc 9303-12 §8, CMS). Its content decides, not its name.
     package init(_ files: [[UInt8]]) {
         for file in files { self.add(file) }
     }
@@ -75,7 +75,7 @@ package final class TrustStore {
     private func addCertificate(_ certificate: Certificate, vouched: Bool) {
         guard self.seen.insert(certificate.encoded).inserted else { return }
         // A certificate that names itself as issuer is an anchor because the operator says so: its own signature proves
-        // nothing. Any other one must be linked to an anchor.
+        // nothing. Any other certificate must be linked to an anchor.
         self.entries.append(Entry(certificate, trust: vouched || certificate.isSelfIssued ? .trusted : .unknown))
     }
 
@@ -85,7 +85,7 @@ package final class TrustStore {
             throw .unsupported("signed data of type \(message.contentType)")
         }
         let check = SignedMessage(message)
-        // A list that somebody changed is worth nothing; one whose algorithm is unknown is the operator's to vouch for.
+        // A modified list is worthless; for one with an unknown algorithm, the operator vouches.
         guard check.isGood != false else { throw .malformed("the master list's signature does not hold") }
         let fields = try TLV(first: message.content[...], tag: TLV.Tag.sequence, "a master list").children(most: 2)
         guard fields.count == 2, try fields[0].integer() == 0, fields[1].tag == TLV.Tag.set else {
@@ -109,25 +109,25 @@ package final class TrustStore {
         self.notes.append(note + (isVouched ? ", signer's authority known" : ", signer's authority not known"))
     }
 
-    /// The authorities of a country.
+    /// The CSCA certificates of a country.
     func authorities(of country: String?) -> [Certificate] {
         self.entries.filter { $0.certificate.country == country && self.isTrusted($0) && $0.certificate.mayCertify }
             .map(\.certificate)
     }
 
-    /// Every certificate here, whatever it is good for: a document signer's may lie beside its authority's.
+    /// Every certificate of the store, whatever its purpose: files may also contain document signers.
     var certificates: [Certificate] { self.entries.map(\.certificate) }
 
-    /// The trusted authority that issued a certificate.
+    /// The trusted CSCA certificate that issued a certificate.
     ///
-    /// - Returns: `nil` if none did; `isVouched` is `nil` if one is named but its algorithm is not known.
+    /// - Returns: `nil` if there is none; `isVouched` is `nil` if the algorithm of the named one is unknown.
     func issuer(of certificate: Certificate) -> (authority: Certificate, isVouched: Bool?, isNamed: Bool)? {
         var open: Certificate?
         let named = self.entries.filter { $0.certificate.subject == certificate.issuer }
         let identified = self.entries.filter { entry in
             certificate.authorityKeyIdentifier.map { $0 == entry.certificate.subjectKeyIdentifier } ?? false
         }
-        // Names are written carelessly, keys are not: what the names do not tell, each key of the country is asked.
+        // Issuers write names carelessly: where names do not match, each key of the country is tried.
         let others = self.entries.filter { $0.certificate.country == certificate.country }
         for (index, group) in [named, identified, others].enumerated() {
             for entry in group where entry.certificate.mayCertify && self.isTrusted(entry) {
@@ -149,18 +149,18 @@ package final class TrustStore {
         case .unknown: break
         }
         guard depth < Self.longestChain, entry.certificate.mayCertify else { return false }
-        // So that two certificates that vouch for each other end the search.
+        // Ends the search where two certificates certify each other.
         entry.trust = .pending
         let isLinked = self.entries.contains { other in
             other !== entry && other.certificate.subject == entry.certificate.issuer && other.certificate.mayCertify
                 && self.isTrusted(other, depth: depth + 1) && entry.certificate.isSigned(by: other.certificate) == true
         }
-        // Only at the outset is the answer the whole answer: deeper, a certificate that is being looked at counts as refused.
+        // Cached only at the top level: deeper down, a certificate on the current path counts as refused.
         entry.trust = isLinked ? .trusted : depth == 0 ? .refused : .unknown
         return isLinked
     }
 
-    /// Whether a certificate was taken back: `notChecked`, `good`, `revoked` or `outdated`.
+    /// Revocation state of a certificate: `notChecked`, `good`, `revoked` or `outdated`.
     func revocation(of certificate: Certificate, at time: Date) -> String {
         let mine = self.lists.filter { list in
             list.issuer == certificate.issuer
@@ -169,12 +169,12 @@ package final class TrustStore {
                 }
         }
         guard !mine.isEmpty else { return "notChecked" }
-        // A revocation stands however old the list is; silence is worth something only while the list is current.
+        // A revocation holds however old the list is; its absence counts only while the list is current.
         if mine.contains(where: { $0.revokes(certificate) }) { return "revoked" }
         return mine.contains { ($0.nextUpdate ?? .distantFuture) >= time } ? "good" : "outdated"
     }
 
-    /// Lets libcrypto set itself up: an analyzer can open no file later.
+    /// Initialises libcrypto early, since an analyzer cannot open files later.
     package static func prepare() {
         // No configuration file: it could load other providers.
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG) | UInt64(OPENSSL_INIT_LOAD_CRYPTO_STRINGS), nil)

@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Proxies whose word about a client's address counts: numeric addresses, or ranges such as `10.0.0.0/8`.
+/// Proxies that are trusted to name a client's address: numeric addresses, or ranges such as `10.0.0.0/8`.
 package struct TrustedProxies: Sendable {
     private var ranges: [(bytes: [UInt8], bits: Int)] = []
 
     package init() {}
 
-    /// - Returns: `nil` if one of them is no address or range.
+    /// - Returns: `nil` if an entry is neither an address nor a range.
     package init?(_ list: [String]) {
         for text in list {
             let pieces = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -17,8 +17,8 @@ package struct TrustedProxies: Sendable {
         }
     }
 
-    /// The address that a request came from: the last one on its way that is no trusted proxy's. Earlier entries of
-    /// `X-Forwarded-For` are whatever the client wrote.
+    /// The client's address of a request: the last hop that is not a trusted proxy. The client can forge earlier entries of
+    /// `X-Forwarded-For`.
     func client(_ request: HTTPRequest) -> String {
         let hops = (request.headers["x-forwarded-for"] ?? "").split(separator: ",").map {
             String($0.filter { !$0.isWhitespace })
@@ -43,7 +43,7 @@ package struct TrustedProxies: Sendable {
         }
     }
 
-    /// What is limited together: an IPv4 address, or an IPv6 network of 64 bits, of which one client has all addresses.
+    /// The unit of limits: an IPv4 address, or an IPv6 /64 network, all of which one client controls.
     static func bucket(_ address: String) -> String {
         guard let bytes = Self.bytes(address) else { return address }
         guard bytes.count == 16 else { return Self.text(bytes) }
@@ -68,10 +68,10 @@ package struct TrustedProxies: Sendable {
         return bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff] ? Array(bytes.suffix(4)) : bytes
     }
 
-    /// As many bytes as the family's addresses have, if the text is one of them.
+    /// The address's bytes in network order; `nil` if the text is no address of the family.
     private static func bytes(_ text: String, _ family: CInt) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: family == AF_INET ? 4 : 16)
-        // C reads up to a NUL, and no further.
+        // C stops reading at a NUL.
         guard !text.utf8.contains(0), inet_pton(family, text, &bytes) == 1 else { return nil }
         return bytes
     }

@@ -1,15 +1,15 @@
 internal import Foundation
 internal import InspectCore
 
-/// The body of `POST /inspectionjob/create`, taken apart: images as bytes, the rest as `insp.enqueue` takes it.
+/// The parsed body of `POST /inspectionjob/create`: images as bytes, the rest in the form of `insp.enqueue`.
 ///
 /// Images come as Base64 under the names that capture clients give them (`encodedFrontImage`, …), or in `parts` under the
-/// names of parts, there also by URL. What they hold is not looked at here.
+/// names of parts, where URLs are also accepted. The gateway does not inspect their content.
 struct CreateRequest {
     var payload: Data
     var parts: [PartKind: [Data]]
 
-    /// Names of the capture client's payload; an empty string stands for an image that was not taken.
+    /// Names of the capture client's payload; an empty string means that no image was taken.
     private static let images: [(name: String, kind: PartKind)] = [
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
@@ -17,7 +17,7 @@ struct CreateRequest {
     private static let frames = 256
 
     /// - Parameter key: The header `Idempotency-Key`.
-    /// - Throws: ``InspectError``; everything that is not about Base64 is left to the database to refuse.
+    /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
     init(_ body: Data, idempotencyKey key: String?) throws(InspectError) {
         let (members, texts) = try JSONBody.object(body)
         var object = members
@@ -39,7 +39,7 @@ struct CreateRequest {
         self.payload = try JSONBody.data(object, texts)
     }
 
-    /// Takes what is given as bytes out of `parts`; what is given by URL stays.
+    /// Moves the parts given as bytes out of `parts`; parts by URL stay.
     private mutating func takeParts(_ object: inout [String: Any], _ texts: LongTexts) throws(InspectError) {
         guard let given = object["parts"] as? [String: Any] else { return }
         var remaining = given
@@ -85,7 +85,7 @@ struct CreateRequest {
         value is String || (value as? [String: Any])?["content"] != nil
     }
 
-    /// What a capture client wants that names no workflow.
+    /// The workflow of a capture client that names none.
     private func workflow(_ urls: Any?) -> Workflow {
         let kinds = Set(self.parts.keys.map(\.rawValue)).union((urls as? [String: Any] ?? [:]).keys)
         if !kinds.contains(PartKind.front.rawValue) { return .liveness }
@@ -96,7 +96,7 @@ struct CreateRequest {
     private static let longestText = 20 * 1024 * 1024 / 3 * 4 * 9 / 8
 
     private static func bytes(_ text: String, _ name: String, _ texts: LongTexts) throws(InspectError) -> Data {
-        // By its length, before anything is decoded.
+        // Checked by its length, before decoding.
         guard texts.count(text) <= Self.longestText else { throw InspectError(.partTooLarge, name) }
         guard let data = texts.bytes(text) else { throw InspectError(.payloadInvalid, "\(name) is not Base64") }
         return data

@@ -2,9 +2,9 @@ internal import COpenSSL
 internal import Custody
 package import Foundation
 
-/// What the gateway knows of a partner's credential. The secret itself is known to the partner alone.
+/// A partner's credential as the gateway knows it. Only the partner knows the secret.
 package struct GatewayCredential: Sendable {
-    /// What a credential may allow. `insp.scope` has the same.
+    /// The calls that a credential may allow. `insp.scope` has the same values.
     package enum Scope: String, Sendable, CaseIterable {
         case create, read, session
     }
@@ -30,7 +30,7 @@ package struct GatewayCredential: Sendable {
         self.rateBurst = rateBurst
     }
 
-    /// Whether a secret is this credential's, in a time that does not depend on it.
+    /// Whether a secret is this credential's, compared in constant time.
     func accepts(_ secret: String) -> Bool {
         let digest = SHA256.digest(Array(secret.utf8))
         guard self.secretSHA256.count == 32 else { return false }
@@ -39,17 +39,17 @@ package struct GatewayCredential: Sendable {
 }
 
 /// The credential that a request presents: HTTP Basic (RFC 7617) with the key id as user name, or a bearer token (RFC 6750)
-/// of key id, point and secret.
+/// of the key id, a full stop and the secret.
 struct PresentedCredential: Equatable {
     var keyID: String
     var secret: String
 
     var secretSHA256: Data { Data(SHA256.digest(Array(self.secret.utf8))) }
 
-    /// Stands for both where the secret itself must not be kept.
+    /// Identifies the pair where the secret must not be kept.
     var digest: Data { Data(SHA256.digest(Array("\(self.keyID).\(self.secret)".utf8))) }
 
-    /// - Returns: `nil` for anything else, which is refused without asking the database.
+    /// - Returns: `nil` for anything else, which is refused without a query.
     init?(authorization: String) {
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { return nil }

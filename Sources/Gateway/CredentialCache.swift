@@ -1,27 +1,27 @@
 internal import Foundation
 internal import Synchronization
 
-/// Who may call: what the database said of credentials, and how often wrong ones come.
+/// Caches the database's answers about credentials and throttles wrong ones.
 ///
-/// A right credential is never refused for others' wrong ones. It is looked at first, by itself; what is throttled is the
-/// answer to wrong ones, by address and by key id, and the database's work for those that nobody has seen yet.
+/// Wrong credentials never cause a valid one to be refused: it is checked first. Throttled are wrong ones, by address and
+/// by key id, and database queries for unknown ones.
 final class CredentialCache: Sendable {
     private struct Known {
         var credential: GatewayCredential
-        /// What it may do is checked by the database at each call all the same.
+        /// The database checks its rights at each call in any case.
         var isFreshUntil: ContinuousClock.Instant
     }
 
     private struct State {
         var known: [String: Known] = [:]
-        /// Credentials that were wrong a moment ago.
+        /// Credentials that were recently wrong.
         var wrong: [Data: ContinuousClock.Instant] = [:]
     }
 
     private static let memory = Duration.seconds(30)
     private static let wrongMemory = Duration.seconds(5)
     private static let capacity = 10_000
-    /// Questions about unknown credentials at once, whoever asks. Others have the database's other connections.
+    /// Concurrent queries about unknown credentials. Other calls keep the remaining connections.
     private static let questions = 2
 
     private let store: GatewayStore
@@ -30,12 +30,12 @@ final class CredentialCache: Sendable {
 
     init(_ store: GatewayStore) { self.store = store }
 
-    /// Whether a credential was right before: then its address has no say in it.
+    /// Whether a credential was valid before: then limits by address do not apply.
     func knows(_ presented: PresentedCredential) -> Bool {
         self.state.withLock { $0.known[presented.keyID]?.credential }?.accepts(presented.secret) == true
     }
 
-    /// Whether a key id exists, as far as that is known: guesses at its secret count for it.
+    /// Whether a key id is known to exist: wrong secrets then count against it.
     func knows(keyID: String) -> Bool { self.state.withLock { $0.known[keyID] != nil } }
 
     /// The credential, if it is valid; `nil` if it is wrong.
@@ -65,7 +65,7 @@ final class CredentialCache: Sendable {
                 state.known[presented.keyID] = nil
                 return nil
             }
-            // The next guess at this key id costs no question.
+            // The next wrong secret for this key id costs no query.
             if state.known.count > Self.capacity { state.known = state.known.filter { $0.value.isFreshUntil > .now } }
             state.known[presented.keyID] = Known(credential: found, isFreshUntil: .now + Self.memory)
             return found.accepts(presented.secret) ? found : nil

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// Lets so many in at once; who waits is let in by turns, one of each name, so that nobody waits behind another's crowd.
+/// Admits a limited number at once. Waiting callers are admitted in turns, one of each name, so that one name's backlog
+/// delays no other.
 final class FairGate: Sendable {
     private struct State {
         var free: Int

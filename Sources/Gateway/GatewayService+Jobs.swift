@@ -6,7 +6,7 @@ extension GatewayService {
     func create(
         _ credential: GatewayCredential, _ request: CreateRequest, _ wait: Int, _ traceparent: String?
     ) async throws -> (HTTPResponse, job: String?) {
-        // Before the job is made: whoever may not read cannot wait for what there is to read.
+        // Checked before the job is created: waiting for a result requires the right to read it.
         guard wait == 0 || credential.scopes.contains(GatewayCredential.Scope.read.rawValue) else {
             throw InspectError(.scopeMissing, GatewayCredential.Scope.read.rawValue)
         }
@@ -16,7 +16,7 @@ extension GatewayService {
         var body = Data(#"{"id":"\#(job.id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
         if wait > 0 {
             _ = await self.waits.wait(for: job.number, within: .seconds(wait), partner: credential.partner)
-            // The job exists whatever happens now, and its id is what the client must learn.
+            // The job now exists whatever happens next, so the client must get its id.
             if let answer = try? await self.store.result(credential, .read, id: job.id) { body = answer.document }
         }
         return (.json(body, status: 201, headers: location), job.id)
@@ -34,11 +34,11 @@ extension GatewayService {
         return .json(answer.document, headers: answer.isFinished ? [] : [("Retry-After", "1")])
     }
 
-    /// `POST /facetec/session`: the blob becomes a job of its own, whose result carries the blob to answer with.
+    /// `POST /facetec/session`: the blob becomes a job, whose result contains the blob to answer with.
     func session(
         _ credential: GatewayCredential, _ request: SessionRequest, _ traceparent: String?
     ) async throws -> (HTTPResponse, job: String?) {
-        // Whoever cannot wait gets nothing of a session.
+        // A session is only answered within the request, so the client must wait.
         guard self.waits.hasRoom(for: credential.partner) else { throw InspectError(.rateLimited) }
         let job = try await self.store.create(
             credential, .session, payload: request.payload, parts: [.sessionBlob: [request.blob]],
@@ -47,7 +47,7 @@ extension GatewayService {
             for: job.number, within: .seconds(self.configuration.longestWait), partner: credential.partner)
         let answer = try await self.store.result(credential, .session, id: job.id)
         guard answer.isFinished else {
-            // Accepted, and not lost: but nobody can wait for ever in front of a camera.
+            // The job is accepted and not lost, but the person cannot wait in front of the camera for ever.
             let body = Data(#"{"id":"\#(job.id)","status":\#(JobStatus.queued.rawValue)}"#.utf8)
             return (.json(body, status: 202, headers: [("Location", "/inspectionjob/\(job.id)")]), job.id)
         }

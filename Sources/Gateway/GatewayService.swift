@@ -1,29 +1,29 @@
 internal import Foundation
 internal import InspectCore
 
-/// How a gateway treats its clients.
+/// The gateway's limits for clients.
 package struct GatewayConfiguration: Sendable {
     /// Seconds that a client may wait for a result in one request, and that a session is waited for.
     package var longestWait = 60
-    /// Requests a second of one credential that has no rate of its own, and at once after a quiet time.
+    /// Rate limit (requests a second) and burst of a credential without its own rate limit.
     package var credentialRate = 50.0
     package var credentialBurst = 100.0
-    /// Requests a second of one address that present no credential known to be right.
+    /// Rate limit of an address for requests without a credential known to be valid.
     package var addressRate = 200.0
     package var addressBurst = 400.0
-    /// Wrong credentials a second of one address, and of one key id.
+    /// Rate limit for wrong credentials, of one address and of one key id.
     package var failureRate = 0.2
     package var failureBurst = 20.0
     /// Bytes of one body.
     package var bodyBytes = 64 * 1024 * 1024
     package var proxies = TrustedProxies()
-    /// Clients of one partner that wait at once; further ones are answered with how far their jobs are.
+    /// Clients of one partner that may wait at once; others get their job's current status.
     package var waitsPerPartner = 500
 
     package init() {}
 }
 
-/// One request, as it is logged and counted. Holds no address, no header, and nothing of a path or a body.
+/// One request as it is logged and counted, without addresses, headers, paths or bodies.
 package struct GatewayAccess: Sendable {
     /// The path's pattern, such as `/inspectionjob/{id}`; `other` for paths that do not exist.
     package var route: String
@@ -32,12 +32,12 @@ package struct GatewayAccess: Sendable {
     package var code: String?
     /// Key id of the credential, once it was found valid.
     package var credential: String?
-    /// Public id of the job, once the database knew it as the partner's.
+    /// Public id of the job, once the database confirmed that it is the partner's.
     package var job: String?
     package var duration: Duration
 }
 
-/// What the gateway answers: jobs are accepted and looked up, sessions run, everything else is refused.
+/// Answers requests: creates and looks up jobs, runs sessions, and refuses everything else.
 package final class GatewayService: Sendable {
     enum Route: String {
         case create = "/inspectionjob/create"
@@ -86,7 +86,7 @@ package final class GatewayService: Sendable {
     /// Clients that wait for a result.
     package var waiting: Int { self.waits.count }
 
-    /// Answers whoever waits, so that their requests end.
+    /// Answers all waiting clients, so that their requests end.
     package func close() { self.waits.close() }
 
     /// Decides about a request by its head.
@@ -98,7 +98,7 @@ package final class GatewayService: Sendable {
         }
         let address = TrustedProxies.bucket(self.configuration.proxies.client(request))
         let presented = PresentedCredential(authorization: request.headers["authorization"] ?? "")
-        // Behind one address there may be many: who is known pays for nobody else.
+        // Many clients may share an address, so a valid credential is not limited by it.
         if presented.map({ self.credentials.knows($0) }) != true,
             let seconds = self.limits.take(
                 "a " + address, rate: self.configuration.addressRate, burst: self.configuration.addressBurst)
@@ -118,7 +118,7 @@ package final class GatewayService: Sendable {
         guard method == route.method else {
             return refuse(.problem(.methodNotAllowed, headers: [("Allow", route.allowed)]))
         }
-        // A stranger's body would be held for nothing.
+        // The body of an unknown client is not worth its memory.
         guard route.method == "POST" || !request.hasBody else {
             return refuse(.problem(.parameterInvalid, "\(route.method) has no body"))
         }
@@ -162,7 +162,7 @@ package final class GatewayService: Sendable {
 
     private typealias Work = @Sendable (Data) async throws -> (HTTPResponse, job: String?)
 
-    /// Checks what is left of the head.
+    /// Checks the rest of the head.
     private func work(
         _ route: Route, _ request: HTTPRequest, _ credential: GatewayCredential, _ id: String?
     ) throws(InspectError) -> Work {
@@ -215,7 +215,7 @@ package final class GatewayService: Sendable {
         return id.isEmpty || id.contains("/") ? nil : (.result, String(id))
     }
 
-    /// The credential that was presented, if it is valid. Only wrong ones are held against an address and a key id.
+    /// The presented credential, if it is valid. Only wrong ones count against an address and a key id.
     private func verify(_ presented: PresentedCredential, _ address: String) async throws -> GatewayCredential {
         if let credential = try await self.credentials.verify(presented, address) { return credential }
         let guessed =
@@ -239,7 +239,7 @@ package final class GatewayService: Sendable {
     private static func problem(_ error: any Error) -> HTTPResponse {
         switch error {
         case let error as Later: self.later(error.seconds)
-        // What the database itself said may hold a part of the request.
+        // The database's message may contain a part of the request.
         case let error as InspectError where error.code.httpStatus >= 500: .problem(error.code)
         case let error as InspectError: .problem(error)
         default: .problem(.internalError)

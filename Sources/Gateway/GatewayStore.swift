@@ -2,25 +2,25 @@ package import Foundation
 internal import InspectCore
 internal import Postgres
 
-/// What the gateway calls in the database, over a few connections that its requests share. Every call shows the digest of the
-/// credential's secret, and is checked again.
+/// The gateway's calls to the database, over a few shared connections. Every call passes the digest of the credential's
+/// secret, which the database checks again.
 package final class GatewayStore: Sendable {
     /// Requests that may wait for a connection; more are refused at once.
     private static let queueLimit = 512
     private let pool: ConnectionPool
-    /// Waits are looked at on a connection of their own, which large parts on their way do not hold up.
+    /// Waits have their own connection, so that uploads of large parts do not delay them.
     private let looker: ConnectionPool
     private let report: @Sendable (GatewayFault) -> Void
 
     /// - Parameters:
     ///   - databaseURL: A libpq connection string or URL. Never logged.
-    ///   - connections: Requests that the database works on at once.
-    ///   - report: Told why a request will be answered with 500 or 503.
+    ///   - connections: Concurrent requests to the database.
+    ///   - report: Called with the reason why a request will be answered with 500 or 503.
     package init(
         databaseURL: String, connections: Int, report: @escaping @Sendable (GatewayFault) -> Void = { _ in }
     ) {
         func pool(_ name: String, _ size: Int, _ queueLimit: Int) -> ConnectionPool {
-            // A part of 20 MB takes a moment, and the client waits.
+            // Time for a part of 20 MB, while the client waits.
             var options = ConnectionOptions(name: "inspectd \(name)")
             options.timeout = .seconds(30)
             options.connectTimeout = .seconds(5)
@@ -31,12 +31,12 @@ package final class GatewayStore: Sendable {
         self.report = report
     }
 
-    /// Whether the last statement found the database there; true before the first.
+    /// Whether the last statement reached the database; true before the first.
     package var isConnected: Bool { self.pool.isConnected }
 
-    /// A credential that is valid now, if its secret has this SHA-256; nobody is told another's.
+    /// The credential, if it is valid now and its secret has this SHA-256.
     ///
-    /// - Throws: ``InspectError``, as every call here; anything else is an INTERNAL_ERROR.
+    /// - Throws: ``InspectError``, like every call here; any other error is an INTERNAL_ERROR.
     package func credential(keyID: String, secretSHA256: Data) async throws -> GatewayCredential? {
         try await self.ask(
             "SELECT * FROM insp.gateway_credential($1, $2)", [.text(keyID), .bytes(secretSHA256)]
@@ -70,7 +70,7 @@ package final class GatewayStore: Sendable {
         return CreatedJob(id: try row.string("id"), number: try row.int("job"))
     }
 
-    /// How far a job is, with its results once it is finished, if it is the credential's partner's.
+    /// A job's status, with its result once it is finished, if the credential's partner owns it.
     func result(
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, id: String
     ) async throws -> JobAnswer {
@@ -102,7 +102,7 @@ package final class GatewayStore: Sendable {
             case let error as InspectError where error.code == .databaseUnavailable: self.report(.databaseUnavailable)
             case is InspectError: break
             default:
-                // Codes alone: the database's own words may hold a value.
+                // Codes alone: the database's messages may contain values.
                 let failure = error as? PostgresError
                 self.report(.failed(failure.map { $0.sqlState ?? $0.code.rawValue } ?? "unexpected"))
             }
@@ -120,13 +120,13 @@ package enum GatewayFault: Sendable {
 
 /// A job that was accepted.
 struct CreatedJob: Sendable {
-    /// The id that callers know.
+    /// The public id.
     var id: String
     /// Internal number; never leaves the process.
     var number: Int64
 }
 
-/// A job as its partner sees it now.
+/// The current state of a job for its partner.
 struct JobAnswer: Sendable {
     var number: Int64
     var isFinished: Bool

@@ -1,4 +1,4 @@
-/// Takes a request's body out of the stream, no octet more and no octet less.
+/// Reads exactly a request's body from the stream.
 struct HTTPBodyReader {
     private enum State {
         case plain(remaining: Int)
@@ -28,9 +28,9 @@ struct HTTPBodyReader {
             }
     }
 
-    /// Takes what belongs to the body.
+    /// Reads the bytes that belong to the body.
     ///
-    /// - Returns: How many octets were taken; fewer than all if the body ended before.
+    /// - Returns: The number of octets read; fewer than given if the body ended earlier.
     mutating func take(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void
     ) throws(HTTPFault) -> Int {
@@ -89,7 +89,7 @@ struct HTTPBodyReader {
         }
     }
 
-    /// `1*HEXDIG`, then extensions, which mean nothing here but must be well-formed.
+    /// `1*HEXDIG`, then extensions, which are ignored but must be well-formed.
     private static func size(_ line: ArraySlice<UInt8>) throws(HTTPFault) -> Int {
         let digits = line.prefix(while: HTTPSyntax.isHex)
         guard (1...15).contains(digits.count), let size = Int(String(decoding: digits, as: UTF8.self), radix: 16) else {
@@ -105,13 +105,13 @@ struct HTTPBodyReader {
             rest = rest.dropFirst()
             let value = rest.prefix { $0 != UInt8(ascii: ";") }
             rest = rest.dropFirst(value.count)
-            // Quoted values may hold what ends an extension elsewhere: nobody sends them.
+            // Quoted values are refused: other readers end them elsewhere, and no client sends them.
             guard HTTPSyntax.isToken(value) else { throw HTTPFault("a chunk's extension has no value") }
         }
         return size
     }
 
-    /// Trailers are dropped; those that would change what was decided by the head are refused.
+    /// Trailers are dropped; those that would change decisions made by the head are refused.
     private static func trailer(_ line: UnsafeRawBufferPointer) throws(HTTPFault) {
         let (name, _) = try HTTPSyntax.field(line)
         let decided = [

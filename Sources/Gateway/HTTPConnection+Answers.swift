@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Answers leave, and what a request held is given back.
+/// Sends answers and releases what requests held.
 extension HTTPConnection {
     func answer(_ response: HTTPResponse, withoutBody: Bool = false) {
         let isHead = withoutBody || self.head?.request.method == "HEAD"
@@ -25,7 +25,7 @@ extension HTTPConnection {
                 self.written += count
                 self.moved = self.loop.now
             case .later:
-                // What is written is given back from time to time: each time all that is left is copied.
+                // Written bytes are released only now and then, since each release copies the rest.
                 if self.written > self.output.count / 2 {
                     self.output = Array(self.output[self.written...])
                     self.written = 0
@@ -50,7 +50,7 @@ extension HTTPConnection {
         }
     }
 
-    /// Counts what waits for the client to read, beside the bodies: of a partner, or of an address where there is no partner.
+    /// Counts unread answers with the bodies, for a partner or, without one, for an address.
     func count() {
         let bytes = self.output.count
         guard bytes != self.counted?.bytes ?? 0 else { return }
@@ -59,7 +59,7 @@ extension HTTPConnection {
         self.counted = bytes == 0 ? nil : (account, bytes)
     }
 
-    /// Gives back what the request held. What is being admitted or worked on is given back by its message.
+    /// Releases what the request held. Requests in admission or in work are released by their message.
     func endRequest() {
         self.isBusy = false
         guard self.isInRequest else { return }

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What arrives becomes requests, one after the other.
+/// Turns received bytes into requests, one after the other.
 extension HTTPConnection {
     func take(_ bytes: UnsafeRawBufferPointer) {
         var bytes = bytes
@@ -9,7 +9,7 @@ extension HTTPConnection {
         self.proceed()
     }
 
-    /// Goes on with what has arrived, as far as the phase allows.
+    /// Processes received bytes as far as the phase allows.
     func proceed() {
         while !self.input.isEmpty {
             switch self.phase {
@@ -64,7 +64,7 @@ extension HTTPConnection {
         self.phase = .admitting
         let request = head.request
         switch self.loop.core.handler {
-        // By a message, as the others: between two requests of one connection there is a turn of all others.
+        // Sent as a message, so that other connections get a turn between two requests of this one.
         case .direct(let answer): self.loop.core.post(.admitted(self.id, .refuse(answer(request))))
         case .tasks(let admit):
             let (core, id) = (self.loop.core, self.id)
@@ -98,7 +98,7 @@ extension HTTPConnection {
     private func refuse(_ response: HTTPResponse, _ head: HTTPHead) {
         if self.reader.isComplete { return self.answer(response) }
         let announced = if case .length(let count) = head.framing { count } else { 0 }
-        // Whether a client that asked sends its body all the same, nobody can know.
+        // A client that asked may send its body in any case.
         if announced > Self.discardable || head.expectsContinue {
             self.staysOpen = false
             return self.answer(response)
@@ -109,9 +109,9 @@ extension HTTPConnection {
         self.moved = self.loop.now
     }
 
-    /// Gives octets to the body that is being received, if one is.
+    /// Passes octets to the body being received, if any.
     ///
-    /// - Returns: How many were taken.
+    /// - Returns: The number of octets taken.
     private func feed(_ bytes: UnsafeRawBufferPointer) -> Int {
         let isKept: Bool
         switch self.phase {
@@ -140,7 +140,7 @@ extension HTTPConnection {
             }
             if self.loop.holdsTooMuch(self.share) { return self.giveUp(.problem(.gatewayOverloaded), bytes) }
         } else {
-            // With its framing: a chunk's line costs more than what it announces.
+            // Framing included: a chunk's line may be longer than its data.
             self.dropped += taken
         }
         if self.reader.isComplete {
@@ -151,7 +151,7 @@ extension HTTPConnection {
         return taken
     }
 
-    /// Answers before the body's end; what follows is not looked at.
+    /// Answers before the body's end; the rest is not read.
     private func giveUp(_ response: HTTPResponse, _ bytes: UnsafeRawBufferPointer) -> Int {
         self.staysOpen = false
         self.dropBody()

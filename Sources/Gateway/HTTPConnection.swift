@@ -1,13 +1,14 @@
 internal import Foundation
 
-/// One client's connection, on the loop's thread: what arrives becomes requests, one after the other, and answers leave.
+/// One client's connection, on the loop's thread: it turns received bytes into requests, one after the other, and sends
+/// answers.
 ///
 /// (PROXY header) → (TLS) → idle → head → admitting → receiving or discarding the body → working → answering → idle or
-/// lingering. Nothing is read while a request is admitted or worked on: whoever pipelines waits in the kernel.
+/// lingering. Nothing is read during admission and work: pipelined requests wait in the kernel.
 final class HTTPConnection {
     enum Phase {
         case proxy, handshake
-        /// Not a byte of a request yet.
+        /// No byte of a request yet.
         case idle
         case head
         case admitting
@@ -15,29 +16,31 @@ final class HTTPConnection {
         /// A refused body is read and dropped: a client that is still sending would not read the answer.
         case discarding(HTTPResponse)
         case working, answering
-        /// Everything is said; what the client still sends is dropped, lest the kernel drop the answer instead.
+        /// The answer is sent; further input is dropped, lest the kernel drop the answer.
         case lingering
         case closed
     }
 
-    /// Bodies up to this size are read before a refusal is sent; of larger ones clients ask first (`Expect: 100-continue`).
+    /// Bodies up to this size are read before a refusal is sent; for larger ones, clients ask first (`Expect:
+    /// 100-continue`).
     static let discardable = 1024 * 1024
 
     let id: UInt64
     let transport: HTTPTransport
     unowned let loop: HTTPLoop
-    /// Numeric address of the client, and where it is counted; `nil`: a proxy's, behind which there are many.
+    /// Numeric address of the client, and the unit that its limits count for; `nil` for a proxy, which stands for many
+    /// clients.
     var peer: String
     private(set) var address: HTTPAddress?
     var phase: Phase
     var moved: UInt64
     var deadline: UInt64
-    /// What the loop watches for now.
+    /// The events that the loop watches.
     var watched: UInt32 = 0
 
     private var proxy = ProxyHeader()
     private var proxyNeeds = 8
-    /// What has arrived and belongs to no request yet.
+    /// Received bytes that belong to no request yet.
     var input: [UInt8] = []
     var scanner = HTTPHeadScanner()
     var head: HTTPHead?
@@ -46,11 +49,11 @@ final class HTTPConnection {
     var dropped = 0
     var output: [UInt8] = []
     var written = 0
-    /// What is counted of `output`, and for whom.
+    /// The counted bytes of `output`, and their account.
     var counted: (account: String, bytes: Int)?
     var staysOpen = true
     var share: String?
-    /// Whether a request is under way, and whether it holds a place that nobody else can be given.
+    /// Whether a request is active, and whether the connection cannot be closed to make room.
     var isInRequest = false
     var isBusy = false {
         didSet { self.loop.busy += (self.isBusy ? 1 : 0) - (oldValue ? 1 : 0) }
@@ -76,17 +79,17 @@ final class HTTPConnection {
         self.phase = self.transport.startTLS(context) ? .handshake : .closed
     }
 
-    // MARK: What the loop asks
+    // MARK: The loop's queries
 
     var isClosed: Bool { if case .closed = self.phase { true } else { false } }
 
-    /// How readily the connection gives way to a new one; `nil`: it does not.
+    /// The connection's priority for being closed to make room; `nil`: never.
     var eviction: Int? {
         switch self.phase {
         case .lingering: 3
         case .proxy, .handshake, .idle: 2
         case .head, .discarding: 1
-        // Its client does not read.
+        // The client does not read.
         case .answering where self.loop.now > self.moved + 2_000_000_000: 0
         default: nil
         }
@@ -118,7 +121,7 @@ final class HTTPConnection {
     }
 
     func readable() {
-        // So many pieces at a time: others have a turn.
+        // A limited number of reads, so that others get a turn.
         for _ in 0..<8 where self.wantsInput {
             switch self.phase {
             case .proxy:
@@ -176,7 +179,7 @@ final class HTTPConnection {
         return !self.isClosed
     }
 
-    /// Closes the connection at once. The loop forgets it after that.
+    /// Closes the connection at once. The loop then forgets it.
     func close() {
         self.output = []
         self.written = 0

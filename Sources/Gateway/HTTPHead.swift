@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// A request that is not framed as RFC 9112 has it. Whatever is unclear is refused and the connection closed: two readers of
-/// one stream that disagree about where a request ends are how requests are smuggled.
+/// A violation of RFC 9112's framing. Anything ambiguous is refused and the connection closed: request smuggling depends on
+/// two readers that disagree about where a request ends.
 struct HTTPFault: Error, Equatable {
     var status: Int
     var reason: String
@@ -27,7 +27,7 @@ enum HTTPFraming: Equatable {
     case chunked
 }
 
-/// A request's head, found faultless.
+/// A valid request head.
 struct HTTPHead {
     /// Header fields that one request may have.
     static let fields = 100
@@ -48,7 +48,7 @@ struct HTTPHead {
             let (name, value) = try HTTPSyntax.field(line)
             values[name, default: []].append(value)
         }
-        // A second one would mean something else to another reader.
+        // Another reader might use the second value.
         for name in ["host", "content-length", "transfer-encoding", "content-type", "authorization", "expect"] {
             guard (values[name] ?? []).count <= 1 else { throw HTTPFault("more than one \(name)") }
         }
@@ -69,7 +69,7 @@ struct HTTPHead {
             headers: values.mapValues { $0.joined(separator: ", ") }, peer: peer)
     }
 
-    /// Checks the first line as soon as it is there: what is no HTTP is not waited for.
+    /// Checks the first line as soon as it is complete, to refuse other protocols early.
     static func requestLine(
         _ line: UnsafeRawBufferPointer
     ) throws(HTTPFault) -> (method: String, target: UnsafeRawBufferPointer, isOld: Bool) {
@@ -121,15 +121,15 @@ struct HTTPHead {
     }
 }
 
-/// Finds the end of a head while it arrives, and refuses at the first octet that has no place in one.
+/// Finds the end of a head while it arrives, and refuses it at the first invalid octet.
 struct HTTPHeadScanner {
     private var scanned = 0
     private var lineStart = 0
 
     var isInFirstLine: Bool { self.lineStart == 0 }
 
-    /// - Parameter bytes: All that has arrived since the request before.
-    /// - Returns: How long the head is, or `nil` while it goes on.
+    /// - Parameter bytes: All bytes since the previous request.
+    /// - Returns: The head's length, or `nil` while it is incomplete.
     mutating func scan(_ bytes: UnsafeRawBufferPointer) throws(HTTPFault) -> Int? {
         while self.scanned < bytes.count {
             let byte = bytes[self.scanned]

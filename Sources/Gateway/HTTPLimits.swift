@@ -1,12 +1,13 @@
-/// What one client, and all of them together, may take of a server.
+/// Limits of one client and of all clients together.
 package struct HTTPLimits: Sendable {
-    /// Connections at once. For one more the one that has been silent longest is closed, of the address with most of them.
+    /// Connections at once. A further one closes the connection that has been silent longest, of the address with the most
+    /// connections.
     package var connections: UInt32 = 2000
-    /// Connections of one address, or of one IPv6 network of 64 bits. Never more than places that are left to others.
+    /// Connections of one address, or of one IPv6 network of 64 bits. Never more than are left for others.
     package var connectionsPerAddress: UInt32 = 1000
     /// Seconds from the connection to the first byte of its first request, TLS included.
     package var firstByteSeconds = 5.0
-    /// A connection on which nothing moves for so many seconds is closed.
+    /// Seconds without traffic after which a connection is closed.
     package var idleSeconds: UInt32 = 15
     /// Seconds for the head of a request, however steadily it drips in.
     package var headSeconds = 20.0
@@ -20,8 +21,8 @@ package struct HTTPLimits: Sendable {
     package var headBytes = 32 * 1024
     /// Bytes of one body.
     package var bodyBytes = 64 * 1024 * 1024
-    /// Bytes of all bodies, and of all answers that wait for their clients, that are held at once. One share has no more of
-    /// them than are left to others, but one body.
+    /// Bytes of all bodies and unread answers held at once. One share has one body, or at most as much as is left for
+    /// others.
     package var heldBytes = 1024 * 1024 * 1024
 
     package init() {}

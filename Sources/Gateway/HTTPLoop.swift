@@ -10,19 +10,19 @@ final class HTTPAddress {
     init(_ name: String) { self.name = name }
 }
 
-/// The server's only thread: it accepts, reads and writes for all connections, and never waits for anything but them.
+/// The server's only thread: it accepts, reads and writes for all connections, and waits for nothing else.
 final class HTTPLoop {
     private static let listening: UInt64 = 0
     private static let bell: UInt64 = 1
-    /// Between two looks at who is late.
+    /// Interval between two checks of deadlines.
     private static let sweep: UInt64 = 250_000_000
 
     let core: HTTPServerCore
     let tls: TLSContext?
-    /// What is read, before it is somebody's. Larger than a TLS record.
+    /// The read buffer, larger than a TLS record.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
     private(set) var now: UInt64 = HTTPLoop.clock()
-    /// Connections whose places nobody else can be given.
+    /// Connections that cannot be closed to make room.
     var busy = 0
     private var addresses: [String: HTTPAddress] = [:]
     private var socket: CInt
@@ -54,9 +54,9 @@ final class HTTPLoop {
 
     func after(_ seconds: Double) -> UInt64 { self.now + UInt64(seconds * 1e9) }
 
-    /// Serves until it is told to stop.
+    /// Serves until stopped.
     func run() {
-        // OpenSSL writes without asking that no signal be sent.
+        // OpenSSL writes without MSG_NOSIGNAL.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
@@ -88,13 +88,13 @@ final class HTTPLoop {
         if connection.wantsInput, events & ~cepoll_out != 0 {
             connection.readable()
         } else if events & ~(cepoll_in | cepoll_out) != 0 {
-            // Gone while nothing was read of it.
+            // The client left while nothing was read from it.
             connection.close()
         }
         self.settle(connection)
     }
 
-    /// Watches for what the connection wants now, or forgets it.
+    /// Updates the connection's events in epoll, or forgets a closed connection.
     private func settle(_ connection: HTTPConnection) {
         let descriptor = connection.transport.descriptor
         if connection.isClosed {
@@ -121,7 +121,7 @@ final class HTTPLoop {
 
     // MARK: Messages
 
-    /// - Returns: False once the loop is to end.
+    /// - Returns: False once the loop must end.
     private func takeMessages() -> Bool {
         var goesOn = true
         for message in self.core.takeMessages() {
@@ -166,10 +166,10 @@ final class HTTPLoop {
         self.socket = -1
     }
 
-    // MARK: Who gets a place
+    // MARK: Admission
 
     private func accept() {
-        // So many at a time: those who are here already have a turn.
+        // A limited number at a time, so that open connections get a turn.
         for _ in 0..<64 where self.socket >= 0 {
             if self.connections.count >= Int(self.core.limits.connections) {
                 guard self.isAwaited else { return }
@@ -179,7 +179,7 @@ final class HTTPLoop {
             let descriptor = cepoll_accept(self.socket, &address)
             guard descriptor >= 0 else {
                 let isFull = errno == EMFILE || errno == ENFILE
-                // Without a descriptor to spare the kernel would report the same client again at once.
+                // Without a spare descriptor, the kernel would report the same client again at once.
                 if isFull, !self.evict() { usleep(10_000) }
                 return
             }
@@ -187,13 +187,13 @@ final class HTTPLoop {
         }
     }
 
-    /// Whether somebody waits to be accepted: for nobody nobody gives way.
+    /// Whether a client waits to be accepted; otherwise, no connection is closed.
     private var isAwaited: Bool {
         var listening = pollfd(fd: self.socket, events: Int16(POLLIN), revents: 0)
         return poll(&listening, 1, 0) > 0
     }
 
-    /// Whether new connections are looked for at all.
+    /// Whether new connections are accepted.
     private func accept(_ isOn: Bool) {
         guard isOn != self.isAccepting, self.socket >= 0 else { return }
         self.isAccepting = isOn
@@ -202,7 +202,7 @@ final class HTTPLoop {
 
     private func admit(_ transport: HTTPTransport, _ peer: String) {
         let isTrusted = self.core.proxies.contains(peer)
-        // Where a balancer must say for whom it speaks, nobody else may come around it.
+        // With the PROXY protocol, only the balancers may connect.
         guard isTrusted || !self.core.expectsProxyHeader else { return }
         let address = isTrusted ? nil : self.join(peer)
         guard isTrusted || address != nil else { return }
@@ -219,7 +219,8 @@ final class HTTPLoop {
         self.core.connections.store(self.connections.count, ordering: .relaxed)
     }
 
-    /// Counts one connection more of an address, if it may have it. For one too many its own quietest gives way.
+    /// Counts a further connection of an address, if it may have one. Beyond the limit, its own quietest connection is
+    /// closed.
     func join(_ peer: String) -> HTTPAddress? {
         let name = TrustedProxies.bucket(peer)
         let address = self.addresses[name] ?? HTTPAddress(name)
@@ -237,7 +238,7 @@ final class HTTPLoop {
         if address.connections == 0 { self.addresses[address.name] = nil }
     }
 
-    /// Closes the connection that has been silent longest, of the address that has most of them.
+    /// Closes the connection that has been silent longest, of the address with the most connections.
     private func evict(of address: HTTPAddress? = nil) -> Bool {
         typealias Weight = (Int, Int, UInt64, UInt64)
         var victim: (connection: HTTPConnection, weight: Weight)?
@@ -254,7 +255,7 @@ final class HTTPLoop {
         return true
     }
 
-    /// A place for a request of a share, which may have as many as it leaves to others.
+    /// Admits a request of a share, which may have as many as are left for others.
     func takePlace(_ share: String?) -> Bool {
         guard let share else { return true }
         let count = self.places[share] ?? 0
@@ -272,18 +273,18 @@ final class HTTPLoop {
         if let account { self.lower(&self.held, account, -bytes) }
     }
 
-    /// Whether no more of a share's bodies may be held.
+    /// Whether a share may hold no further body.
     func holdsTooMuch(_ share: String?) -> Bool { self.spare < 0 || share.map(self.isGreedy) == true }
 
-    /// Whether an account holds more than is left to others, and more than one body.
+    /// Whether an account holds more than is left for others, and more than one body.
     private func isGreedy(_ account: String) -> Bool {
         (self.held[account] ?? 0) > max(self.core.limits.bodyBytes, self.spare)
     }
 
     private var spare: Int { self.core.limits.heldBytes - self.core.heldBytes.load(ordering: .relaxed) }
 
-    /// Makes room for an answer that its client did not take at once. Of an account that holds too much the answer that has
-    /// stood still longest is cut off; where all hold too much, one of the account that holds most.
+    /// Makes room for an answer that its client did not read at once. In an account that holds too much, the answer that
+    /// has been stuck longest is cut off; if the total is too large, one of the largest account.
     func makeRoom(for account: String) {
         while true {
             let isGreedy = self.isGreedy(account)

@@ -25,16 +25,16 @@ package struct HTTPRequest: Sendable {
     }
 
     var hasBody: Bool { self.contentLength ?? 0 > 0 || self.headers["transfer-encoding"] != nil }
-    /// Bytes that the client announced for the body; `nil` where it announced none.
+    /// The body's length by the client; `nil` where it gave none.
     var contentLength: Int? { self.headers["content-length"].flatMap { Int($0) } }
 }
 
-/// What is answered.
+/// The answer to a request.
 package struct HTTPResponse: Sendable {
     package var status: Int
     package var headers: [(name: String, value: String)]
     package var body: Data
-    /// The error that the request was refused with, for logs.
+    /// The refusal's error code, for logs.
     var code: ErrorCode?
 
     package init(status: Int, headers: [(name: String, value: String)] = [], body: Data = Data()) {
@@ -49,11 +49,11 @@ package struct HTTPResponse: Sendable {
     }
 }
 
-/// What becomes of a request once its head is known.
+/// The decision about a request, by its head.
 package enum HTTPAdmission: Sendable {
-    /// The body is not wanted.
+    /// Answer without reading the body.
     case refuse(HTTPResponse)
-    /// The body is read, and given to the closure. Requests of one share, such as a partner's, may take no more of the server
-    /// than they leave to others.
+    /// Read the body and pass it to the closure. The requests of one share, such as a partner, take no more of the server
+    /// than is left for others.
     case accept(share: String? = nil, @Sendable (Data) async -> HTTPResponse)
 }

@@ -3,11 +3,11 @@ package import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// An HTTP/1.1 server for many slow clients: one thread moves bytes, and whatever takes time runs in Swift's tasks while
-/// nothing is read of the connection. A waiting client costs neither a thread nor anything but its memory.
+/// An HTTP/1.1 server for many slow clients: one thread moves bytes, and slow work runs in Swift tasks while the connection
+/// is not read. A waiting client costs memory, but no thread.
 ///
-/// A request is admitted by its head before its body is read, and every phase of a connection has a deadline: dripping a
-/// byte now and then keeps nothing open.
+/// A request is admitted by its head before its body is read, and every phase of a connection has a deadline, so slow
+/// senders cannot keep it open.
 package final class HTTPServer: Sendable {
     /// A certificate chain and its key, in PEM.
     package struct Identity: Sendable {
@@ -29,10 +29,10 @@ package final class HTTPServer: Sendable {
     /// Starts to serve.
     ///
     /// - Parameters:
-    ///   - proxies: Whose connections stand for many clients, and count for no address.
-    ///   - proxyHeader: Whether these, and nobody else, connect, each time with a header of the PROXY protocol.
+    ///   - proxies: Addresses whose connections stand for many clients and have no limit by address.
+    ///   - proxyHeader: Whether only these may connect, each time with a PROXY protocol header.
     ///   - admit: Called with the head of each request.
-    /// - Throws: ``ServerFailure`` if nobody may listen there, or if the certificate does not fit its key.
+    /// - Throws: ``ServerFailure`` if the address cannot be bound, or if the certificate does not match its key.
     package convenience init(
         _ address: ListenAddress, identity: Identity? = nil, limits: HTTPLimits = HTTPLimits(),
         proxies: TrustedProxies = TrustedProxies(), proxyHeader: Bool = false,
@@ -42,7 +42,7 @@ package final class HTTPServer: Sendable {
             address, identity, HTTPServerCore(limits, .tasks(admit), proxies, expectsProxyHeader: proxyHeader))
     }
 
-    /// A server whose answers are given at once, on its thread.
+    /// A server whose handler answers immediately, on its thread.
     convenience init(
         _ address: ListenAddress, limits: HTTPLimits, answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
     ) throws(ServerFailure) {
@@ -74,10 +74,10 @@ package final class HTTPServer: Sendable {
     /// Bytes of bodies, and of answers that wait for their clients, that are held.
     package var heldBytes: Int { self.core.heldBytes.load(ordering: .relaxed) }
 
-    /// Takes no more connections, lets requests under way end, and stops.
+    /// Refuses new connections, finishes active requests, and stops.
     ///
-    /// - Parameter seconds: Clients that have not sent their request by then are cut off; what is being worked on is waited
-    ///   for all the same.
+    /// - Parameter seconds: Clients that have not sent their request by then are cut off; requests in work are always
+    ///   finished.
     package func stop(within seconds: Double) async {
         self.core.isDraining.store(true, ordering: .relaxed)
         self.core.post(.stopListening)
@@ -96,19 +96,19 @@ package final class HTTPServer: Sendable {
     }
 }
 
-/// What the server's thread and its tasks share.
+/// State shared by the server's thread and its tasks.
 final class HTTPServerCore: Sendable {
     enum Handler: Sendable {
         case tasks(@Sendable (HTTPRequest) async -> HTTPAdmission)
         case direct(@Sendable (HTTPRequest) -> HTTPResponse)
     }
 
-    /// What the thread is told.
+    /// Messages to the thread.
     enum Message: Sendable {
         case admitted(UInt64, HTTPAdmission)
         case answered(UInt64, HTTPResponse, held: Int, share: String?)
         case stopListening
-        /// Closes what is not being worked on.
+        /// Closes every connection without a request in work.
         case expire
         case stop
     }

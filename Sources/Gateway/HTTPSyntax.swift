@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The small grammar of RFC 9110 and RFC 9112.
+/// The parts of RFC 9110's and RFC 9112's grammar that the server needs.
 enum HTTPSyntax {
     /// Lines without their CR LF and without the empty one at the end.
     static func lines(_ bytes: UnsafeRawBufferPointer) -> [UnsafeRawBufferPointer] {
@@ -19,7 +19,7 @@ enum HTTPSyntax {
             throw HTTPFault("a header field without a valid name")
         }
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
-        // Servers that make variables of names take `_` for `-`.
+        // CGI-like servers treat `_` as `-`.
         let plain = name.replacing("_", with: "-")
         guard name == plain || !["content-length", "transfer-encoding", "host", "authorization"].contains(plain) else {
             throw HTTPFault("a header field that another reader would take for \(plain)")
@@ -41,12 +41,13 @@ enum HTTPSyntax {
             }
     }
 
-    /// Whether an octet may stand in a target as it is. A fragment is for clients, a backslash for guessing readers.
+    /// Whether an octet may stand in a target as it is. Fragments are for clients, and some readers take a backslash for a
+    /// slash.
     static func isTarget(_ byte: UInt8) -> Bool {
         (0x21...0x7e).contains(byte) && byte != UInt8(ascii: "#") && byte != UInt8(ascii: "\\")
     }
 
-    /// Digits alone, no sign, no zero in front, and few enough for any integer.
+    /// Digits alone: no sign, no leading zero, and few enough for an integer.
     static func number(_ digits: some Collection<UInt8>) -> Int? {
         guard (1...18).contains(digits.count), digits.allSatisfy({ (0x30...0x39).contains($0) }),
             digits.count == 1 || digits.first != 0x30
@@ -85,7 +86,7 @@ enum HTTPSyntax {
         (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
     }
 
-    /// Resolves escapes; `nil` where one is incomplete, or stands for a control character or for what is no UTF-8.
+    /// Resolves escapes; `nil` where one is incomplete, or decodes to a control character or invalid UTF-8.
     static func unescaped(_ text: Substring) -> String? {
         var plain: [UInt8] = []
         var bytes = Array(text.utf8)[...]

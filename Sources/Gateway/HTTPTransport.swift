@@ -21,7 +21,7 @@ final class HTTPTransport {
         close(self.descriptor)
     }
 
-    /// From here on what is read and written is TLS.
+    /// From here on, the connection uses TLS.
     func startTLS(_ context: TLSContext) -> Bool {
         guard let session = SSL_new(context.pointer) else { return false }
         self.session = session
@@ -36,7 +36,7 @@ final class HTTPTransport {
         return result == 1 ? .done(0) : self.outcome(result)
     }
 
-    /// The buffer holds a whole TLS record at least, so that nothing is left inside OpenSSL that no poll would tell of.
+    /// The buffer holds at least a whole TLS record, so that no data stay inside OpenSSL, where epoll cannot see them.
     func read(_ buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let session = self.session else { return self.readPlain(buffer) }
         ERR_clear_error()
@@ -44,7 +44,7 @@ final class HTTPTransport {
         return count > 0 ? .done(Int(count)) : self.outcome(count)
     }
 
-    /// What comes without TLS: before it begins, or after it has ended.
+    /// Plain bytes, before TLS begins or after it has ended.
     func readPlain(_ buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         let count = recv(self.descriptor, buffer.baseAddress, buffer.count, 0)
         if count > 0 { return .done(count) }

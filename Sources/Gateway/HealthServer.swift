@@ -15,14 +15,13 @@ package struct HealthAnswer: Sendable {
 
 /// A small HTTP server for probes and scrapes: GET and HEAD, a few connections, short time-outs.
 ///
-/// It answers on a thread of its own, so also while every thread of Swift's pool is busy; that is
-/// when somebody needs the answer.
+/// It has its own thread, so it answers even while every thread of Swift's pool is busy.
 package final class HealthServer: Sendable {
     /// Connections at once; more wait in the kernel's queue.
     package static let connections: UInt32 = 32
-    /// A connection on which nothing moves for so many seconds is closed.
+    /// Seconds without traffic after which a connection is closed.
     package static let idleSeconds: UInt32 = 5
-    /// Bytes for the head of a request: a longer one is refused.
+    /// Bytes for the head of a request: longer ones are refused.
     package static let headBytes = 16 * 1024
 
     /// The port it listens on.
@@ -32,7 +31,7 @@ package final class HealthServer: Sendable {
     /// Starts to serve.
     ///
     /// - Parameter answer: Called on the server's thread with the path of a request; `nil` is 404. It must not block.
-    /// - Throws: ``ServerFailure`` if nobody may listen there.
+    /// - Throws: ``ServerFailure`` if the address cannot be bound.
     package init(
         _ address: ListenAddress, answer: @escaping @Sendable (_ path: String) -> HealthAnswer?
     ) throws(ServerFailure) {

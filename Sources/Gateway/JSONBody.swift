@@ -3,12 +3,12 @@ internal import InspectCore
 
 /// A request's JSON object.
 enum JSONBody {
-    /// Objects and arrays within each other.
+    /// Nesting depth of objects and arrays.
     static let depth = 16
-    /// Values, names and brackets outside strings: what decides how much memory parsing takes beside the text itself.
+    /// Limit on values, names and brackets outside strings, which determine the memory that parsing takes beside the text.
     static let tokens = 20_000
 
-    /// Parses a body that was found harmless to parse. Long strings stay behind: ``LongTexts``.
+    /// Parses a body that passed the checks. Long strings stay behind: ``LongTexts``.
     ///
     /// - Throws: ``ErrorCode/payloadInvalid``.
     static func object(_ body: Data) throws(InspectError) -> ([String: Any], LongTexts) {
@@ -32,7 +32,7 @@ enum JSONBody {
         return data
     }
 
-    /// Looks at brackets and separators outside strings only: what is wrong otherwise the parser says.
+    /// Checks only brackets and separators outside strings; the parser reports other faults.
     private static func problem(_ body: Data) -> String? {
         body.withUnsafeBytes { bytes in
             var depth = 0
@@ -43,7 +43,7 @@ enum JSONBody {
                 case UInt8(ascii: "\""):
                     index += 1
                     while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
-                        // Also in strings: a parser might take the text for UTF-16, and libpq would cut it off.
+                        // Refused even in strings: a parser might take the text for UTF-16, and libpq would truncate it.
                         if bytes[index] == 0 { return "a zero byte" }
                         index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
                     }

@@ -1,9 +1,9 @@
 internal import Foundation
 
-/// Takes large bodies apart, a few at once and by turns of the partners, on threads of their own: those that answer everybody
-/// else are not held up, and no more memory is used than so many bodies need.
+/// Parses large bodies on separate threads, a few at once and in turns of the partners. This does not delay other requests
+/// and bounds the memory.
 final class LargeBodies: Sendable {
-    /// Up to this size a body is taken apart where it is: that takes less than to hand it over.
+    /// Up to this size, parsing in place is cheaper than handing the body over.
     private static let small = 64 * 1024
 
     private let gate = FairGate(max(1, ProcessInfo.processInfo.activeProcessorCount / 2))

@@ -1,14 +1,14 @@
 internal import CEpoll
 internal import Glibc
 
-/// Where a server listens: `PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; without an address, on this machine alone.
+/// Where a server listens: `PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; without an address, on loopback only.
 package struct ListenAddress: Sendable, Equatable {
     /// A numeric IPv4 or IPv6 address.
     package var host: String
     /// 0: any free port.
     package var port: UInt16
 
-    /// - Returns: `nil` for what is no address with a port. Names are not resolved: where a process listens must not hang on DNS.
+    /// - Returns: `nil` if the text is no address with a port. Names are not resolved: listening must not depend on DNS.
     package init?(_ text: String) {
         let host: Substring
         let port: Substring
@@ -41,8 +41,8 @@ package struct ListenAddress: Sendable, Equatable {
         guard descriptor >= 0 else { throw ServerFailure("\(self): \(Self.reason)") }
         var on: CInt = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
-        // What the kernel has taken of answers that nobody reads is counted nowhere, and left to itself it takes 4 MB for each
-        // connection. Connections inherit this.
+        // The kernel buffers unread answers, by default 4 MB a connection, which no limit here counts. Connections inherit
+        // this setting.
         var room: CInt = 128 * 1024
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
         let isBound = withUnsafePointer(to: &address) { pointer in
@@ -56,7 +56,7 @@ package struct ListenAddress: Sendable, Equatable {
         let isKnown = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) } == 0
         }
-        // The port lies at the same place, in network order, in both families' structures.
+        // Both families' structures have the port at the same offset, in network order.
         let port = withUnsafeBytes(of: &address) { UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self)) }
         return (descriptor, isKnown ? port : self.port)
     }

@@ -1,19 +1,19 @@
 internal import Foundation
 internal import InspectCore
 
-/// A body's long strings, which are Base64, left where they are: the parser sees a short mark in place of each.
+/// A body's long strings, which are Base64, stay in place: the parser sees a short marker instead of each.
 ///
 /// A string of 60 MB would otherwise be copied, converted and walked through several times.
 struct LongTexts {
-    /// Octets from which a string counts as long: as large as a whole payload may be without its images.
+    /// Octets from which a string counts as long: the size limit of a payload without its images.
     static let threshold = 16 * 1024
 
     private let body: Data
-    /// Cannot be guessed, so nobody can write a mark.
+    /// Random, so that no client can forge a marker.
     private let mark = "long-\(UUID().uuidString)-"
     private var ranges: [Range<Int>] = []
 
-    /// The body with marks.
+    /// The body with markers.
     private(set) var text = Data()
 
     init(_ body: Data) {
@@ -37,7 +37,7 @@ struct LongTexts {
                     if (quote - slash).isMultiple(of: 2) { break }
                     end = next(UInt8(ascii: "\""), quote + 1)
                 }
-                // Without an end the parser says what is wrong.
+                // Without an end, the parser reports the fault.
                 guard let end else { break }
                 index = end + 1
                 guard end - start > Self.threshold else { continue }
@@ -50,18 +50,18 @@ struct LongTexts {
         }
     }
 
-    /// Where the long string lies that a parsed one stands for.
+    /// The position of the long string behind a parsed marker.
     private func range(_ text: String) -> Range<Int>? {
         guard text.hasPrefix(self.mark), let number = Int(text.dropFirst(self.mark.count)) else { return nil }
         return self.ranges.indices.contains(number) ? self.ranges[number] : nil
     }
 
-    /// Octets of the string that a parsed one stands for, escapes as they are.
+    /// Octets of the string behind a parsed one, with escapes as received.
     func count(_ text: String) -> Int { self.range(text)?.count ?? text.utf8.count }
 
-    /// The bytes that a parsed string stands for in Base64, marked or as it is.
+    /// The decoded Base64 of a parsed string, whether it is a marker or the text itself.
     ///
-    /// - Returns: `nil` if it is no Base64.
+    /// - Returns: `nil` if it is not Base64.
     func bytes(_ text: String) -> Data? {
         guard let range = self.range(text) else { return Self.decode(Data(text.utf8)) }
         return self.body.withUnsafeBytes { Self.plain(UnsafeRawBufferPointer(rebasing: $0[range])) }.flatMap {
@@ -69,7 +69,7 @@ struct LongTexts {
         }
     }
 
-    /// The text that a parsed string stands for, marked or as it is.
+    /// The text of a parsed string, whether it is a marker or the text itself.
     func string(_ text: String) -> String? {
         guard let range = self.range(text) else { return text }
         return self.body.withUnsafeBytes { bytes in
@@ -79,7 +79,7 @@ struct LongTexts {
         }
     }
 
-    /// Whether a mark is left in what was written out again: a long string where none belongs.
+    /// Whether re-encoded JSON contains a marker: a long string where none is allowed.
     func isLeft(in data: Data) -> Bool { !self.ranges.isEmpty && data.range(of: Data(self.mark.utf8)) != nil }
 
     /// Resolves the few escapes that Base64 has in JSON: line breaks, and slashes as some encoders write them.
@@ -102,7 +102,7 @@ struct LongTexts {
         return plain
     }
 
-    /// By address: through a slice every octet is a call.
+    /// Through a pointer: indexing a slice costs a call for each octet.
     private static func append(_ start: UnsafeRawPointer, _ count: Int, to data: inout Data) {
         data.append(start.assumingMemoryBound(to: UInt8.self), count: count)
     }

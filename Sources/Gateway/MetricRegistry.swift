@@ -1,10 +1,9 @@
 internal import Foundation
 internal import Synchronization
 
-/// Named counts, gauges and histograms, written out in Prometheus' text format 0.0.4.
+/// Named counters, gauges and histograms in Prometheus' text format 0.0.4.
 ///
-/// One lock guards all of them: what is counted here happens a few thousand times a second at most, and a scrape reads a
-/// state that belongs together.
+/// One lock guards all of them: there are a few thousand updates a second at most, and a scrape reads a consistent state.
 package final class MetricRegistry: Sendable {
     /// The content type of ``text()``.
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -23,13 +22,13 @@ package final class MetricRegistry: Sendable {
             self.registry.change(self.index, labels) { $0.value += amount }
         }
 
-        /// For a count that is kept elsewhere.
+        /// For a counter that is kept elsewhere.
         package func raise(to value: Double, _ labels: String...) {
             self.registry.change(self.index, labels) { $0.value = max($0.value, value) }
         }
     }
 
-    /// A value of this moment.
+    /// A current value.
     package struct Gauge: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
@@ -38,11 +37,11 @@ package final class MetricRegistry: Sendable {
             self.registry.change(self.index, labels) { $0.value = value }
         }
 
-        /// Removes the value: nothing is better than what is no longer true.
+        /// Removes the value: no value is better than an outdated one.
         package func clear() { self.registry.families.withLock { $0[self.index].series = [:] } }
     }
 
-    /// How often a value lay at or below each of some bounds.
+    /// Counts of values at or below each bound.
     package struct Histogram: Sendable {
         fileprivate let registry: MetricRegistry
         fileprivate let index: Int
@@ -57,7 +56,7 @@ package final class MetricRegistry: Sendable {
         }
     }
 
-    /// - Parameter preset: Label values that are written from the start, as 0: a rise from nothing is no rise to PromQL.
+    /// - Parameter preset: Label values that start at 0, since PromQL sees no increase when a series appears.
     package func counter(
         _ name: String, _ help: String, labels: [String] = [], preset: [[String]] = []
     ) -> Counter {
@@ -78,7 +77,7 @@ package final class MetricRegistry: Sendable {
             registry: self, index: self.add(name, help, "histogram", labels, preset, bounds: bounds), bounds: bounds)
     }
 
-    /// Everything, as a scrape reads it.
+    /// All metrics, as a scrape reads them.
     package func text() -> String {
         self.families.withLock { $0 }.map(\.text).joined()
     }

@@ -1,7 +1,7 @@
 /// The gateway's interface as OpenAPI 3.1, served at `/openapi.json`.
 ///
-/// It says what a request must look like by itself. Rules between members (which parts a workflow needs, say) are those of
-/// `insp.enqueue`, and are answered with their own codes.
+/// It describes the form of a request. `insp.enqueue` checks rules between members, such as the parts that a workflow
+/// requires, and answers with its own codes.
 enum OpenAPIDocument {
     /// - Parameter longestWait: Seconds that a client may wait in one request.
     static func text(longestWait: Int) -> String {
@@ -11,7 +11,7 @@ enum OpenAPIDocument {
           "info": {
             "title": "inspectd gateway",
             "version": "1",
-            "description": "Accepts identity inspections and tells how far they are. Results are valid only at status 128."
+            "description": "Accepts identity inspections and returns their status. Results are valid only at status 128."
           },
           "security": [{ "basic": [] }, { "bearer": [] }],
           "paths": {
@@ -19,7 +19,7 @@ enum OpenAPIDocument {
               "post": {
                 "operationId": "createInspectionJob",
                 "summary": "Accepts an inspection",
-                "description": "Needs the scope create; with wait, read too. The same request under the same idempotency key is one job.",
+                "description": "Requires the scope create; with wait, also read. The same request under the same idempotency key is one job.",
                 "parameters": [
                   { "$ref": "#/components/parameters/wait" },
                   { "name": "Idempotency-Key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$" } },
@@ -60,7 +60,7 @@ enum OpenAPIDocument {
               "get": {
                 "operationId": "getInspectionJob",
                 "summary": "How far a job is, and its results once status is 128",
-                "description": "Needs the scope read. Another partner's job is unknown.",
+                "description": "Requires the scope read. Another partner's job is unknown.",
                 "parameters": [
                   { "name": "id", "in": "path", "required": true, "schema": { "type": "string", "format": "uuid" } },
                   { "$ref": "#/components/parameters/wait" }
@@ -85,7 +85,7 @@ enum OpenAPIDocument {
               "post": {
                 "operationId": "runSession",
                 "summary": "Turns a session request blob (SDK 10) into a session response blob",
-                "description": "Needs the scope session. The raw payload of SDK 9 is refused.",
+                "description": "Requires the scope session. The raw payload of SDK 9 is refused.",
                 "parameters": [
                   { "name": "traceparent", "in": "header", "description": "W3C Trace Context", "schema": { "type": "string" } }
                 ],

@@ -2,7 +2,7 @@ internal import Foundation
 internal import InspectCore
 
 extension HTTPResponse {
-    /// An error as RFC 9457 has it, with the stable code of ``ErrorCode`` and whether trying again can help.
+    /// A problem document (RFC 9457), with the stable code of ``ErrorCode`` and whether a retry can help.
     static func problem(
         _ error: InspectError, headers: [(name: String, value: String)] = []
     ) -> HTTPResponse {
@@ -23,7 +23,7 @@ extension HTTPResponse {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var headers = headers
-        // A client that is told when to come back does not come back at once.
+        // Retry-After keeps clients from retrying at once.
         if status == 503 || status == 429, !headers.contains(where: { $0.name == "Retry-After" }) {
             headers.append(("Retry-After", "5"))
         }
@@ -42,7 +42,7 @@ extension HTTPResponse {
         _ code: ErrorCode, _ detail: String = "", headers: [(name: String, value: String)] = []
     ) -> HTTPResponse { self.problem(InspectError(code, detail), headers: headers) }
 
-    /// RFC 9110, section 15. A problem of type `about:blank` has the status' phrase for a title (RFC 9457, section 4.2.1).
+    /// RFC 9110, section 15. A problem of type `about:blank` has the status phrase as its title (RFC 9457, section 4.2.1).
     static func phrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// The PROXY protocol's header, version 1 or 2, which a trusted load balancer writes before what the client sends.
+/// The PROXY protocol's header, version 1 or 2, which a trusted load balancer sends before the client's bytes.
 struct ProxyHeader {
     enum Step: Equatable {
-        /// So many more octets must be read, and not one more: what follows belongs to TLS or HTTP.
+        /// Read exactly this many octets: the rest belongs to TLS or HTTP.
         case read(Int)
-        /// The client's address; `nil` where the balancer speaks for itself, as in its health checks.
+        /// The client's address; `nil` where the balancer connects for itself, as in its health checks.
         case client(String?)
         case broken
     }
@@ -20,7 +20,7 @@ struct ProxyHeader {
 
     private var bytes: [UInt8] = []
 
-    /// Takes what was read, and says what is next.
+    /// Parses the octets read so far and returns the next step.
     mutating func take(_ new: UnsafeRawBufferPointer) -> Step {
         self.bytes += new
         if self.bytes.count < 8 { return .read(8 - self.bytes.count) }
@@ -36,8 +36,7 @@ struct ProxyHeader {
         return self.binary()
     }
 
-    /// `PROXY TCP4 192.0.2.1 198.51.100.1 4711 443`, and nothing else: what does not match exactly is no header (section 2.1
-    /// of the protocol).
+    /// `PROXY TCP4 192.0.2.1 198.51.100.1 4711 443`, exactly: anything else is no header (section 2.1 of the protocol).
     private func text() -> Step {
         guard self.bytes.suffix(2) == [0x0d, 0x0a] else { return .broken }
         let words = String(decoding: self.bytes.dropLast(2), as: UTF8.self).split(

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// A token bucket for each name: `burst` at once after a quiet time, `rate` a second in the long run.
 ///
-/// It counts what one process sees; behind several gateways the limits add up.
+/// It counts requests of one process; with several gateways, the limits add up.
 final class RateLimiter: Sendable {
     private struct Bucket {
         var tokens: Double
@@ -16,13 +16,13 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Names that are remembered; beyond, those with a full bucket are forgotten, and then all.
+    /// Limit on names in memory; beyond it, those with a full bucket are forgotten, then all.
     private static let capacity = 65_536
     private let buckets = Mutex<[String: Bucket]>([:])
 
     /// Takes a token.
     ///
-    /// - Returns: `nil`, or seconds until there will be one.
+    /// - Returns: `nil`, or the seconds until one is available.
     func take(
         _ name: String, rate: Double, burst: Double, now: ContinuousClock.Instant = .now
     ) -> Double? {
@@ -39,7 +39,7 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Seconds until a token will be there, without taking one; `nil`: there is one.
+    /// Seconds until a token is available, without taking one; `nil` if one is.
     func wait(_ name: String, now: ContinuousClock.Instant = .now) -> Double? {
         self.buckets.withLock { buckets in
             guard var bucket = buckets[name] else { return nil }

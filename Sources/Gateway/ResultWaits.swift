@@ -2,10 +2,10 @@ internal import Foundation
 internal import InspectCore
 internal import Synchronization
 
-/// Clients that wait for a job's end. However many they are, one statement at a time asks for all of them.
+/// Clients that wait for a job's end. One statement at a time polls for all of them.
 final class ResultWaits: Sendable {
-    /// Between two looks at least; a look that takes long is followed by a longer pause, so that waiting takes a tenth of one
-    /// connection's time at most.
+    /// Shortest interval between two polls. A slow poll is followed by a longer pause, so that polling takes at most a
+    /// tenth of one connection's time.
     private static let pause = Duration.milliseconds(100)
 
     private struct Waiter {
@@ -17,7 +17,7 @@ final class ResultWaits: Sendable {
         var waiters: [Int64: [UUID: Waiter]] = [:]
         /// How many of them each partner has.
         var partners: [String: Int] = [:]
-        var isLooking = false
+        var isPolling = false
         var isClosed = false
     }
 
@@ -30,7 +30,7 @@ final class ResultWaits: Sendable {
         self.perPartner = perPartner
     }
 
-    /// Whether one more client of a partner may wait.
+    /// Whether a further client of a partner may wait.
     func hasRoom(for partner: String) -> Bool {
         self.state.withLock { $0.partners[partner] ?? 0 < self.perPartner }
     }
@@ -40,7 +40,8 @@ final class ResultWaits: Sendable {
 
     /// Waits until a job is finished.
     ///
-    /// - Returns: False if it was not by then, if the gateway stops, or at once if too many of the partner's clients wait.
+    /// - Returns: False if it is unfinished by then, if the gateway stops, or at once if too many of the partner's clients
+    ///   wait.
     func wait(for job: Int64, within limit: Duration, partner: String) async -> Bool {
         let token = UUID()
         let timer = Task {
@@ -53,15 +54,15 @@ final class ResultWaits: Sendable {
                 if state.isClosed || state.partners[partner] ?? 0 >= self.perPartner { return nil }
                 state.partners[partner, default: 0] += 1
                 state.waiters[job, default: [:]][token] = Waiter(partner: partner, continuation: continuation)
-                defer { state.isLooking = true }
-                return !state.isLooking
+                defer { state.isPolling = true }
+                return !state.isPolling
             }
             guard let starts else { return continuation.resume(returning: false) }
-            if starts { Task { await self.look() } }
+            if starts { Task { await self.poll() } }
         }
     }
 
-    /// Ends every wait; from now on nobody waits.
+    /// Ends every wait and refuses new ones.
     func close() {
         let ended = self.state.withLock { state in
             state.isClosed = true
@@ -91,16 +92,16 @@ final class ResultWaits: Sendable {
         }
     }
 
-    /// Looks until nobody waits any more.
-    private func look() async {
+    /// Polls until no client waits.
+    private func poll() async {
         while true {
             let jobs = self.state.withLock { state -> [Int64] in
-                if state.waiters.isEmpty { state.isLooking = false }
+                if state.waiters.isEmpty { state.isPolling = false }
                 return Array(state.waiters.keys)
             }
             if jobs.isEmpty { return }
             let start = ContinuousClock.now
-            // A database that does not answer for a while is no reason to end the waits: the job goes on.
+            // An unavailable database does not end the waits: the job continues.
             let finished = (try? await self.store.finished(jobs)) ?? []
             let ended = self.state.withLock { state in
                 let ended = finished.flatMap { state.waiters.removeValue(forKey: $0)?.values.map { $0 } ?? [] }

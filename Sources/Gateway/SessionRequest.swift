@@ -6,7 +6,7 @@ struct SessionRequest {
     var payload: Data
     var blob: Data
 
-    /// What SDK 9 sends. It would hand raw biometrics to a service that has no business with them.
+    /// Members that SDK 9 sends. They contain raw biometrics, which this service must not receive.
     private static let old: Set<String> = [
         "faceScan", "faceScanBase64", "auditTrailImage", "auditTrailCompressedBase64", "lowQualityAuditTrailImage",
         "lowQualityAuditTrailCompressedBase64",
@@ -39,7 +39,7 @@ struct SessionRequest {
     }
 }
 
-/// The answer to a session: what the client's SDK needs to go on.
+/// The answer to a session, for the client's SDK.
 struct SessionAnswer: Encodable {
     var sessionResponseBlob: String?
     var success: Bool
@@ -73,7 +73,7 @@ struct SessionAnswer: Encodable {
         let document = try? JSONDecoder().decode(Document.self, from: document)
         let entry = document?.capabilities?.liveness?.first
         self.sessionResponseBlob = entry?.data?.vendor?.sessionResponseBlob
-        // Nothing counts as passed that does not say so, and nothing whose decision is not PASSED.
+        // Passed only if the session says so and the decision is PASSED.
         self.livenessPassed = entry?.data?.vendor?.livenessPassed == true && entry?.decision?.type == "PASSED"
         self.success = entry?.data?.vendor?.success == true && self.sessionResponseBlob != nil
         self.reason =

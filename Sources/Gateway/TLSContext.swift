@@ -1,24 +1,24 @@
 internal import COpenSSL
 internal import Foundation
 
-/// A certificate, its key and what is spoken with them: TLS 1.2 and 1.3, with forward secrecy alone.
+/// A certificate and its key for TLS 1.2 and 1.3, with forward secrecy only.
 final class TLSContext: Sendable {
-    // Only read once it is made; OpenSSL counts references to it under a lock of its own.
+    // Constant once created; OpenSSL counts references to it under its own lock.
     nonisolated(unsafe) let pointer: OpaquePointer
 
-    /// - Throws: ``ServerFailure`` if the certificate does not fit its key, or is none.
+    /// - Throws: ``ServerFailure`` if the certificate is invalid or does not match its key.
     init(_ identity: HTTPServer.Identity) throws(ServerFailure) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw ServerFailure("OpenSSL could not start") }
         self.pointer = context
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
-        // An ephemeral key for each connection and an authenticated cipher: who learns the certificate's key later reads
-        // nothing.
+        // An ephemeral key for each connection and an authenticated cipher, so that a leaked certificate key decrypts no
+        // recorded traffic.
         let suites = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
         guard SSL_CTX_set_cipher_list(context, suites) == 1 else { throw ServerFailure("OpenSSL has no ciphers") }
         SSL_CTX_set_options(context, copenssl_server_options)
         SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
         SSL_CTX_set_num_tickets(context, 0)
-        // A client that waits keeps no buffers; what could not be written may have moved by the next attempt.
+        // Idle connections hold no buffers, and unwritten bytes may move before the next attempt.
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, copenssl_server_mode, nil)
         SSL_CTX_set_alpn_select_cb(
             context, { _, chosen, length, offered, count, _ in TLSContext.select(chosen, length, offered, count) }, nil)
@@ -39,7 +39,7 @@ final class TLSContext: Sendable {
             defer { X509_free(leaf) }
             guard SSL_CTX_use_certificate(context, leaf) == 1 else { return false }
             while let next = PEM_read_bio_X509(source, nil, nil, nil) {
-                // The context owns it from here on.
+                // The context now owns it.
                 guard SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 0, UnsafeMutableRawPointer(next)) == 1 else {
                     X509_free(next)
                     return false
@@ -66,7 +66,7 @@ final class TLSContext: Sendable {
         }
     }
 
-    /// Picks HTTP/1.1 of what a client offers (RFC 7301).
+    /// Selects HTTP/1.1 from the client's offers (RFC 7301).
     private static func select(
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?,
         _ offered: UnsafePointer<UInt8>?, _ count: UInt32

@@ -1,12 +1,12 @@
 internal import CCurl
 internal import Foundation
 
-/// An easy handle with what libcurl's callbacks get: the same for its whole life, whichever transfer it serves. Lives on the
+/// An easy handle with the context of libcurl's callbacks, which stays the same whichever transfer it serves. Lives on the
 /// thread of ``CurlMulti``.
 final class CurlEasyHandle {
     let easy: UnsafeMutableRawPointer
     let sockets: CurlSockets
-    /// What the handle is set up for.
+    /// The route that the handle is configured for.
     var route: CurlRoute?
     var transfer: CurlTransfer?
     var multiHandle: CurlMultiHandle?
@@ -22,16 +22,17 @@ final class CurlEasyHandle {
     deinit { curl_easy_cleanup(self.easy) }
 }
 
-/// The headers and the body of a request in the form in which libcurl borrows them: one block of memory, used again for the
-/// next request. Lives on the thread of ``CurlMulti``.
+/// A request's headers and body as libcurl borrows them: one block of memory, reused for the next request. Lives on the
+/// thread of ``CurlMulti``.
 final class CurlContent {
     private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 16)
-    /// A block that is kept for the next request; a body may hold a whole result, and a handle may lie idle for long.
+    /// Largest block kept for the next request, in bytes: a body may hold a whole result, and a handle may stay idle for
+    /// long.
     private static let kept = 8_192
 
     deinit { self.memory.deallocate() }
 
-    /// Lays a request out; what the last call returned is over.
+    /// Lays out a request. The result of the previous call becomes invalid.
     ///
     /// - Throws: ``HTTPError/Code/requestInvalid`` for a header that must not reach libcurl.
     func fill(
@@ -75,7 +76,7 @@ final class CurlContent {
         return (list, UnsafeRawBufferPointer(start: start, count: body.count))
     }
 
-    /// Lets go of a block that is larger than most requests need.
+    /// Frees a block that is larger than most requests need.
     func shrink() {
         guard self.memory.count > Self.kept else { return }
         self.memory.deallocate()
@@ -83,7 +84,7 @@ final class CurlContent {
     }
 }
 
-/// The address that a connection check allowed last, in text.
+/// The address that the last connection check allowed, as text.
 struct CurlVetted {
     private var text = [CChar](repeating: 0, count: 1)
 
@@ -96,7 +97,7 @@ struct CurlVetted {
     func holds(_ text: UnsafePointer<CChar>) -> Bool { strcmp(self.text, text) == 0 }
 }
 
-/// What libcurl was last told of the addresses of a route's host.
+/// The addresses of a route's host that libcurl was last given.
 struct CurlPin {
     private var addresses: [IPAddress] = []
     private var until: ContinuousClock.Instant?
@@ -105,7 +106,7 @@ struct CurlPin {
 
     init(_ addresses: [IPAddress], told: ContinuousClock.Instant) {
         self.addresses = addresses
-        // A third of libcurl's own cache time (CURLOPT_DNS_CACHE_TIMEOUT, 60 s): it must never look a name up itself.
+        // A third of libcurl's own cache time (CURLOPT_DNS_CACHE_TIMEOUT, 60 s): it must never resolve a name itself.
         self.until = told + .seconds(20)
     }
 
@@ -116,11 +117,11 @@ struct CurlPin {
 
 /// Which sockets epoll watches. Lives on the thread of ``CurlMulti``.
 ///
-/// libcurl asks for a socket with each request and gives it up with each answer, two or three system calls a request. So what
-/// is given up stays watched until something arrives that nobody asked for: mostly the next request comes first.
+/// libcurl asks for a socket with each request and releases it with each answer, two or three system calls a request. A
+/// released socket therefore stays watched until unrequested data arrive: usually, the next request comes first.
 final class CurlSockets {
     private let epoll: CInt
-    /// By descriptor: what epoll watches, and what libcurl wants. 0: nothing.
+    /// By descriptor: the events that epoll watches, and those that libcurl asked for. 0: none.
     private var watched: [UInt32] = []
     private var wanted: [UInt32] = []
 
@@ -144,7 +145,7 @@ final class CurlSockets {
         }
     }
 
-    /// Whether libcurl asked for what has happened on a socket; else it is not watched any more.
+    /// Whether libcurl asked for events of a socket; if not, the socket is no longer watched.
     func isWanted(_ socket: curl_socket_t) -> Bool {
         let place = Int(socket)
         guard self.wanted[place] == 0 else { return true }
@@ -154,7 +155,7 @@ final class CurlSockets {
         return false
     }
 
-    /// A socket that was opened or is closed: nothing of what was known of its number holds.
+    /// Forgets a descriptor's state when its socket is opened or closed.
     func forget(_ socket: curl_socket_t) {
         guard socket >= 0, Int(socket) < self.watched.count else { return }
         self.watched[Int(socket)] = 0

@@ -3,7 +3,7 @@ internal import Foundation
 
 /// The state of the thread of ``CurlMulti``: which transfers run on which easy handle, and which sockets are watched.
 struct CurlLoop {
-    /// What epoll reports for the descriptor that only wakes; no handle has this number.
+    /// epoll's data for the wake-up descriptor; no handle has this number.
     static let wakeupMark = UInt64.max
 
     private let epoll: CInt
@@ -14,19 +14,19 @@ struct CurlLoop {
     private var running: [UnsafeMutableRawPointer: CurlEasyHandle] = [:]
     private var routes: [ObjectIdentifier: Route] = [:]
     private var idleCount = 0
-    /// What is to be started, in this order, from ``started`` on.
+    /// Transfers to start, in this order, from ``started`` on.
     private var waiting: [CurlTransfer] = []
     private var started = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Idle easy handles kept: as many as a dispatcher has under way.
     private static let idleLimit = 512
-    /// Transfers started between two looks at the sockets. Answers that come quickly free their connections for the next
-    /// ones, so that few connections do the work and stay in the processor's caches; slow partners get as many as ever.
+    /// Transfers started between two polls of the sockets. Fast answers free their connections for the next transfers, so
+    /// that a few connections do the work and stay in the processor's caches; slow partners still get as many as they need.
     private static let startLimit = 16
 
-    /// What is kept for the next transfers of a route.
+    /// Idle handles and addresses of a route, kept for its next transfers.
     private final class Route {
-        /// Keeps the route's identity taken.
+        /// Retained, so that no other route gets its identity.
         let route: CurlRoute
         /// Making an easy handle costs several allocations, setting one up some forty calls.
         var idle: [CurlEasyHandle] = []
@@ -41,10 +41,10 @@ struct CurlLoop {
         self.sockets = CurlSockets(epoll: epoll)
     }
 
-    /// Takes a transfer that is to be started soon.
+    /// Queues a transfer.
     mutating func enqueue(_ transfer: CurlTransfer) { self.waiting.append(transfer) }
 
-    /// Starts some of what waits.
+    /// Starts some of the waiting transfers.
     mutating func startSome() {
         let end = min(self.waiting.count, self.started + Self.startLimit)
         for number in self.started..<end { self.start(self.waiting[number]) }
@@ -85,7 +85,7 @@ struct CurlLoop {
     }
 
     mutating func cancel(_ transfer: CurlTransfer) {
-        // One that still waits ends when it is its turn.
+        // A waiting transfer ends when its turn comes.
         guard let easyHandle = self.running.values.first(where: { $0.transfer === transfer }) else { return }
         self.remove(easyHandle)
         transfer.finish(.failure(HTTPError(.cancelled)))
@@ -98,7 +98,7 @@ struct CurlLoop {
         return made
     }
 
-    /// A handle that is set up for the route, or one that is to be (its route is `nil`).
+    /// A handle that is configured for the route, or a fresh one (its route is `nil`).
     private mutating func easyHandle(for route: Route) -> CurlEasyHandle? {
         if let easyHandle = route.idle.popLast() {
             self.idleCount -= 1
@@ -107,11 +107,11 @@ struct CurlLoop {
         return CurlEasyHandle(self.sockets)
     }
 
-    /// Waits for the next event, deadline or wake-up, lets libcurl work on it, and reports what is finished.
+    /// Waits for the next event, deadline or wake-up, lets libcurl handle it, and reports finished transfers.
     ///
-    /// - Returns: Whether the descriptor that wakes is to be read.
+    /// - Returns: Whether the wake-up descriptor must be read.
     mutating func wait() -> Bool {
-        // One second at most: a lost wake-up could not hurt much.
+        // One second at most limits the damage of a lost wake-up.
         let now = ContinuousClock.now
         var nearest = now + .seconds(1)
         for handle in self.handles { if let deadline = handle.deadline { nearest = min(nearest, deadline) } }
@@ -190,7 +190,7 @@ struct CurlLoop {
         easyHandle.transfer = nil
         easyHandle.multiHandle = nil
         guard let route = easyHandle.route else { return }
-        // Full of handles for URLs that come once each: begin anew.
+        // Full of handles for URLs that occur only once: start over.
         if self.idleCount >= Self.idleLimit {
             self.routes = [:]
             self.idleCount = 0
@@ -200,10 +200,10 @@ struct CurlLoop {
     }
 }
 
-/// One multi handle, and what libcurl last asked for it. Lives on the thread of ``CurlMulti``.
+/// One multi handle, and libcurl's last request for its timer. Lives on the thread of ``CurlMulti``.
 final class CurlMultiHandle {
     let multi: UnsafeMutableRawPointer
-    /// When libcurl wants to be called without an event.
+    /// When libcurl must be called even without an event.
     var deadline: ContinuousClock.Instant?
     private let number: Int
     private let sockets: CurlSockets
@@ -213,8 +213,8 @@ final class CurlMultiHandle {
         self.multi = multi
         self.number = number
         self.sockets = sockets
-        // Idle connections kept: as many as a dispatcher has under way. Fewer, and a busy one would do nothing but
-        // shake hands.
+        // Idle connections kept: as many as a dispatcher has under way. With fewer, a busy dispatcher would spend its time
+        // on TLS handshakes.
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 512)
         let context = Unmanaged.passUnretained(self).toOpaque()
         _ = ccurl_multi_set_socket(multi, watchSocket, context)

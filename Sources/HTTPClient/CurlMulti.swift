@@ -11,7 +11,7 @@ final class CurlMulti: Sendable {
     private let core: Core
 
     /// - Parameter certificateAuthorities: A PEM file used instead of the system's certificate store.
-    /// - Throws: ``HTTPError/Code/localFault`` if libcurl or the thread's descriptors are not to be had.
+    /// - Throws: ``HTTPError/Code/localFault`` if libcurl cannot start or no descriptors are free.
     init(certificateAuthorities: String? = nil) throws(HTTPError) {
         guard Self.globalInitialization == CURLE_OK else { throw HTTPError(.localFault, "libcurl cannot start") }
         let core = try Core(certificateAuthorities: certificateAuthorities)
@@ -53,24 +53,24 @@ final class CurlMulti: Sendable {
         return try result.get()
     }
 
-    /// Starts transfers, whose results their own closures get.
+    /// Starts transfers. Each reports its result to its own closure.
     func submit(_ transfers: [CurlTransfer]) { self.core.submit(transfers.map { .start($0) }) }
 
     /// Ends a transfer, unless it has ended.
     func cancel(_ transfer: CurlTransfer) {
-        // The flag covers a cancellation that overtakes the start, the command one that comes later.
+        // The flag covers a cancellation before the start, the command one after it.
         transfer.isCancelled.store(true, ordering: .releasing)
         self.core.submit([.cancel(transfer)])
     }
 
-    /// Ends the thread. Requests under way end with ``HTTPError/Code/cancelled``, and so does every later one.
+    /// Ends the thread. Active and later requests end with ``HTTPError/Code/cancelled``.
     func close() { self.core.submit([.close]) }
 
     /// `curl_global_init` must run once before any other call.
     private static let globalInitialization = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
 }
 
-/// The continuation of whoever waits for a transfer.
+/// The continuation of the task that waits for a transfer.
 private final class PendingResponse: Sendable {
     private let continuation = Mutex<CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>?>(nil)
 
@@ -94,7 +94,7 @@ extension CurlMulti {
         case close
     }
 
-    /// What the thread and the callers share: a list of commands and the descriptor that wakes the thread.
+    /// State shared by the thread and its callers: a list of commands and the wake-up descriptor.
     fileprivate final class Core: Sendable {
         private struct Inbox: Sendable {
             var commands: [Command] = []
@@ -136,9 +136,9 @@ extension CurlMulti {
             }
         }
 
-        /// The thread's whole life.
+        /// The thread's main function.
         func run() {
-            // Signals belong to the main thread; and a write to a closed socket must give EPIPE, not SIGPIPE.
+            // The main thread handles signals, and a write to a closed socket must return EPIPE instead of raising SIGPIPE.
             var signals = sigset_t()
             sigfillset(&signals)
             pthread_sigmask(SIG_BLOCK, &signals, nil)

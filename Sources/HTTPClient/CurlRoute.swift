@@ -1,9 +1,10 @@
-/// Where requests of one kind go, and what an easy handle must have been set up for to serve them without being set up again.
+/// The target and options that requests of one kind share. An easy handle configured for a route serves them without
+/// further configuration.
 ///
 /// Compared by identity: ``HTTPClient/route(for:policy:)`` gives requests of the same kind the same one.
 package final class CurlRoute: Sendable {
     let profile: Profile
-    /// The URL's host and port, as libcurl's parser tells them.
+    /// The URL's host and port by libcurl's parser.
     let authority: (host: String, port: String)
     /// The host, if it is an address.
     let literal: IPAddress?
@@ -20,12 +21,12 @@ package final class CurlRoute: Sendable {
         self.literal = IPAddress(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }
 
-    /// Whether a request of the same kind as those that this route was made for may go by it.
+    /// Whether a request may use this route.
     package func serves(_ request: HTTPRequest, policy: EgressPolicy) -> Bool {
         self.profile.url == request.url && self.profile.policy == policy && self.profile.transport == request.transport
     }
 
-    /// All of a request but its headers, its body, and the limits that are no matter of libcurl's set-up.
+    /// A request without its headers, its body and the limits that libcurl does not enforce.
     struct Profile: Hashable {
         let url: String
         let policy: EgressPolicy

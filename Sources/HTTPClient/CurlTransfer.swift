@@ -2,7 +2,7 @@ internal import CCurl
 internal import Foundation
 internal import Synchronization
 
-/// One request on its way through ``CurlMulti``, and the receiver of libcurl's callbacks.
+/// One request in ``CurlMulti``, and the receiver of libcurl's callbacks.
 ///
 /// `@unchecked Sendable`: the submitting task fills it and hands it over; from then on only the thread of ``CurlMulti``
 /// touches it, except for the atomic flag.
@@ -13,7 +13,7 @@ package final class CurlTransfer: @unchecked Sendable {
     private var onEnd: (@Sendable (Result<HTTPResponse, HTTPError>) -> Void)?
 
     let route: CurlRoute
-    /// What the host was resolved to and the policy allows; `nil` for a host that is an address.
+    /// The host's addresses that the policy allows; `nil` for a host that is an address.
     private let addresses: [IPAddress]?
     private var sent: ContinuousClock.Instant?
     private var status = 0
@@ -24,10 +24,10 @@ package final class CurlTransfer: @unchecked Sendable {
     private var body: [UInt8] = []
     /// Bytes that the request's owner has admitted.
     private var admitted = 0
-    /// What a callback objected to; libcurl itself only knows that a callback did.
+    /// The error of a callback; libcurl only reports that a callback failed.
     private var objection: HTTPError?
     private var resolution: UnsafeMutablePointer<curl_slist>?
-    /// When libcurl was given them.
+    /// When libcurl received the addresses.
     private var told: ContinuousClock.Instant?
 
     init(
@@ -42,9 +42,9 @@ package final class CurlTransfer: @unchecked Sendable {
 
     // MARK: - Set-up and result, on the thread of CurlMulti
 
-    /// Sets what belongs to the ``route``, on a handle that is new or was reset.
+    /// Sets the options of the ``route`` on a new or reset handle.
     ///
-    /// - Parameter easyHandle: What libcurl's callbacks get; stays the same for the handle's whole life.
+    /// - Parameter easyHandle: The context of libcurl's callbacks.
     func configure(_ easyHandle: CurlEasyHandle, certificateAuthorities: String?) throws(HTTPError) {
         let limits = self.request.limits
         let schemes = self.request.allowsHTTP ? "http,https" : "https"
@@ -101,9 +101,9 @@ package final class CurlTransfer: @unchecked Sendable {
         try options.finish()
     }
 
-    /// Sets what differs from request to request, on a handle that was configured for this transfer's ``route``.
+    /// Sets the options that differ between requests, on a handle that is configured for this transfer's ``route``.
     ///
-    /// - Parameter pin: What libcurl was last told of the host.
+    /// - Parameter pin: The addresses that libcurl was last given.
     func load(_ easyHandle: CurlEasyHandle, _ pin: CurlPin) throws(HTTPError) {
         var options = CurlOptions(easy: easyHandle.easy)
         try self.tell(pin, &options)
@@ -117,8 +117,8 @@ package final class CurlTransfer: @unchecked Sendable {
         try options.finish()
     }
 
-    /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the
-    /// plus sign lets the entry end with libcurl's own cache time. Until well before that end it need not be told again.
+    /// Tells libcurl the addresses of the host, so that it resolves nothing itself: `+HOST:PORT:ADDRESS,…`, where the plus
+    /// sign lets the entry end with libcurl's own cache time. It needs no repetition until shortly before that time.
     private func tell(_ pin: CurlPin, _ options: inout CurlOptions) throws(HTTPError) {
         guard let addresses, !pin.holds(addresses) else { return }
         let (host, port) = self.route.authority
@@ -131,13 +131,13 @@ package final class CurlTransfer: @unchecked Sendable {
         self.told = .now
     }
 
-    /// What libcurl has learnt of the host's addresses by this transfer: a request that went out has read them.
+    /// The addresses that libcurl holds after this transfer: only a request that was sent has read them.
     var pin: CurlPin? {
         guard let addresses, let told, self.sent != nil else { return nil }
         return CurlPin(addresses, told: told)
     }
 
-    /// Ends what libcurl borrowed. The easy handle must not be used for this transfer afterwards.
+    /// Takes back the memory that libcurl borrowed. The easy handle must not serve this transfer afterwards.
     func release(_ easyHandle: CurlEasyHandle) {
         _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_HTTPHEADER, nil)
         if self.request.body != nil { _ = ccurl_set_pointer(easyHandle.easy, CURLOPT_POSTFIELDS, nil) }
@@ -153,7 +153,7 @@ package final class CurlTransfer: @unchecked Sendable {
         self.onEnd = nil
     }
 
-    /// What the transfer came to, judged from libcurl's verdict and from what the callbacks saw.
+    /// The transfer's outcome, from libcurl's result code and the callbacks' observations.
     func result(of easy: UnsafeMutableRawPointer, code: CURLcode) -> Result<HTTPResponse, HTTPError> {
         let failure = code == CURLE_OK ? nil : self.failure(code, of: easy)
         guard self.areHeadersComplete else { return .failure(failure ?? HTTPError(.responseBroken, "no headers")) }
@@ -177,7 +177,7 @@ package final class CurlTransfer: @unchecked Sendable {
             var number = 0
             _ = ccurl_get_long(easy, CURLINFO_OS_ERRNO, &number)
             let reason = String(cString: strerror(CInt(number)))
-            // No route at all is our network's state; a refused or unanswered connection is the partner's.
+            // A missing route is a fault of our network; a refused or unanswered connection is one of the partner's.
             let isLocal = [ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM].contains(CInt(number))
             return HTTPError(isLocal ? .localFault : .connectionFailed, number == 0 ? "" : reason)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
@@ -222,12 +222,13 @@ package final class CurlTransfer: @unchecked Sendable {
                 self.announced = digits.count <= 18 ? digits.reduce(0) { $0 * 10 + Int($1 - 48) } : .max
             }
         } else if self.status >= 200 {
-            // An interim 1xx block ends with an empty line too, and the final status follows.
+            // An interim 1xx block also ends with an empty line, and the final status follows.
             self.areHeadersComplete = true
             if let announced {
                 guard announced <= self.request.limits.bodyBytes else { return self.objectToBody() }
                 guard self.admit(announced) else { return false }
-                // Else the array would grow by doubling, with both halves in memory. What is not written takes none.
+                // Otherwise, the array would grow by doubling, with both copies in memory. Unwritten capacity takes no
+                // memory.
                 if self.request.admits != nil { self.body.reserveCapacity(announced) }
             }
         }
@@ -242,7 +243,7 @@ package final class CurlTransfer: @unchecked Sendable {
         return true
     }
 
-    /// Has a body of so many bytes admitted by the request's owner.
+    /// Asks the request's owner to admit a body of this many bytes.
     private func admit(_ count: Int) -> Bool {
         guard let admits = self.request.admits, count > self.admitted else { return true }
         guard admits(count - self.admitted) else {
@@ -260,7 +261,7 @@ package final class CurlTransfer: @unchecked Sendable {
 
     /// Opens the socket for an address that libcurl is about to connect to, or refuses.
     ///
-    /// - Parameter sockets: Learns that what it knew of the descriptor's number is over.
+    /// - Parameter sockets: Forgets the state of the descriptor's number.
     fileprivate func open(_ target: UnsafeMutablePointer<curl_sockaddr>, _ sockets: CurlSockets) -> curl_socket_t {
         var storage: (UInt64, UInt64) = (0, 0)
         let address = withUnsafeMutableBytes(of: &storage) { buffer in
@@ -284,10 +285,11 @@ package final class CurlTransfer: @unchecked Sendable {
         return descriptor
     }
 
-    /// Vets the connection right before the request goes out. A kept-alive connection opens no socket, so this is the
-    /// check that covers it.
+    /// Vets the connection right before the request goes out. A kept-alive connection opens no socket, so this is the check
+    /// that covers it.
     ///
-    /// - Parameter vetted: Addresses that the route's policy is known to allow; what it says of an address never changes.
+    /// - Parameter vetted: An address that the route's policy is known to allow. The policy is constant, so the check need
+    ///   not be repeated.
     fileprivate func vet(_ peer: UnsafePointer<CChar>?, _ vetted: inout CurlVetted) -> Bool {
         guard let peer else { return self.refuse() }
         if !vetted.holds(peer) {
@@ -307,7 +309,7 @@ package final class CurlTransfer: @unchecked Sendable {
     }
 }
 
-/// Sets options and keeps the first refusal, so that set-up reads as a list.
+/// Sets options and keeps the first error, so that the caller needs no check after each.
 private struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     var failure: CURLcode?

@@ -1,9 +1,9 @@
 /// Which addresses a request may connect to.
 ///
-/// It judges the address of the socket, not the URL: a name that resolves to a private address, a literal in decimal,
-/// octal or hexadecimal, and an answer of the resolver that changes between two look-ups all end at the same check.
+/// It judges the address of the socket, not the URL: a name that resolves to a private address, a literal in decimal, octal
+/// or hexadecimal, and an answer of the resolver that changes between two look-ups all end at the same check.
 ///
-/// Partners name the URLs, so an unrestricted sender would be their way into our network (server-side request forgery).
+/// Partners choose the URLs, so without a policy they could reach into our network (server-side request forgery).
 package struct EgressPolicy: Hashable, Sendable {
     /// Which addresses inside our own networks (loopback, RFC 1918, RFC 6598, unique local) are allowed.
     package enum Private: Hashable, Sendable {
@@ -21,7 +21,7 @@ package struct EgressPolicy: Hashable, Sendable {
 
     /// - Parameters:
     ///   - allowsPrivate: An endpoint's switch, which the list narrows.
-    ///   - networks: The endpoint's list in CIDR notation. What cannot be read allows nothing.
+    ///   - networks: The endpoint's list in CIDR notation. An unreadable entry allows nothing.
     package init(allowsPrivate: Bool, networks: [String]?) {
         self.init(networks.map { .networks($0.compactMap { IPPrefix($0) }) } ?? (allowsPrivate ? .all : .none))
     }
@@ -51,14 +51,14 @@ package struct EgressPolicy: Hashable, Sendable {
         case global
         /// Reachable inside our own networks.
         case `private`
-        /// Never the address of a partner, whatever its row allows: cloud metadata, link-local, multicast, reserved.
+        /// Never allowed, whatever the endpoint's row says: cloud metadata, link-local, multicast, reserved.
         case forbidden
     }
 
     package static func scope(of address: IPAddress) -> Scope {
         if let embedded = self.embeddedIPv4(in: address) {
-            // A translator may carry the packet to the IPv4 address, so that address counts; and as only a translator of
-            // our own network can do so, the result is never global.
+            // A translator may forward the packet to the IPv4 address, so that address counts. Only a translator of our own
+            // network can do so, so the result is never global.
             return self.scope(of: embedded) == .forbidden ? .forbidden : .private
         }
         if let row = self.specialPurpose.first(where: { $0.prefix.contains(address) }) { return row.scope }

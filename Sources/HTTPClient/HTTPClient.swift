@@ -23,7 +23,7 @@ package final class HTTPClient: Sendable {
         let route = try self.route(for: request, policy: policy)
         let multi = try self.started()
         guard route.literal == nil else {
-            // The socket's own check says the same; this one spares the thread the work.
+            // The socket's check gives the same answer; this one saves the thread the work.
             guard let literal = route.literal, policy.allows(literal) else { throw HTTPError(.egressRefused) }
             return try await multi.send(request, by: route)
         }
@@ -63,12 +63,12 @@ package final class HTTPClient: Sendable {
         }
     }
 
-    /// A transfer for ``submit(_:)``, if nothing has to be waited for: the host is an address, or was looked up lately.
+    /// A transfer for ``submit(_:)``, if nothing has to wait: the host is an address, or its addresses are cached.
     ///
     /// - Parameters:
     ///   - route: That of the request.
     ///   - onEnd: Called on the thread of ``CurlMulti``: must return at once.
-    /// - Returns: `nil` if ``send(_:policy:)`` must look the name up.
+    /// - Returns: `nil` if ``send(_:policy:)`` must resolve the name.
     /// - Throws: ``HTTPError`` if the request must not be sent.
     package func transfer(
         _ request: HTTPRequest, by route: CurlRoute,
@@ -85,7 +85,7 @@ package final class HTTPClient: Sendable {
         return CurlTransfer(request: request, route: route, addresses: allowed, onEnd: onEnd)
     }
 
-    /// Starts transfers, whose results their own closures get.
+    /// Starts transfers. Each reports its result to its own closure.
     package func submit(_ transfers: [CurlTransfer]) {
         do throws(HTTPError) {
             try self.started().submit(transfers)

@@ -8,11 +8,11 @@ package struct HTTPError: Error, Sendable, Equatable {
         /// The server's address is one that the egress policy refuses; nothing was sent.
         case egressRefused
         case nameNotResolved
-        /// Whether the name exists is not known; nothing was sent.
+        /// It is unknown whether the name exists; nothing was sent.
         case resolverSilent
         case connectionFailed
         case tlsFailed
-        /// Not of a known authority, not of this host, or not valid now.
+        /// The certificate's authority is unknown, its name is not the host's, or it is not valid now.
         case certificateInvalid
         case pinMismatch
         case timedOut
@@ -20,7 +20,7 @@ package struct HTTPError: Error, Sendable, Equatable {
         case responseTooLarge
         /// Not HTTP, or torn.
         case responseBroken
-        /// Ours, not the server's: no memory, no file descriptor, no route, unreadable certificate store.
+        /// A fault on our side: no memory, no file descriptor, no route, unreadable certificate store.
         case localFault
         case cancelled
         /// The authorization provider gave no access token.
@@ -30,7 +30,7 @@ package struct HTTPError: Error, Sendable, Equatable {
     }
 
     package var code: Code
-    /// A library's own words or a limit; no URL, no data. May be empty.
+    /// A library's message or a limit; no URL, no data. May be empty.
     package var detail: String
 
     package init(_ code: Code, _ detail: String = "") {
@@ -40,7 +40,7 @@ package struct HTTPError: Error, Sendable, Equatable {
 }
 
 extension HTTPError: CustomStringConvertible {
-    /// As the error table has it.
+    /// The error as the table of codes describes it.
     package var description: String {
         let details = [self.code == .resolverSilent ? "the resolver does not answer" : "", self.detail]
         return InspectError(self.code.errorCode, details.filter { !$0.isEmpty }.joined(separator: ": ")).text
@@ -48,7 +48,7 @@ extension HTTPError: CustomStringConvertible {
 }
 
 extension HTTPError.Code {
-    /// The row of the error table under which it is recorded.
+    /// The code under which it is recorded.
     package var errorCode: ErrorCode {
         switch self {
         case .requestInvalid: .requestInvalid

@@ -31,7 +31,7 @@ package struct HTTPRequest: Sendable {
         }
     }
 
-    /// Bounds on what a hostile or broken server can cost.
+    /// Limits on the cost of a hostile or broken server.
     package struct Limits: Sendable {
         /// From the start of name resolution to the last byte, in milliseconds.
         package var totalMilliseconds: Int
@@ -55,7 +55,7 @@ package struct HTTPRequest: Sendable {
     }
 
     package var method: Method
-    /// What is posted; `nil` for a GET.
+    /// The body of a POST; `nil` for a GET.
     package var body: [UInt8]? {
         if case .post(let body) = self.method { body } else { nil }
     }
@@ -65,11 +65,11 @@ package struct HTTPRequest: Sendable {
     /// Whether `http:` is allowed beside `https:`.
     package var allowsHTTP: Bool = false
     package var transport = Transport()
-    /// Asked before bytes of the body are kept, with their number: those that `Content-Length` announces, and all that come
-    /// beyond it. The request ends at `false`. Called on the thread of ``CurlMulti``: must return at once.
+    /// Called before bytes of the body are kept, with their number: first those that `Content-Length` announces, then all
+    /// beyond. Returning `false` ends the request. Called on the thread of ``CurlMulti``: must return at once.
     package var admits: (@Sendable (Int) -> Bool)?
 
-    /// What is asked of the connection beside the rules that hold for all.
+    /// Requirements on the connection beyond the general ones.
     package struct Transport: Sendable, Hashable {
         /// Public keys, one of which the server's certificate must have (RFC 7469 section 2.4): `sha256//` and base64.
         package var pins: [String] = []
@@ -102,7 +102,7 @@ package struct HTTPRequest: Sendable {
         self.admits = admits
     }
 
-    /// Refuses what must not reach libcurl, which would accept CR and LF inside a header.
+    /// Refuses input that must not reach libcurl, which accepts CR and LF inside a header.
     ///
     /// - Throws: ``HTTPError/Code/requestInvalid``.
     package func validate() throws(HTTPError) {
@@ -120,7 +120,7 @@ package struct HTTPRequest: Sendable {
     ///
     /// - Throws: ``HTTPError/Code/requestInvalid``.
     package static func validate(url: String, allowsHTTP: Bool) throws(HTTPError) {
-        // Also keeps NUL away from C, and names in Unicode, which two resolvers may map differently.
+        // Also refuses NUL, where C would end the text, and names in Unicode, which two resolvers may map differently.
         guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw HTTPError(.requestInvalid, "the URL is empty, longer than 2048 bytes, or not visible ASCII")
         }

@@ -4,13 +4,13 @@ package import Foundation
 /// The answer to a request: complete headers, and as much of the body as the limits let through.
 package struct HTTPResponse: Sendable {
     package var status: Int
-    /// Header lines in order of arrival, each ended by a line feed. Few answers are asked for any of them.
+    /// Header lines in order of arrival, each ended by a line feed. Kept as text, since few callers read one.
     package var head: [UInt8]
     package var body: [UInt8]
-    /// What ended the body early: too large, too slow, torn. `nil` if the body is complete.
+    /// Why the body is incomplete: too large, too slow or torn. `nil` if it is complete.
     ///
-    /// It is no thrown error, because the status is known: a partner that answers 200 and then floods has received the
-    /// callback, and sending it again would only add a duplicate.
+    /// Not thrown, since the status is known: a partner that answers 200 and then floods has received the callback, and
+    /// another attempt would only send a duplicate.
     package var bodyFailure: HTTPError?
     /// From the start of the request to its end, in microseconds.
     package var microseconds: Int
@@ -31,12 +31,12 @@ package struct HTTPResponse: Sendable {
     /// Whether a header line has a name, which is given in lower case.
     package static func name(of line: some Collection<UInt8>, is name: String) -> Bool {
         let count = name.utf8.count
-        // Bit 5 makes ASCII letters small.
+        // Bit 5 makes ASCII letters lower case.
         return line.count > count && line.dropFirst(count).first == UInt8(ascii: ":")
             && zip(line, name.utf8).allSatisfy { $0 == $1 || (65...90).contains($0) && $0 | 0x20 == $1 }
     }
 
-    /// Seconds that `Retry-After` asks for: a number or a date (RFC 9110 section 10.2.3), never below 0.
+    /// Seconds by `Retry-After`: a number or a date (RFC 9110 section 10.2.3), never below 0.
     package func retryAfter(now: Date) -> Double? {
         guard let value = self.header("retry-after") else { return nil }
         if let seconds = UInt32(value) { return Double(seconds) }

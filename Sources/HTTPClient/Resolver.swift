@@ -2,16 +2,16 @@ internal import CCurl
 internal import Foundation
 internal import Synchronization
 
-/// Resolves names on threads of its own, a bounded number of them.
+/// Resolves names on a bounded number of its own threads.
 ///
-/// `getaddrinfo` blocks for as long as it likes and cannot be broken off, so a look-up that hangs holds its thread. It
-/// holds up nobody else: a name is looked up once for all who ask, one domain never has more than a few threads, and who
-/// asks waits no longer than its own deadline.
+/// `getaddrinfo` may block for any time and cannot be cancelled, so a hanging look-up occupies its thread. It delays
+/// nothing else: concurrent requests for a name share one look-up, a domain has a few threads at most, and each caller
+/// waits no longer than its own deadline.
 package final class Resolver: Sendable {
     package enum Failure: Error, Sendable {
         /// The name does not exist.
         case unknown
-        /// No answer, or not in time: whether it exists is not known.
+        /// No answer in time: it is unknown whether the name exists.
         case silent
     }
 
@@ -22,7 +22,8 @@ package final class Resolver: Sendable {
     package static let threads = 32
     /// Threads at once for names of one domain (its last two labels).
     static let threadsForDomain = 4
-    /// How long an answer is used. `getaddrinfo` does not tell the record's own time; Debian's resolver keeps none.
+    /// How long an answer is used. `getaddrinfo` does not return the record's time to live, and Debian's resolver has no
+    /// cache.
     static let lifetime: Duration = .seconds(30)
 
     private let lookup: Lookup
@@ -44,7 +45,7 @@ package final class Resolver: Sendable {
 
         var threads: Int { self.busy.values.reduce(0, +) }
 
-        /// Takes the first name that may have a thread.
+        /// Removes the first waiting name whose domain may use another thread.
         mutating func next() -> String? {
             guard self.threads < Resolver.threads else { return nil }
             let position = self.queue.firstIndex { name in
@@ -93,7 +94,7 @@ package final class Resolver: Sendable {
         }
     }
 
-    /// The addresses of a name that was looked up lately.
+    /// The cached addresses of a name.
     func known(_ name: String) -> [IPAddress]? {
         self.state.withLock { state in state.answers[name].flatMap { $0.until > .now ? $0.addresses : nil } }
     }
@@ -101,7 +102,7 @@ package final class Resolver: Sendable {
     private func giveUp(_ waiter: Int, on name: String) {
         let continuation = self.state.withLock { state in
             let continuation = state.flights[name]?.waiters.removeValue(forKey: waiter)
-            // Nobody waits for it any more, so it need not have a thread.
+            // Nobody waits for it any more, so it needs no thread.
             if let flight = state.flights[name], flight.waiters.isEmpty, !flight.isRunning {
                 state.flights[name] = nil
                 state.queue.removeAll { $0 == name }
@@ -111,7 +112,7 @@ package final class Resolver: Sendable {
         continuation?.resume(returning: .failure(.silent))
     }
 
-    /// A thread's life: looks names up until none is left that it may take.
+    /// A thread's main function: resolves names until none is left that it may take.
     private func work(on first: String) {
         var name: String? = first
         while let current = name {
@@ -123,7 +124,7 @@ package final class Resolver: Sendable {
                     if state.busy[domain] == 0 { state.busy[domain] = nil }
                 }
                 if case .success(let addresses) = result {
-                    // Names come from partners: no more of them than any dispatcher needs.
+                    // Partners choose the names, so the cache is bounded, at more than any dispatcher needs.
                     if state.answers.count >= 10_000 { state.answers.removeAll() }
                     state.answers[current] = (addresses, .now + Self.lifetime)
                 }

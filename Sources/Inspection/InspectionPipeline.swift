@@ -2,18 +2,18 @@ internal import Foundation
 package import InspectCore
 package import JobQueue
 
-/// What a worker does with a claimed job: fetch the parts, run the stages that are missing, decide.
+/// Processes a claimed job: fetches the parts, runs the missing stages, decides.
 package struct InspectionPipeline: JobHandler {
     package let runner: InspectionRunner
     package let fetcher: PartFetcher
     package let decryption: PartDecryption
     /// `nil` where no vendor's server is configured.
     package var vendor: VendorSessionClient?
-    /// Told of every stage that was run, before its result is stored.
+    /// Called after each stage, before its result is stored.
     package var onStage: @Sendable (JobReference, Duration) -> Void = { _, _ in }
-    /// How long all parts by URL of one job may take.
+    /// Time limit for fetching all parts by URL of one job.
     package var fetchDeadline: Duration = .seconds(60)
-    /// Told why a part was not fetched: what the job's owner must not learn of a host. It holds no URL.
+    /// Called with the reason why a part was not fetched, which the job's owner must not learn. Contains no URL.
     package var onFetchFailure: @Sendable (JobReference, _ part: String, _ reason: String) -> Void = { _, _, _ in }
 
     package init(
@@ -32,10 +32,10 @@ package struct InspectionPipeline: JobHandler {
         do {
             request = try JSONDecoder().decode(InspectionRequest.self, from: job.payload)
         } catch {
-            // `enqueue` validated the payload, so this is a schema newer than this worker: another one may know it.
+            // `enqueue` validated the payload, so the schema is newer than this worker; another worker may know it.
             throw InspectError(.internalError, "the payload is of a newer version")
         }
-        // Before any image is fetched: without a template there is nothing to do.
+        // Checked before any image is fetched: without a template, there is nothing to do.
         let enrolled = request.workflow.namesFace ? try await context.enrolledFace() : nil
         if request.workflow == .authentication, enrolled?.templates.isEmpty != false {
             throw InspectError(.faceNotEnrolled)
@@ -47,7 +47,7 @@ package struct InspectionPipeline: JobHandler {
             try await context.complete(stage, output: output)
         }
         let outcome = try await self.runner.inspect(request, parts: parts, ledger: ledger, enrolled: enrolled) { blob in
-            // A vendor's server may take its time: somebody else's job gets the slot.
+            // A vendor's server may be slow, so another job gets the slot meanwhile.
             try context.leaveSlot(holding: bytes)
             return try await self.ask(about: blob, context)
         }
@@ -60,7 +60,8 @@ package struct InspectionPipeline: JobHandler {
             body: ResultEnvelope.json(document.body))
     }
 
-    /// What the vendor's server says about a session, as the liveness stage's facts. Each access is recorded before it is made and after.
+    /// The vendor server's answer about a session, as the liveness stage's facts. Each access is recorded before and after
+    /// it happens.
     private func ask(about blob: Data, _ context: JobContext) async throws -> Data {
         guard let vendor = self.vendor else { throw InspectError(.vendorNotConfigured) }
         try VendorSessionClient.check(blob)
@@ -76,8 +77,8 @@ package struct InspectionPipeline: JobHandler {
         }
     }
 
-    /// The bytes of every part, verified against its digest: images are analysed exactly as they were received. The job leaves
-    /// its slot while a part must be fetched, as its server may be slow.
+    /// The bytes of every part, verified against its digest: images are analysed exactly as received. The job leaves its
+    /// slot while a part must be fetched, as its server may be slow.
     private func inputs(of job: ClaimedJob, _ context: JobContext) async throws -> [InspectionRunner.Part] {
         let parts = try await context.parts()
         var sources: [PartFetcher.Source] = []
@@ -106,7 +107,7 @@ package struct InspectionPipeline: JobHandler {
         }
     }
 
-    /// - Parameter size: Bytes of the parts that are here already.
+    /// - Parameter size: Bytes of the parts that are already in memory.
     private func fetch(
         _ sources: [PartFetcher.Source], beside size: Int, of job: ClaimedJob, _ context: JobContext
     ) async throws -> [Data] {
@@ -122,7 +123,8 @@ package struct InspectionPipeline: JobHandler {
         }
     }
 
-    /// What a part's client encrypted for the workers; digests are of what was sent. A session is opaque and stays so.
+    /// The plaintext of a part that the client encrypted for the workers. Digests cover the encrypted bytes. Session blobs
+    /// are opaque and stay as they are.
     private func open(_ bytes: Data, of kind: PartKind) throws(InspectError) -> Data {
         guard kind != .sessionBlob else { return bytes }
         do { return try self.decryption.open(bytes) } catch { throw InspectError(error.code, kind.rawValue) }

@@ -2,10 +2,9 @@ package import Analyzer
 package import Foundation
 package import InspectCore
 
-/// Runs the stages of one inspection on an analyzer and decides: the same path for a job from the queue, a file on the
-/// command line, and a batch.
+/// Runs the stages of one inspection on an analyzer and decides. Jobs, `inspect` and batches share this path.
 package struct InspectionRunner: Sendable {
-    /// One input, with the name that the analyzer knows it by.
+    /// One input, with its name for the analyzer.
     package struct Part: Sendable {
         package var kind: PartKind
         package var bytes: Data
@@ -17,25 +16,25 @@ package struct InspectionRunner: Sendable {
     }
 
     package let pool: AnalyzerPool
-    /// Whether a rejection by an earlier capability keeps the later ones from running.
+    /// Whether a rejection by an earlier capability skips the later ones.
     package var isGated = true
-    /// What was measured of the engine that the analyzers compare faces with.
+    /// The calibration of the engine that the analyzers compare faces with.
     package var calibration = FaceCalibration.dlib
-    /// Whether the result carries the faces' features.
+    /// Whether the result contains the faces' embeddings.
     package var withFeatures = false
-    /// Whether the images are wanted, made small, beside the result.
+    /// Whether the result comes with previews of the images.
     package var withPreviews = false
-    /// Files with certificates of authorities for this inspection's chip, in place of those that analyzers know.
+    /// CSCA files for this inspection's chip, instead of those that the analyzers loaded.
     package var trustAnchors: [Data] = []
-    /// The longest that one stage may take; an analyzer that takes longer is ended.
+    /// Time limit of one stage; an analyzer that exceeds it is killed.
     package var stageDeadline: Duration = .seconds(30)
 
     package init(pool: AnalyzerPool) { self.pool = pool }
 
-    /// The outputs of stages that an earlier attempt stored, and where to store new ones.
+    /// The stored outputs of earlier attempts, and the function that stores new ones.
     package struct Ledger: Sendable {
         package var stored: [JobStatus: Data] = [:]
-        /// Also told how long the stage took.
+        /// The last argument is the stage's duration.
         package var store: @Sendable (JobStatus, Data, Duration) async throws -> Void = { _, _, _ in }
 
         package init() {}
@@ -48,28 +47,28 @@ package struct InspectionRunner: Sendable {
         }
     }
 
-    /// A finished inspection with what it was decided on.
+    /// A finished inspection with the facts behind its decision.
     package struct Outcome: Sendable {
         package var document: ResultDocument
         package var facts: InspectionFacts
-        /// By part name; empty unless they were asked for.
+        /// By part name; empty unless requested.
         package var previews: [String: Preview] = [:]
         package var today: CalendarDate
-        /// What is to be kept under the request's face id.
+        /// The embedding to store under the request's face id.
         package var template: FaceEmbedding?
 
-        /// The page for a reviewer.
+        /// The report for a reviewer.
         package var report: String {
             InspectionReport(document: self.document, facts: self.facts, previews: self.previews, today: self.today)
                 .html
         }
     }
 
-    /// Runs what is missing and decides.
+    /// Runs the missing stages and decides.
     ///
     /// - Throws: ``InspectError`` for bad input (permanent) and for analyzers that crashed or hung (retryable).
     ///
-    /// - Parameter askVendor: Asks a vendor's server about the session that a part holds; answers with the liveness stage's facts.
+    /// - Parameter askVendor: Asks a vendor's server about the session in a part and returns the liveness stage's facts.
     package func run(
         _ request: InspectionRequest, parts: [Part], ledger: Ledger = Ledger(),
         askVendor: @Sendable (Data) async throws -> Data = { _ in
@@ -79,7 +78,7 @@ package struct InspectionRunner: Sendable {
         try await self.inspect(request, parts: parts, ledger: ledger, askVendor: askVendor).document
     }
 
-    /// As ``run(_:parts:ledger:askVendor:)``, and keeps what the decision rests on.
+    /// Like ``run(_:parts:ledger:askVendor:)``, but also returns the facts behind the decision.
     ///
     /// - Parameter enrolled: The templates of the face id that the request names.
     package func inspect(
@@ -102,7 +101,7 @@ package struct InspectionRunner: Sendable {
         let inputs = Self.imageParts(parts) + self.chipParts(parts)
         let session = parts.first { $0.kind == .sessionBlob }?.bytes
         if let session, inputs.isEmpty {
-            // Nothing to decode, so no analyzer is taken; the vendor's answer is the only stage.
+            // Nothing to decode, so no analyzer is needed: the vendor's answer is the only stage.
             let start = ContinuousClock.now
             let output = try await Self.vendorStage(session, ledger, askVendor)
             timings[JobStatus.liveness.stageName] = start.duration(to: .now).milliseconds
@@ -116,9 +115,9 @@ package struct InspectionRunner: Sendable {
             for stage in request.workflow.stages {
                 let decider = InspectionDecider(facts: facts, today: today, isGated: self.isGated)
                 guard decider.needs(stage) else { continue }
-                // Asked about once no analyzer is held any more: it is the last stage.
+                // The last stage, run after the analyzer is returned.
                 if stage == .liveness, session != nil { break }
-                // What was stored of a face has no feature.
+                // Stored facts have no embedding.
                 var output = request.workflow.namesFace && stage == .face ? nil : ledger.stored[stage]
                 if output == nil {
                     let start = ContinuousClock.now
@@ -144,7 +143,7 @@ package struct InspectionRunner: Sendable {
         return self.outcome(of: analyzed.0, timings: timings, previews: analyzed.1, today: today)
     }
 
-    /// The stage that a vendor's server takes the place of.
+    /// The stage that a vendor's server replaces.
     private static func vendorStage(
         _ session: Data, _ ledger: Ledger, _ ask: @Sendable (Data) async throws -> Data
     ) async throws -> Data {
@@ -171,7 +170,7 @@ package struct InspectionRunner: Sendable {
             document: document, facts: facts, previews: previews, today: today, template: decider.template)
     }
 
-    /// A stage's output as it is stored for a job whose features must go with it.
+    /// A stage's output without embeddings, as it is stored for jobs with a face id.
     private static func withoutFeatures(_ output: Data, of stage: JobStatus) throws -> Data {
         guard stage == .face else { return output }
         var facts = try JSONDecoder().decode(FaceStageFacts.self, from: output)
@@ -181,18 +180,18 @@ package struct InspectionRunner: Sendable {
         return ResultEnvelope.json(facts)
     }
 
-    /// What the analyzer is told beside the stage: the print is read only where a capability makes use of it.
+    /// The stage's options: VIZ text is read only where a capability uses it.
     private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
         stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
     }
 
-    /// The parts' images made small, by part name. This process never decodes one.
+    /// Previews of the parts' images, by part name. This process never decodes an image.
     package static func previews(_ session: AnalyzerSession, deadline: Duration) async throws -> [String: Preview] {
         let reply = try await session.perform(stage: StageEngine.previewStage, request: Data(), deadline: deadline)
         return try JSONDecoder().decode([String: Preview].self, from: reply)
     }
 
-    /// The chip's files, and what they are held against.
+    /// The chip's files, and the CSCA files that verify them.
     private func chipParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
         let files = parts.filter(\.kind.isChipFile).map { ($0.kind.rawValue, $0.bytes) }
         return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }

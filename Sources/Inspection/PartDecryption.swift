@@ -2,14 +2,14 @@ internal import COpenSSL
 package import Foundation
 package import InspectCore
 
-/// Opens parts that a client encrypted for the workers: JWE in compact form (RFC 7516), RSA-OAEP with SHA-256 for the key and
-/// AES-256-GCM for the content (RFC 7518, sections 4.3 and 5.3).
+/// Decrypts parts that a client encrypted for the workers: JWE in compact form (RFC 7516), RSA-OAEP with SHA-256 for the
+/// key and AES-256-GCM for the content (RFC 7518, sections 4.3 and 5.3).
 ///
-/// Such a part is what the client sent everywhere but in the worker's memory: on the way, in the queue, in backups. A part
-/// is known by its form, which no image and no chip's file has.
+/// Such a part stays encrypted everywhere but in the worker's memory: in transit, in the queue and in backups. It is
+/// recognised by its form, which no image and no chip file has.
 package final class PartDecryption: Sendable {
     /// Private keys by their key ids.
-    // Read only from the time they are loaded; libcrypto's keys may be used by several threads.
+    // Constant once loaded; several threads may use libcrypto's keys.
     private nonisolated(unsafe) let keys: [String: OpaquePointer]
 
     /// Every JWE in compact form begins so: `{"` in Base64url.
@@ -37,8 +37,8 @@ package final class PartDecryption: Sendable {
 
     /// The bytes that the client encrypted, or the part itself if it was not encrypted.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/decryptionKeyUnknown``, or ``ErrorCode/decryptionFailed`` for whatever else is
-    ///   wrong: what exactly would help nobody but somebody who guesses.
+    /// - Throws: ``InspectError`` with ``ErrorCode/decryptionKeyUnknown``, or ``ErrorCode/decryptionFailed`` for any other
+    ///   fault: details would only help an attacker.
     package func open(_ part: Data) throws(InspectError) -> Data {
         guard part.starts(with: Self.prefix) else { return part }
         let pieces = part.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -113,7 +113,7 @@ package final class PartDecryption: Sendable {
                         source.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(source.count)) == 1
             }
         }
-        // Nothing is given out before the tag was found right.
+        // Nothing is returned before the tag is verified.
         guard isRead, EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(tag.count), &tag) == 1,
             EVP_DecryptFinal_ex(context, nil, &count) == 1
         else {

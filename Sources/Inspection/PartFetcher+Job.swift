@@ -3,16 +3,16 @@ internal import InspectCore
 internal import Synchronization
 
 extension PartFetcher {
-    /// Parts of one job that are fetched at once: frames come by the hundred, and one server after the other would wait.
+    /// Parts of one job fetched at once: a job may have hundreds of frames, and fetching one at a time takes too long.
     private static let parallel = 4
 
-    /// Fetches all parts of one job, a few at once, until the one deadline of all.
+    /// Fetches all parts of one job, a few at once, under a common deadline.
     ///
     /// - Parameters:
-    ///   - bounds: For each part, but the deadline and what is admitted for all together.
-    ///   - total: Bytes accepted of all parts together. A part whose `Content-Length` goes beyond that is refused before any
-    ///     byte of it is read, and so is every byte beyond.
-    ///   - report: Told of what went wrong with a part of that name, for the log; without the URL.
+    ///   - bounds: Limits for each part; the deadline and the total are common to all.
+    ///   - total: Bytes accepted of all parts together. A part whose `Content-Length` exceeds it is refused before its body
+    ///     is read; so is every further byte.
+    ///   - report: Called with the fault and the part's name, for the log; without the URL.
     /// - Returns: The parts, in their order.
     /// - Throws: As ``fetch(_:_:report:)`` with the part's name as detail; ``InspectError`` with `PARTS_TOO_LARGE`.
     package func fetch(

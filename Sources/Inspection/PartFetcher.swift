@@ -4,7 +4,7 @@ internal import HTTPClient
 internal import InspectCore
 internal import Synchronization
 
-/// Fetches a part that a job carries as a URL: an image in an object store, behind a signed URL.
+/// Fetches a part that a job specifies as a URL, such as a signed URL of an object store.
 package final class PartFetcher: Sendable {
     private let client: HTTPClient
 
@@ -13,15 +13,15 @@ package final class PartFetcher: Sendable {
         self.client = HTTPClient(certificateAuthorities: certificateAuthorities)
     }
 
-    /// A part's URL, and what its job's endpoint allows in fetching it.
+    /// A part's URL, and the egress rules of its job's endpoint.
     package struct Source: Sendable {
-        /// What the part is called in errors and logs.
+        /// The part's name in errors and logs.
         package var name: String
         /// An HTTPS URL without login and fragment. Redirects are not followed.
         package var url: String
         /// 64 hexadecimal digits in either case, or `nil` where the job gives none.
         package var expectedSHA256: String?
-        /// Whether `http:` is accepted too.
+        /// Whether `http:` is also accepted.
         package var allowHTTP: Bool
         /// Whether addresses inside our own networks may be connected to: all, or those of ``networks``.
         package var allowPrivate: Bool
@@ -41,12 +41,12 @@ package final class PartFetcher: Sendable {
         }
     }
 
-    /// What bounds a fetch.
+    /// The limits of a fetch.
     package struct Bounds: Sendable {
         /// Bytes accepted of one part. A larger `Content-Length` is refused before any byte of the body is read.
         package var limit: Int
         package var deadline: ContinuousClock.Instant
-        /// Asked before bytes are kept, on any thread; the fetch ends with ``NotAdmitted`` at `false`.
+        /// Called on any thread before bytes are kept; returning `false` ends the fetch with ``NotAdmitted``.
         package var admits: (@Sendable (Int) -> Bool)?
 
         package init(limit: Int, within duration: Duration = .seconds(60), admits: (@Sendable (Int) -> Bool)? = nil) {
@@ -61,19 +61,19 @@ package final class PartFetcher: Sendable {
         package init() {}
     }
 
-    /// Fetches one part, whole, and checks it against its digest.
+    /// Fetches one complete part and checks its digest.
     ///
-    /// An error says to the caller of the job, who chose the URL, no more of a host than that it gave nothing: whether a
-    /// name exists in our networks, a port is open or TLS is spoken must not be learnt by it.
+    /// An error tells the job's owner, who chose the URL, only that the host returned nothing. It must not reveal whether a
+    /// name exists in our networks, a port is open or a server speaks TLS.
     ///
-    /// - Parameter report: Told what went wrong, for the log; without the URL.
+    /// - Parameter report: Called with the fault, for the log; without the URL.
     /// - Throws: ``InspectError`` with
     ///   - `PART_URL_INVALID`: not a URL of the demanded kind, or an address that is refused by the egress policy;
     ///   - `DIGEST_INVALID`: `expectedSHA256` is not a digest;
     ///   - `PART_NOT_FOUND` (permanent): the server answers anything but 2xx, 408, 425, 429 or 5xx. Among these are 401 and
     ///     403, with which object stores answer when a signed URL has expired, and redirects;
-    ///   - `PART_UNREACHABLE` (to be retried): no such name, an address behind a name that is refused by the egress policy, no
-    ///     connection, TLS refused, time-out, torn answer, 408, 425, 429, 5xx, and faults on our side;
+    ///   - `PART_UNREACHABLE` (to be retried): no such name, an address behind a name that is refused by the egress policy,
+    ///     no connection, TLS refused, time-out, torn answer, 408, 425, 429, 5xx, and faults on our side;
     ///   - `PART_TOO_LARGE`, `PART_EMPTY`, `DIGEST_MISMATCH`;
     ///   - ``NotAdmitted``; `CancellationError` if the task was cancelled.
     package func fetch(
@@ -90,7 +90,7 @@ package final class PartFetcher: Sendable {
         }
         var request = HTTPRequest(
             method: .get, url: source.url,
-            // 1 KiB/s for ten seconds: a drip is given up long before the total.
+            // Less than 1 KiB/s for ten seconds ends the fetch long before the total.
             limits: .init(
                 totalMilliseconds: milliseconds, bodyBytes: bounds.limit, lowSpeedBytes: 1024, lowSpeedSeconds: 10),
             allowsHTTP: source.allowHTTP)
@@ -106,7 +106,7 @@ package final class PartFetcher: Sendable {
         }
         func failure(_ code: ErrorCode) -> InspectError {
             report("HTTP status \(response.status)")
-            // Of a public host its owner may know; what an internal one answers is not the partner's to learn.
+            // The partner may learn a public host's status, but not that of an internal host.
             return InspectError(code, policy == .publicOnly ? "HTTP status \(response.status)" : "")
         }
         switch response.status {
@@ -129,7 +129,7 @@ package final class PartFetcher: Sendable {
     private static func failure(for error: HTTPError, of source: Source) -> any Error {
         switch error.code {
         case .requestInvalid: InspectError(.partURLInvalid, error.description)
-        // An address in the URL is known to whoever wrote it. Of a name it would tell that we can resolve it.
+        // The caller knows an address that stands in the URL. For a name, the error would reveal that we can resolve it.
         case .egressRefused where Self.isLiteral(source.url): InspectError(.partURLInvalid, error.description)
         case .responseTooLarge: InspectError(.partTooLarge, error.detail)
         case .cancelled: CancellationError()
@@ -172,7 +172,7 @@ package final class PartFetcher: Sendable {
 }
 
 extension PartFetcher {
-    /// Whether bytes are what their digest says, wherever they came from.
+    /// Checks bytes against their digest, whatever their source.
     package static func matches(_ bytes: Data, sha256 digest: Data) -> Bool {
         Data(SHA256.digest([UInt8](bytes))) == digest
     }

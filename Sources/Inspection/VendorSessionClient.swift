@@ -2,7 +2,7 @@ package import Foundation
 internal import HTTPClient
 package import InspectCore
 
-/// Where a liveness vendor's server is, and how it is known to be the right one.
+/// A liveness vendor's server, and how to authenticate it.
 package struct VendorServer: Sendable {
     /// `https://host[:port][/path]`; `/process-request` is added.
     package var url: String
@@ -32,7 +32,7 @@ package struct VendorServer: Sendable {
 
 /// Asks a liveness vendor's server about a session (FaceTec 10.x, `/process-request`).
 package final class VendorSessionClient: Sendable {
-    /// A request that brought no answer to decide by.
+    /// A request without a usable answer.
     package struct Failure: Error {
         package var error: InspectError
         /// `not_sent`, `refused`, `invalid` or `lost`, as `insp.session_end` takes it.
@@ -49,10 +49,10 @@ package final class VendorSessionClient: Sendable {
         self.client = HTTPClient(certificateAuthorities: server.certificateAuthorities)
     }
 
-    /// Checks that a blob is what clients of 10.x send: one opaque string of visible characters.
+    /// Checks that a blob has the form that 10.x clients send: one opaque string of visible characters.
     ///
-    /// - Throws: ``InspectError`` with ``ErrorCode/sessionShapeRefused`` for everything else, among it the JSON object of 9.x
-    ///   with its `faceScan` and `auditTrailImage`, and bare images.
+    /// - Throws: ``InspectError`` with ``ErrorCode/sessionShapeRefused`` for everything else, among it the JSON object of
+    ///   9.x with its `faceScan` and `auditTrailImage`, and bare images.
     package static func check(_ blob: Data) throws(InspectError) {
         guard (1...VendorSessionFacts.blobLimit).contains(blob.count) else {
             throw InspectError(.sessionShapeRefused, "empty, or larger than 8 MiB")
@@ -64,7 +64,7 @@ package final class VendorSessionClient: Sendable {
 
     /// Sends a session's blob, once.
     ///
-    /// - Returns: What the server says, and its status.
+    /// - Returns: The server's answer, and its HTTP status.
     /// - Throws: ``Failure``; `CancellationError`.
     package func process(_ blob: Data) async throws -> (facts: VendorSessionFacts, status: Int) {
         let request = try self.request(for: blob)
@@ -113,7 +113,7 @@ package final class VendorSessionClient: Sendable {
         }
         switch response.status {
         case 200..<300: break
-        // Turned away at the door: the session was not looked at.
+        // The server refused the request before it read the session.
         case 429, 503: throw failure(.vendorUnreachable, "not_sent", "HTTP status \(response.status)")
         case 500...: throw failure(.vendorOutcomeUnknown, "lost", "HTTP status \(response.status)")
         default: throw failure(.vendorRefused, "refused", "HTTP status \(response.status)")
@@ -129,7 +129,7 @@ package final class VendorSessionClient: Sendable {
         }
     }
 
-    /// Only what surely never left this machine may be sent again.
+    /// Only a request that certainly never left this machine may be sent again.
     private static func failure(for error: HTTPError) -> any Error {
         switch error.code {
         case .cancelled: CancellationError()
@@ -137,7 +137,7 @@ package final class VendorSessionClient: Sendable {
             Failure(error: InspectError(.vendorNotConfigured, error.description), outcome: "not_sent")
         case .timedOut, .responseTooLarge, .responseBroken:
             Failure(error: InspectError(.vendorOutcomeUnknown, error.description), outcome: "lost")
-        // Name, connection, TLS: nothing of the request goes out before these are there.
+        // Nothing of the request is sent before name resolution, connection and TLS succeed.
         default: Failure(error: InspectError(.vendorUnreachable, error.description), outcome: "not_sent")
         }
     }

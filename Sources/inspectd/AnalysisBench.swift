@@ -3,7 +3,7 @@ import Benchmarks
 import Foundation
 import InspectCore
 
-/// `inspectd bench analysis`: which images the jobs have.
+/// The images of `inspectd bench analysis`.
 enum AnalysisBench {
     static let options: [Arguments.Option] = [
         .value("partner", "NAME", "analysis: the partner that owns the jobs"),
@@ -14,7 +14,7 @@ enum AnalysisBench {
     ]
 
     static func run(_ arguments: Arguments, _ configuration: Configuration) async throws {
-        guard let partner = arguments["partner"] else { throw UsageError("bench analysis needs --partner") }
+        guard let partner = arguments["partner"] else { throw UsageError("bench analysis requires --partner") }
         var parts: [PartKind: [Data]] = [:]
         for (kind, option) in [(PartKind.front, "front"), (.back, "back"), (.face, "face")] {
             if let path = arguments[option] { parts[kind] = [try PartFile.read(path, of: "--\(option)")] }
@@ -23,7 +23,7 @@ enum AnalysisBench {
             parts[.frames] = try PartFile.frames(folder, of: "--frames")
         }
         guard parts[.front] != nil, parts[.face] != nil else {
-            throw UsageError("bench analysis needs --front and --face, of which each job has a copy")
+            throw UsageError("bench analysis requires --front and --face; each job has a copy of them")
         }
         let analyzers = try configuration.analyzerConfiguration(arguments)
         let benchmark = AnalysisBenchmark(

@@ -2,10 +2,10 @@ import Analyzer
 import Foundation
 import InspectCore
 
-/// The hidden subcommand that a worker starts itself with: the warm parent of the analyzers.
+/// The hidden subcommand of a worker's child: the warm parent of the analyzers.
 enum AnalyzerCommand {
     static let name = "__analyzer"
-    /// In place of the models' folder: the engine that has none.
+    /// Given instead of the models' folder: the engine without models.
     static let usability = "--usability"
 
     /// The warm parent of `inspect --usability`, forked at the first use if the process has a single thread by then.
@@ -21,7 +21,7 @@ enum AnalyzerCommand {
         let others = words.dropFirst(2)
         let faces = FaceModelFiles(words: others)
         AnalyzerServer.run { () throws(InspectError) in
-            // Before the analyzers are forked: they may open no file.
+            // Read before the analyzers are forked, since they cannot open files.
             let anchors = try TrustAnchorFiles.read(others.filter { !FaceModelFiles.isWord($0) })
             return try StageEngine(
                 models: models, textModels: textModels, anchors: anchors.map { [UInt8]($0) }, faces: faces.models())
@@ -42,17 +42,17 @@ extension Configuration {
                 "dlib's 68-point model, for eyes, mouth and pose; not for commercial use [INSPECTD_FACE_CONTOUR]"),
             .value(
                 "liveness-engine", "FILE",
-                "JSON that describes an ONNX network which judges selfies beside the signals [INSPECTD_LIVENESS_ENGINE]"
+                "JSON that describes an ONNX network that scores selfies, as a further PAD signal [INSPECTD_LIVENESS_ENGINE]"
             ),
         ]
     static let trustOptions: [Arguments.Option] = [
         .list(
             "csca", "PATH",
-            "certificates of issuing authorities, revocation lists or master lists; a file or a folder, may be repeated [INSPECTD_CSCA]"
+            "CSCA certificates, revocation lists or master lists; a file or a folder, may be repeated [INSPECTD_CSCA]"
         )
     ]
 
-    /// How analyzers are started.
+    /// Settings of analyzers.
     func analyzerConfiguration(_ arguments: Arguments) throws -> AnalyzerConfiguration {
         let slots = try arguments.integer("slots", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
         for path in self.trustAnchors { try InputFile.check(path, of: "--csca") }
@@ -68,7 +68,7 @@ extension Configuration {
 
     /// Lends a started pool, and stops it however `body` ends.
     ///
-    /// - Parameter stops: `false` where the program ends right after: that ends the analyzers without anybody's waiting.
+    /// - Parameter stops: `false` where the program ends right after: this ends the analyzers without a wait.
     func withAnalyzers<Result: Sendable>(
         _ configuration: AnalyzerConfiguration, stops: Bool = true,
         onEvent: @escaping @Sendable (AnalyzerEvent) -> Void = { _ in },

@@ -1,12 +1,12 @@
-/// A command line taken apart as GNU `getopt_long` does: options may stand anywhere, `--name value` and `--name=value`
-/// mean the same, an unambiguous prefix of a name is enough, and `--` ends the options.
+/// A command line parsed as GNU `getopt_long` does: options may stand anywhere, `--name value` and `--name=value` mean the
+/// same, an unambiguous prefix of a name is enough, and `--` ends the options.
 struct Arguments {
     /// One option that a command knows.
     struct Option: Sendable {
         var name: String
         /// The letter of its short form, such as `h` of `-h`.
         var letter: Character?
-        /// What the value is called in the help text; `nil` for a switch.
+        /// The value's name in the help text; `nil` for a switch.
         var value: String?
         var help: String
         var repeats = false
@@ -20,11 +20,11 @@ struct Arguments {
         }
 
         /// The one option that every command has.
-        static let help = Option(name: "help", letter: "h", value: nil, help: "prints this text")
+        static let help = Option(name: "help", letter: "h", value: nil, help: "prints this help")
     }
 
     private var values: [String: [String]] = [:]
-    /// What is left when the options are taken out.
+    /// The operands.
     private(set) var operands: [String] = []
 
     init(_ words: [String], options: [Option]) throws(UsageError) {

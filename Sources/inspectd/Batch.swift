@@ -3,10 +3,10 @@ import Glibc
 import InspectCore
 import Synchronization
 
-/// Many requests, a JSON object a line: answered side by side, printed in the order in which they came.
+/// Many requests, one JSON object a line: processed concurrently, answered in order.
 enum Batch {
     /// Reads `path` (`-` is standard input) and prints one answer for every line that is not blank, as soon as it and all
-    /// before it are known: whoever writes may wait for an answer before the next line.
+    /// earlier ones are known: the writer may wait for an answer before it sends the next line.
     static func run(
         _ path: String, slots: Int, answer: @escaping @Sendable (Data) async -> Data
     ) async throws {
@@ -15,7 +15,7 @@ enum Batch {
             var count = 0
             for try await line in try Self.lines(path) {
                 let index = count
-                // One more than the analyzers, so that none waits while a file is read.
+                // One more than the analyzers, so that none is idle while a file is read.
                 if index > slots { try await group.next() }
                 group.addTask { printer.print(await answer(line), at: index) }
                 count += 1
@@ -33,7 +33,7 @@ enum Batch {
         }
     }
 
-    /// Standard input's lines while they arrive, read on a thread of its own: it waits as long as the writer does.
+    /// The lines of standard input as they arrive, read on a separate thread, since reading blocks.
     private static func arrivingLines() -> AsyncThrowingStream<Data, any Error> {
         AsyncThrowingStream { continuation in
             Thread.detachNewThread {
@@ -48,7 +48,7 @@ enum Batch {
                         return
                     }
                     pending.append(contentsOf: buffer[..<count])
-                    // What follows the last line feed is a line only at the end.
+                    // Bytes after the last line feed are a line only at the end of the file.
                     var lines = pending.split(separator: 0x0A, omittingEmptySubsequences: false)
                     pending = count > 0 ? Data(lines.removeLast()) : Data()
                     lines.lazy.filter(self.isRequest).forEach { continuation.yield(Data($0)) }
@@ -61,7 +61,7 @@ enum Batch {
     private static func isRequest(_ line: Data.SubSequence) -> Bool { line.contains { $0 != 0x20 && $0 != 0x0D } }
 }
 
-/// Prints answers in the order of their numbers, whatever order they come in.
+/// Prints answers in the order of their numbers, whatever order they arrive in.
 private final class OrderedPrinter: Sendable {
     private struct Waiting {
         var answers: [Int: Data] = [:]

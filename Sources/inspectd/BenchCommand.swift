@@ -14,7 +14,7 @@ extension Command {
         takesOperands: true,
         options: QueueBench.options + LivenessBench.options + [
             .value("count", "N", "callbacks: how many are delivered in each round [60000]"),
-            .value("hung", "MODE", "callbacks: what one partner that hangs (tcp, tls, dns, drip) costs the others"),
+            .value("hung", "MODE", "callbacks: cost of one hanging partner (tcp, tls, dns, drip) for the others"),
         ] + AnalysisBench.options + Configuration.analyzerOptions
             + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
@@ -33,7 +33,7 @@ extension Command {
                 } else {
                     Output.line(ResultEnvelope.json(try await benchmark.run()))
                 }
-            // What `callbacks` starts.
+            // The process that `callbacks` starts.
             case "bare-loop":
                 guard arguments.operands.count == 2 else { throw UsageError("bench bare-loop takes a loop as JSON") }
                 Output.line(ResultEnvelope.json(try BareLoop.run(arguments.operands[1])))

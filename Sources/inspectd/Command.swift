@@ -1,14 +1,14 @@
 import Foundation
 
-/// One subcommand: its name, what it takes, and what it does. Help, completion and the manual page come from these tables.
+/// One subcommand: its name, options and action. Help, completion and the manual page come from these tables.
 struct Command: Sendable {
     var name: String
     var summary: String
-    /// What follows the name in the usage line.
+    /// The rest of the usage line.
     var synopsis: String
-    /// The words of which one stands first after the name, such as `list` in `inspectd face list`.
+    /// Words that may follow the name, such as `list` in `inspectd face list`.
     var words: [String] = []
-    /// Whether anything but options may follow the name.
+    /// Whether the command takes operands.
     var takesOperands = false
     /// The command's own options; ``Arguments/Option/help`` comes last in ``table``.
     var options: [Arguments.Option]
@@ -30,12 +30,12 @@ struct Command: Sendable {
     /// Every option of the command.
     var table: [Arguments.Option] { self.options + [.help] }
 
-    /// Runs the command with what follows its name.
+    /// Runs the command with the words after its name.
     func run(_ words: [String]) async throws {
         let arguments = try Arguments(words, options: self.table)
         guard !arguments.has(Arguments.Option.help.name) else { return Output.text(self.helpText) }
-        // `--csca *.cer` is one option's value and operands. Which operand is too many is not said: it may be a file's name
-        // that tells who is on it.
+        // `--csca *.cer` is one option's value followed by operands. The message does not repeat the operand: a file's name
+        // may reveal whose document it shows.
         guard self.takesOperands || arguments.operands.isEmpty || arguments.has("csca") else {
             throw UsageError("\(self.name) takes options only")
         }
@@ -59,7 +59,7 @@ struct Command: Sendable {
         for command in self.all {
             lines.append("  " + command.name.padding(toLength: width, withPad: " ", startingAt: 0) + command.summary)
         }
-        lines += ["", "Options:", "  -h, --help     prints this text", "  -v, --version  prints the version"]
+        lines += ["", "Options:", "  -h, --help     prints this help", "  -v, --version  prints the version"]
         lines += ["", "inspectd COMMAND --help lists the options of one command."]
         return lines.joined(separator: "\n") + "\n"
     }
@@ -93,7 +93,7 @@ enum Output {
         do {
             try FileHandle.standardOutput.write(contentsOf: data)
         } catch {
-            // Whoever reads has seen enough, as `head` has: the program ends the way that others do.
+            // The reader closed the pipe, as `head` does: the program ends as other programs do.
             signal(SIGPIPE, SIG_DFL)
             raise(SIGPIPE)
         }

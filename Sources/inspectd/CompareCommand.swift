@@ -13,7 +13,7 @@ extension Command {
             .value("threshold", "S", "similarity from which two faces match, 0 to 1 [0.85]"),
             .value(
                 "batch", "FILE", #"lines of {"a": FILE, "b": FILE} (- for standard input); an answer a line, in order"#),
-            .value("report", "FILE", "also writes a page for a reviewer, which only its owner may read"),
+            .value("report", "FILE", "also writes a report for a reviewer, readable by its owner alone"),
             .value("slots", "N", "analyzer processes; by default one per core"),
         ] + Configuration.analyzerOptions + Configuration.logOptions,
         body: { arguments in
@@ -56,7 +56,7 @@ extension Command {
         var b: String
     }
 
-    /// The answer to one comparison; `similarity` is null with the reason where a face is missing.
+    /// The answer to one comparison; `similarity` is null, with the reason, where a face is missing.
     private struct Answer: Encodable {
         var similarity: Double?
         var distance: Double?
@@ -93,7 +93,7 @@ extension Command {
 
         func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
-            // `similarity` and `match` are always there, null where they could not be told.
+            // `similarity` and `match` are always present, null if undetermined.
             try container.encode(self.similarity, forKey: .similarity)
             try container.encode(self.distance, forKey: .distance)
             try container.encode(self.match, forKey: .match)
@@ -113,7 +113,7 @@ extension Command {
         return value
     }
 
-    /// One comparison, with a page for a reviewer where one is wanted.
+    /// One comparison, with a report for a reviewer if requested.
     private static func compare(
         _ pair: Pair, pool: AnalyzerPool, threshold: Double, calibration: FaceCalibration, withReport: Bool = false
     ) async -> (answer: Answer, report: ComparisonReport?) {

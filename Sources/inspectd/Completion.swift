@@ -1,15 +1,15 @@
-/// Shell completion, made of the tables of ``Command``.
+/// Shell completion, generated from the tables of ``Command``.
 enum Completion {
     static let shells: [(name: String, script: @Sendable () -> String)] = [
         ("bash", bash), ("zsh", zsh), ("fish", fish),
     ]
 
-    /// The words that may stand first after a command's name; after `help` every command.
+    /// The words that may follow a command's name; after `help`, every command.
     private static func words(of command: Command) -> String {
         (command.name == "help" ? Command.all.map(\.name) : command.words).joined(separator: " ")
     }
 
-    /// Uses nothing of the package bash-completion, so that it works wherever it is sourced.
+    /// Independent of the package bash-completion, so that it works wherever it is sourced.
     private static func bash() -> String {
         let cases = Command.all.map { command in
             func names(_ belongs: (Arguments.Option) -> Bool) -> String {
@@ -139,7 +139,7 @@ enum Completion {
 extension Arguments.Option {
     fileprivate enum Operand { case none, file, folder, text }
 
-    /// What a shell completes after the option.
+    /// The completion of the option's value.
     fileprivate var operand: Operand {
         guard let value else { return .none }
         if value == "DIR" { return .folder }

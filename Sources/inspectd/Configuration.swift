@@ -9,25 +9,25 @@ struct Configuration: Sendable {
     var databaseURL: String
     /// Folder of the face models.
     var models: String
-    /// Folder of the model that reads print.
+    /// Folder of the text recogniser's model.
     var textModels: String
     /// Folder of the migrations.
     var migrations: String
     /// Analyzer executable; by default this program itself.
     var analyzer: String
-    /// What the operator chose for faces.
+    /// The operator's models for faces.
     var faces: FaceModelFiles
-    /// Files and folders with certificates of authorities that chips are held against.
+    /// Files and folders with the CSCA certificates that verify chips.
     var trustAnchors: [String]
     /// PEM files with the private keys that parts are encrypted for.
     var decryptionKeys: [String]
-    /// The region whose jobs a worker takes.
+    /// The region whose jobs a worker claims.
     var region: String?
-    /// Where a worker answers probes and scrapes; `nil`: nowhere.
+    /// The address for probes and scrapes; `nil`: none.
     var health: String?
-    /// The liveness vendor's server whose sessions are asked about; from the environment alone, as its key is a secret.
+    /// The liveness vendor's server; from the environment alone, since its key is a secret.
     var vendor: VendorServer?
-    /// `TERM`: what kind of terminal this is.
+    /// `TERM`: the type of the terminal.
     var terminal: String?
     var log: Log
 

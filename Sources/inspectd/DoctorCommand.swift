@@ -7,11 +7,11 @@ import Vision
 extension Command {
     static let doctor = Command(
         name: "doctor",
-        summary: "checks models, BLAS, libraries, analyzer, database and migrations, and says how to mend each",
+        summary: "checks models, BLAS, libraries, analyzer, database and migrations, and says how to fix each fault",
         synopsis: "[OPTION...]",
         options: Configuration.databaseOptions + [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
-            .flag("no-database", "leaves the database out"),
+            .flag("no-database", "skips the database"),
         ] + Configuration.analyzerOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
@@ -24,20 +24,20 @@ extension Command {
         }
     )
 
-    /// One check: what was looked at, how it stands, and what to do about it.
+    /// One check: its subject, its outcome and the remedy.
     private struct Finding: Encodable {
         enum Outcome: String, Encodable { case pass, fail, inconclusive }
 
         var check: String
         var outcome: Outcome
         var detail: String
-        /// The command or the step that mends it; absent when nothing needs mending.
+        /// The command or the step that fixes it; absent when there is no fault.
         var mend: String?
     }
 
-    /// The reference BLAS computes the same faces fifteen times slower, and nothing else tells.
+    /// The reference BLAS gives the same results fifteen times slower, which nothing else reveals.
     private static func blas() -> Finding {
-        // A file of /proc has no size, so it is read to its end and not by its size.
+        // A file in /proc reports no size, so it is read to its end.
         let bytes = (try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd()) ?? Data()
         let maps = String(decoding: bytes, as: UTF8.self)
         let files = Set(
@@ -50,7 +50,7 @@ extension Command {
                 check: "blas", outcome: .inconclusive, detail: "no BLAS library is loaded into this process",
                 mend: "run deploy/install-deps.sh")
         }
-        // What dlib calls is whatever libblas.so.3 leads to; that OpenBLAS is loaded for somebody else is no help.
+        // dlib calls the library behind libblas.so.3; OpenBLAS loaded for another library does not help.
         let chosen = files.filter { $0.contains("/libblas.so") }
         let isOpenBLAS = !chosen.isEmpty && !chosen.contains { !$0.contains("openblas") }
         return Finding(
@@ -65,7 +65,7 @@ extension Command {
         return Finding(check: "libraries", outcome: .pass, detail: versions.joined(separator: ", "))
     }
 
-    /// What is written for some processors must judge images as the others do.
+    /// Arithmetic for particular processors must give the same results as plain arithmetic.
     private static func arithmetic() -> Finding {
         do {
             let check = try PixelArithmetic.check(seed: UInt64.random(in: .min ... .max), pictures: 20)
@@ -78,7 +78,7 @@ extension Command {
         }
     }
 
-    /// What the kernel gives to confine analyzers with.
+    /// The kernel features that confine analyzers.
     private static func confinement() -> Finding {
         guard Confinement.hasFilters else {
             return Finding(
@@ -95,7 +95,7 @@ extension Command {
             check: "confinement", outcome: .pass, detail: "system-call filters, Landlock ABI \(version)", mend: nil)
     }
 
-    /// Starts one analyzer and lets it look at a small image: this covers models, fork, sandbox and shared memory.
+    /// Starts one analyzer and has it analyse a small image: this covers models, fork, sandbox and shared memory.
     private static func analyzer(_ configuration: Configuration, _ arguments: Arguments) async -> Finding {
         do {
             var settings = try configuration.analyzerConfiguration(arguments)
@@ -129,7 +129,7 @@ extension Command {
                 Finding(
                     check: "database", outcome: version >= 150_000 ? .pass : .fail,
                     detail: "PostgreSQL \(version / 10_000).\(version % 10_000)",
-                    mend: version >= 150_000 ? nil : "PostgreSQL 15 or newer is needed"),
+                    mend: version >= 150_000 ? nil : "PostgreSQL 15 or newer is required"),
                 Finding(
                     check: "encoding", outcome: encoding == "UTF8" ? .pass : .fail, detail: encoding,
                     mend: encoding == "UTF8" ? nil : "create the database with ENCODING 'UTF8'"),
@@ -146,7 +146,7 @@ extension Command {
         }
     }
 
-    /// Whether the schema is what the folder makes.
+    /// Whether the schema matches the folder's migrations.
     private static func migrations(_ configuration: Configuration, _ connection: PostgresConnection) async throws
         -> Finding
     {

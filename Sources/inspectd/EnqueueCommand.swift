@@ -108,7 +108,7 @@ extension Command {
     }
 }
 
-/// The one member of a result document that a poller looks at.
+/// The only member of a result document that a poller needs.
 struct StatusProbe: Decodable {
     var status: Int16?
 

@@ -4,7 +4,7 @@ import Gateway
 import InspectCore
 import JobQueue
 
-/// What the parts report, as log lines.
+/// Events of the program's parts as log lines.
 enum Events {
     static func log(_ fault: GatewayFault, to log: Log) {
         switch fault {
@@ -27,10 +27,10 @@ enum Events {
             log.info("job waits for a review", Self.fields(of: job, ["seconds": .double(seconds)]))
         case .retried(let job, let error, let after):
             log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after)]))
-        case .givenUp(let job, let error): log.warning("job given up", Self.fields(of: job, error))
-        case .handedBack(let job): log.info("job handed back", Self.fields(of: job))
+        case .givenUp(let job, let error): log.warning("job dead-lettered", Self.fields(of: job, error))
+        case .handedBack(let job): log.info("job released", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
-        case .rowHeld(let job): log.warning("another transaction holds the job's row", Self.fields(of: job))
+        case .rowHeld(let job): log.warning("another transaction holds the job's row lock", Self.fields(of: job))
         case .overdue(let job): log.warning("job overdue", Self.fields(of: job))
         case .databaseUnavailable(let role, let error, let after):
             log.error(
@@ -40,7 +40,7 @@ enum Events {
         case .suspended(let silence): log.error("worker suspended", ["silentFor": .double(silence)])
         case .resumed: log.info("worker resumed")
         case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
-        case .newEpoch: log.warning("the database went back, or is another one: looking everywhere anew")
+        case .newEpoch: log.warning("the database lost transactions or was replaced: all queues are scanned again")
         case .promoted(let count): log.debug("delayed jobs promoted", ["count": .integer(Int64(count))])
         case .rescued(let requeued, let givenUp, let workers):
             log.warning(
@@ -111,7 +111,7 @@ enum Events {
                 ["pid": .integer(Int64(next)), "old": .integer(Int64(pid)), "reason": .string(reason.rawValue)])
         case .parentKept(let reason, let retry):
             log.error(
-                "analyzer parent not replaced",
+                "analyzer parent could not be replaced",
                 ["error": .string(reason), "retryAfter": .double(retry.milliseconds / 1000)])
         case .processStarted(let time):
             log.debug("analyzer started", ["milliseconds": .double(time.milliseconds)])
@@ -126,17 +126,17 @@ enum Events {
         }
     }
 
-    /// A stage that was run, and that the job is at now.
+    /// A completed stage, which is the job's new status.
     static func log(stageOf job: JobReference, _ duration: Duration, to log: Log) {
         log.debug("stage done", Self.fields(of: job, ["seconds": .double(duration / .seconds(1))]))
     }
 
-    /// A part by URL that was not fetched, and why: this the job's owner is not told.
+    /// A part by URL that was not fetched, with the reason, which the job's owner must not learn.
     static func log(fetchOf part: String, for job: JobReference, failed reason: String, to log: Log) {
         log.warning("part not fetched", Self.fields(of: job, ["part": .string(part), "reason": .string(reason)]))
     }
 
-    /// What every line about a job carries.
+    /// The fields of every line about a job.
     private static func fields(of job: JobReference, _ more: [String: Log.Value] = [:]) -> [String: Log.Value] {
         var fields: [String: Log.Value] = [
             "job": .string(job.id), "attempt": .integer(Int64(job.attempt)), "stage": .string(job.stage.name),
@@ -152,7 +152,7 @@ enum Events {
             of: job, more.merging(["code": .string(error.code.rawValue), "detail": .string(error.detail)]) { $1 })
     }
 
-    /// The names that OpenTelemetry gives them in JSON; nothing for a job without a trace.
+    /// The trace's fields under OpenTelemetry's JSON names; none for a job without a trace.
     private static func fields(of trace: TraceContext?) -> [String: Log.Value] {
         trace.map { ["traceId": .string($0.traceID), "spanId": .string($0.spanID)] } ?? [:]
     }

@@ -4,12 +4,12 @@ import JobQueue
 extension Command {
     static let face = Command(
         name: "face",
-        summary: "lists or deletes what is enrolled under a face id",
+        summary: "lists or deletes the templates of a face id",
         synopsis: "list --partner NAME --face-id ID\n       inspectd face delete --partner NAME --face-id ID",
         words: ["list", "delete"],
         takesOperands: true,
         options: [
-            .value("partner", "NAME", "whose face id it is"),
+            .value("partner", "NAME", "the partner that owns the face id"),
             .value("face-id", "ID", "the partner's name for the face"),
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in

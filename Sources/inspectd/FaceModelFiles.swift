@@ -2,13 +2,13 @@ import Foundation
 import InspectCore
 import Vision
 
-/// The files that an operator names for faces, and the words by which an analyzer is told of them.
+/// The operator's model files for faces, and the arguments that pass them to an analyzer.
 struct FaceModelFiles: Sendable {
     /// JSON that describes an ONNX network (``FaceNetworkModel``); its `file` is beside it unless it is an absolute path.
     var engine: String?
     /// dlib's 68-point model.
     var contour: String?
-    /// JSON that describes an ONNX network which judges selfies (``LivenessNetworkModel``), likewise.
+    /// JSON that describes an ONNX network that scores selfies (``LivenessNetworkModel``), likewise.
     var liveness: String?
 
     private static var words: [(prefix: String, file: WritableKeyPath<FaceModelFiles, String?>)] {
@@ -21,7 +21,7 @@ struct FaceModelFiles: Sendable {
         self.liveness = liveness
     }
 
-    /// From the words of an analyzer's command line.
+    /// From an analyzer's command line.
     init(words: some Sequence<String>) {
         for word in words {
             for (prefix, file) in Self.words where word.hasPrefix(prefix) {
@@ -40,9 +40,9 @@ struct FaceModelFiles: Sendable {
         FaceModels(contour: self.contour, network: try self.network(), liveness: try self.livenessNetwork())
     }
 
-    /// What was measured of the engine that compares.
+    /// The calibration of the engine that compares faces.
     ///
-    /// - Throws: `MODEL_UNAVAILABLE` if a network is described without it.
+    /// - Throws: `MODEL_UNAVAILABLE` if a network's description lacks it.
     func calibration() throws(InspectError) -> FaceCalibration {
         guard let network = try self.network() else { return .dlib }
         guard network.calibration.isComplete else {

@@ -5,25 +5,26 @@ import InspectCore
 extension Command {
     static let gateway = Command(
         name: "gateway",
-        summary: "lets partners create jobs and fetch results over HTTP until it is told to stop",
+        summary: "lets partners create jobs and fetch results over HTTP, until stopped",
         synopsis: "[--listen [ADDRESS:]PORT] [--certificate FILE --key FILE] [--health [ADDRESS:]PORT]",
         options: [
-            .value("listen", "[ADDRESS:]PORT", "where partners are answered, on loopback by default [8080]"),
+            .value("listen", "[ADDRESS:]PORT", "address for partners, on loopback by default [8080]"),
             .value("certificate", "FILE", "PEM chain: speak TLS; without it a proxy in front must"),
             .value("key", "FILE", "PEM private key of the certificate"),
             .list("trusted-proxy", "RANGE", "address or range whose X-Forwarded-For counts; may be repeated"),
             .flag(
-                "proxy-protocol", "trusted proxies, and nobody else, connect with the PROXY protocol, version 1 or 2"),
-            .value("connections", "N", "connections of clients at once [2000]"),
+                "proxy-protocol", "only trusted proxies may connect, with the PROXY protocol, version 1 or 2"),
+            .value("connections", "N", "client connections at once [2000]"),
             .value("database-connections", "N", "connections to the database, beside one for waits [4]"),
             .value("body-limit", "MIB", "largest body [64]"),
-            .value("held-limit", "MIB", "memory for all bodies and unread answers that are held at once [1024]"),
+            .value("held-limit", "MIB", "memory for all bodies and unread answers together [1024]"),
             .value("longest-wait", "SECONDS", "how long a client may wait for a result in one request [60]"),
             .value("partner-waits", "N", "clients of one partner that may wait at once [500]"),
-            .value("credential-rate", "N", "requests a second of a credential that has no rate of its own [50]"),
+            .value("credential-rate", "N", "requests a second of a credential without its own rate limit [50]"),
             .value(
-                "address-rate", "N", "requests a second of one address without a credential known to be right [200]"),
-            .value("stop-after", "SECONDS", "on SIGTERM, clients that are still sending are cut off then [20]"),
+                "address-rate", "N", "requests a second of one address without a credential known to be valid [200]"),
+            .value(
+                "stop-after", "SECONDS", "on SIGTERM, clients that are still sending are cut off after this time [20]"),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
@@ -35,7 +36,7 @@ extension Command {
     )
 }
 
-/// A gateway's parts, wired together, and the order in which they stop.
+/// Wires a gateway's parts together and stops them in order.
 private struct GatewayProcess {
     let log: Log
     let address: ListenAddress
@@ -58,7 +59,7 @@ private struct GatewayProcess {
         self.address = try listen(arguments["listen"] ?? "8080", "listen")
         self.healthAddress = try configuration.health.map { text throws(UsageError) in try listen(text, "health") }
         guard (arguments["certificate"] == nil) == (arguments["key"] == nil) else {
-            throw UsageError("--certificate and --key belong together")
+            throw UsageError("--certificate and --key must be given together")
         }
         self.identity = try arguments["certificate"].map { path in
             HTTPServer.Identity(
@@ -75,7 +76,7 @@ private struct GatewayProcess {
         }
         self.proxyHeader = arguments.has("proxy-protocol")
         guard !self.proxyHeader || arguments.has("trusted-proxy") else {
-            throw UsageError("--proxy-protocol needs the addresses of the proxies: --trusted-proxy")
+            throw UsageError("--proxy-protocol requires the addresses of the proxies: --trusted-proxy")
         }
         if let size = try arguments.integer("body-limit", in: 1...1024) { self.limits.bodyBytes = size << 20 }
         if let size = try arguments.integer("held-limit", in: 1...1_048_576) { self.limits.heldBytes = size << 20 }
@@ -125,7 +126,7 @@ private struct GatewayProcess {
             log.info(
                 "health port open", ["address": .string(address.host), "port": .integer(Int64(healthServer.port))])
         }
-        // Readiness is what the last statement met, so there must be one from time to time.
+        // Readiness follows the last statement, so one must run from time to time.
         let probing = Task {
             while !Task.isCancelled {
                 _ = try? await self.store.finished([])
@@ -145,7 +146,7 @@ private struct GatewayProcess {
         log.info("gateway stopped")
     }
 
-    /// Each client is a descriptor, and the usual limit of 1,024 is for programs that serve one.
+    /// Each client takes a descriptor, and the default limit of 1,024 is too low for a server.
     private static func raiseDescriptorLimit(_ connections: UInt32) {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -156,7 +157,7 @@ private struct GatewayProcess {
 
 /// Resumes at the first signal; a second one ends the process by itself.
 private final class StopOnce: @unchecked Sendable {
-    // Set once before any signal is waited for, and kept for as long as the process runs.
+    // Set once before the first wait, and kept for the life of the process.
     var signals: StopSignals?
     private let lock = NSLock()
     private var continuation: CheckedContinuation<Void, Never>?

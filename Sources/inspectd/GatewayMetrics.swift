@@ -3,7 +3,7 @@ import Gateway
 import InspectCore
 import Synchronization
 
-/// What a gateway counts and measures. Labels hold routes, statuses and codes; never a credential, a job or a partner.
+/// A gateway's metrics. Labels hold routes, statuses and codes; never a credential, a job or a partner.
 struct GatewayMetrics: Sendable {
     private let registry: MetricRegistry
     private let process: ProcessMetrics
@@ -16,17 +16,17 @@ struct GatewayMetrics: Sendable {
         self.registry = registry
         self.process = ProcessMetrics(registry)
         self.requests = registry.counter(
-            "inspectd_gateway_requests_total", "Requests that were answered.", labels: ["route", "status"])
+            "inspectd_gateway_requests_total", "Answered requests.", labels: ["route", "status"])
         self.refusals = registry.counter(
-            "inspectd_gateway_refusals_total", "Requests that were refused, by error code.", labels: ["code"])
+            "inspectd_gateway_refusals_total", "Refused requests, by error code.", labels: ["code"])
         self.duration = registry.histogram(
             "inspectd_gateway_request_duration_seconds", "Time from a request's head to its answer, waits included.",
             labels: ["route"], bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60])
-        self.connections = registry.gauge("inspectd_gateway_connections", "Connections of clients.")
+        self.connections = registry.gauge("inspectd_gateway_connections", "Client connections.")
         self.inFlight = registry.gauge("inspectd_gateway_requests_in_flight", "Requests being received or answered.")
         self.waiting = registry.gauge("inspectd_gateway_waiting_clients", "Clients that wait for a result.")
         self.held = registry.gauge(
-            "inspectd_gateway_held_bytes", "Memory that bodies of requests and unread answers take.")
+            "inspectd_gateway_held_bytes", "Memory for request bodies and unread answers.")
     }
 
     func take(_ access: GatewayAccess) {
@@ -45,7 +45,7 @@ struct GatewayMetrics: Sendable {
     }
 }
 
-/// Answers a gateway's probes and scrapes, on a port and a thread of their own.
+/// Answers a gateway's probes and scrapes, on a separate port and thread.
 final class GatewayHealth: Sendable {
     private let service: GatewayService
     private let server: HTTPServer
@@ -67,7 +67,7 @@ final class GatewayHealth: Sendable {
         if self.isStopping.withLock({ $0 }) { reasons.append(["check": "gateway", "reason": "is stopping"]) }
         if !self.store.isConnected { reasons.append(["check": "database", "reason": "the database does not answer"]) }
         switch path {
-        // Without its database a gateway still answers, with 503; to end it would help nobody.
+        // Without its database, a gateway still answers with 503, so a restart would not help.
         case "/healthz": return Self.json(200, "alive", [])
         case "/readyz":
             return Self.json(reasons.isEmpty ? 200 : 503, reasons.isEmpty ? "ready" : "unready", reasons)
@@ -92,7 +92,7 @@ final class GatewayHealth: Sendable {
 }
 
 extension Events {
-    /// Every access is recorded; who was given which result is in `insp.v_access`, too.
+    /// Every access is recorded in `insp.v_access` with its result; this line adds the request.
     static func log(_ access: GatewayAccess, to log: Log) {
         var fields: [String: Log.Value] = [
             "route": .string(access.route), "status": .integer(Int64(access.status)),

@@ -6,11 +6,11 @@ import InspectCore
 import JobQueue
 import Synchronization
 
-/// Answers probes and scrapes: `/healthz` whether the process works, `/readyz` whether it can take jobs, `/metrics`.
+/// Answers probes and scrapes: `/healthz` says whether the process works, `/readyz` whether it can take jobs.
 ///
-/// It only looks at what others keep in memory, so an answer waits neither for the database nor for Swift's threads.
+/// It reads only memory, so an answer waits neither for the database nor for Swift's threads.
 final class HealthService: Sendable {
-    /// A loop goes round every second, and a statement ends at its time-out of 30 seconds: after this it hangs.
+    /// A loop runs every second, and a statement times out after 30 seconds: beyond this time, the loop hangs.
     static let loopPatience = 60.0
     /// As long as the worker itself trusts its last heartbeat.
     static let heartbeatPatience = 10.0
@@ -26,7 +26,7 @@ final class HealthService: Sendable {
         var isStopping = false
     }
 
-    /// One thing that is wrong.
+    /// One fault.
     private struct Reason: Encodable {
         var check: String
         var reason: String
@@ -79,12 +79,12 @@ final class HealthService: Sendable {
             body: String(decoding: ResultEnvelope.json(report), as: UTF8.self) + "\n")
     }
 
-    /// Why the process should be ended and started anew. A database that is away is no such reason.
+    /// Why the process must be restarted. An unavailable database is no reason.
     private func faults() -> [Reason] {
         var ages: [(String, Double?)] = []
         if let worker = self.state.withLock({ $0.worker }) { ages.append(("queue", worker.vitals.pumpAge)) }
         if self.roles.contains(.callback) { ages.append(("callbacks", self.dispatcher.vitals.loopAge)) }
-        // A dispatcher or a worker that has ended moves no more.
+        // A dispatcher or worker that has ended stays unhealthy.
         guard !self.state.withLock({ $0.isStopping }) else { return [] }
         return ages.compactMap { check, age in
             guard let age, age > Self.loopPatience else { return nil }
@@ -99,7 +99,7 @@ final class HealthService: Sendable {
         func add(_ check: String, _ reason: String) { reasons.append(Reason(check: check, reason: reason)) }
         if isStopping || worker?.vitals.isStopping == true { add("worker", "is stopping") }
         if self.roles.contains(.inspect) {
-            if !hasAnalyzers { add("analyzers", "no parent with loaded models runs") }
+            if !hasAnalyzers { add("analyzers", "no analyzer parent with loaded models runs") }
             if let vitals = worker?.vitals {
                 if !vitals.isRegistered {
                     add("database", "the worker is not registered")

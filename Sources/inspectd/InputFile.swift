@@ -1,20 +1,20 @@
 import Foundation
 import Glibc
 
-/// Files and folders that options name.
+/// Files and folders of options.
 enum InputFile {
-    /// Why a file cannot be read: which option names it, and what is wrong.
+    /// Why a file cannot be read: the option and the fault.
     struct Failure: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// Reads a file whole.
+    /// Reads a complete file.
     ///
     /// - Parameters:
-    ///   - option: Who names the file, such as `--front`.
-    ///   - limit: Reading stops after so many bytes.
-    ///   - isSetting: Whether the file belongs to the operator's settings. Only then the error names it: names of other
-    ///     files tell who is on them.
+    ///   - option: The option of the file, such as `--front`.
+    ///   - limit: Reading stops after this many bytes.
+    ///   - isSetting: Whether the file belongs to the operator's settings. Only then does the error contain its name: other
+    ///     names may reveal a person.
     static func read(
         _ path: String, of option: String, limit: Int = .max, isSetting: Bool = false
     ) throws(Failure) -> Data {
@@ -28,7 +28,7 @@ enum InputFile {
         return bytes
     }
 
-    /// Finds out before anything is started whether a file or a folder of the operator's settings can be read.
+    /// Checks before anything starts that a file or folder of the operator's settings is readable.
     static func check(_ path: String, of option: String) throws(Failure) {
         guard access(path, R_OK) != 0 else { return }
         throw self.failure(errno, path, option, true, "file")

@@ -28,7 +28,7 @@ extension Command {
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
             .value(
                 "report", "FILE",
-                "also writes a page for a reviewer; it holds personal data, and only its owner may read it"),
+                "also writes a report for a reviewer; it contains personal data and is readable by its owner alone"),
             .flag(
                 "usability",
                 "only judges the images of the document, at once: before anything is read, without models"),
@@ -103,7 +103,7 @@ extension Command {
         }
     }
 
-    /// Reads the files and runs the inspection; a failure is a result document too, with its error.
+    /// Reads the files and runs the inspection; a failure also gives a result document, with its error.
     private static func inspect(
         _ request: BatchRequest, pool: AnalyzerPool, arguments: Arguments
     ) async -> (result: Data, report: String, failed: Bool) {

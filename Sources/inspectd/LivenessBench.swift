@@ -2,14 +2,15 @@ import Benchmarks
 import Foundation
 import InspectCore
 
-/// `inspectd bench liveness`: simulated people and attackers before the product's own decisions, and blinks in recorded traces.
+/// `inspectd bench liveness`: simulated people and attackers against the product's decisions, and blinks in recorded
+/// traces.
 enum LivenessBench {
     static let options: [Arguments.Option] = [
         .value("runs", "N", "liveness: simulated captures of each subject and method [10000]"),
-        .value("seed", "N", "liveness: what the runs are drawn from; at random unless given"),
+        .value("seed", "N", "liveness: seed of the random generator [random]"),
         .list(
             "trace", "FILE.csv",
-            "liveness: a trace of frame,ear,blink to find the blinks of, in place of the simulation"),
+            "liveness: a trace of frame,ear,blink to find blinks in, instead of the simulation"),
         .value("fps", "N", "liveness: frames a second of the traces [30]"),
     ]
 
@@ -51,7 +52,7 @@ enum LivenessBench {
         var invented: Int
     }
 
-    /// A blink counts as found if one that was detected overlaps it, within two frames.
+    /// A blink counts as found if a detected one overlaps it, within two frames.
     private static func blinks(_ files: [String], fps: Int) throws {
         for file in files {
             let text = String(decoding: try InputFile.read(file, of: "--trace"), as: UTF8.self)

@@ -3,7 +3,7 @@ import InspectCore
 
 /// JSON lines on standard error, one object a line: constant messages, data in fields.
 ///
-/// Fields carry ids, counts, codes and durations only; never a name, a document number, an image, a feature or a secret.
+/// Fields carry ids, counts, codes and durations only; never a name, a document number, an image, an embedding or a secret.
 struct Log: Sendable {
     enum Level: Int, Sendable, Comparable, CaseIterable {
         case debug, info, warning, error
@@ -57,8 +57,8 @@ struct Log: Sendable {
         object["message"] = "\(message)"
         guard var line = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]) else { return }
         line.append(0x0A)
-        // One write per line keeps the lines of several threads and processes whole. A line that cannot be written, for
-        // the disk is full or nobody reads any more, is no reason to stop working.
+        // One write per line keeps the lines of several threads and processes intact. A failed write, on a full disk or a
+        // closed pipe, must not stop the program.
         try? FileHandle.standardError.write(contentsOf: line)
     }
 }

@@ -11,7 +11,7 @@ extension Command {
     )
 }
 
-/// `inspectd(1)` in the macros of man(7), made of the tables of ``Command``.
+/// `inspectd(1)` in the macros of man(7), generated from the tables of ``Command``.
 private enum ManualPage {
     static var text: String {
         var lines = [
@@ -22,7 +22,7 @@ private enum ManualPage {
             ".SH SYNOPSIS", ".B inspectd", ".I COMMAND", ".RI [ OPTION \" ...]",
             ".SH DESCRIPTION",
             "Results are JSON on standard output, logs are JSON lines on standard error and hold no personal data.",
-            "Brackets in the text of an option hold the environment variable that sets it too, or its default.",
+            "Brackets in an option's description contain its default, or the environment variable that also sets it.",
             "Options may stand anywhere;",
             self.escaped("--name value and --name=value mean the same, and an unambiguous prefix of a name is enough."),
             ".SH COMMANDS",
@@ -44,8 +44,8 @@ private enum ManualPage {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Characters that troff would read as its own: a point or a quote at a line's start, backslashes, and hyphens, which
-    /// it would make typographic ones that nobody can paste into a shell.
+    /// Escapes characters that troff interprets: a full stop or quote at a line's start, backslashes, and hyphens, which
+    /// would become typographic ones that a shell does not accept.
     private static func escaped(_ text: some StringProtocol) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

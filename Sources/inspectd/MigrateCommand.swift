@@ -9,7 +9,7 @@ extension Command {
         synopsis: "[--roles] [--migrations DIR]",
         options: [
             .value("migrations", "DIR", "folder of the migrations [INSPECTD_MIGRATIONS]"),
-            .flag("roles", "makes the roles that are missing, as an administrator and once for a cluster, and no more"),
+            .flag("roles", "creates only the missing roles; run by an administrator, once for a cluster"),
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)

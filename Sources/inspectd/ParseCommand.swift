@@ -4,7 +4,7 @@ import InspectCore
 extension Command {
     static let parse = Command(
         name: "parse",
-        summary: "takes apart the text of MRZs and of AAMVA barcodes",
+        summary: "parses the text of MRZs and of AAMVA barcodes",
         synopsis: "LINE...\n       inspectd parse --batch LIST.jsonl",
         takesOperands: true,
         options: [
@@ -17,10 +17,10 @@ extension Command {
             let today = CalendarDate(Date())
             guard let list = arguments["batch"] else {
                 guard !arguments.operands.isEmpty else {
-                    throw UsageError("parse needs the lines of an MRZ, or --batch")
+                    throw UsageError("parse requires the lines of an MRZ, or --batch")
                 }
                 guard let answer = ParsedText(mrz: arguments.operands, today: today) else {
-                    throw InspectError(.payloadInvalid, "the lines have the shape of no known MRZ")
+                    throw InspectError(.payloadInvalid, "the lines match no known MRZ format")
                 }
                 return Output.line(ResultEnvelope.json(answer))
             }
@@ -42,7 +42,7 @@ extension Command {
     }
 }
 
-/// What a text says, field by field as printed; without a format where it is neither an MRZ nor a card.
+/// The fields of a text as printed; without a format where it is neither an MRZ nor an AAMVA barcode.
 private struct ParsedText: Encodable {
     var format: String?
     var fields: [String: String] = [:]

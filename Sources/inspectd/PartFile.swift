@@ -1,14 +1,15 @@
 import Foundation
 import InspectCore
 
-/// Files that the command line, or a line of a batch, names as parts.
+/// Files of parts, from the command line or a line of a batch.
 enum PartFile {
-    /// Reads a file whole.
+    /// Reads a complete file.
     ///
     /// - Parameters:
-    ///   - source: Who names the file: an option such as `--front`, or a batch's member such as `front`.
-    ///   - allowsEmpty: Whether an empty file is left to somebody else to refuse.
-    /// - Throws: ``ErrorCode/partNotFound``, ``ErrorCode/partEmpty`` or ``ErrorCode/partTooLarge``, without the file's name.
+    ///   - source: The option or batch member of the file, such as `--front` or `front`.
+    ///   - allowsEmpty: Whether the caller itself refuses an empty file.
+    /// - Throws: ``ErrorCode/partNotFound``, ``ErrorCode/partEmpty`` or ``ErrorCode/partTooLarge``, without the file's
+    ///   name.
     static func read(_ path: String, of source: String, allowsEmpty: Bool = false) throws(InspectError) -> Data {
         let bytes = try Self.found { () throws(InputFile.Failure) in
             try InputFile.read(path, of: source, limit: PartKind.byteLimit + 1)

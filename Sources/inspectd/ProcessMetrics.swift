@@ -3,7 +3,7 @@ import Gateway
 import InspectCore
 import JobQueue
 
-/// What a worker says of its own process.
+/// Metrics of a worker's process.
 struct ProcessMetrics: Sendable {
     private let ready, slots, busy, permits, outside, heartbeatAge, resident, descriptors: MetricRegistry.Gauge
     private let cpu: MetricRegistry.Counter
@@ -11,15 +11,15 @@ struct ProcessMetrics: Sendable {
     init(_ registry: MetricRegistry) {
         registry.gauge("inspectd_build_info", "1, with the version as a label.", labels: ["version"]).set(
             1, Version.current)
-        self.ready = registry.gauge("inspectd_ready", "Whether /readyz says yes.")
-        self.slots = registry.gauge("inspectd_slots", "Jobs that this worker works on at once.")
-        self.busy = registry.gauge("inspectd_slots_busy", "Jobs that this worker works on now.")
+        self.ready = registry.gauge("inspectd_ready", "Whether /readyz answers 200.")
+        self.slots = registry.gauge("inspectd_slots", "Jobs that this worker runs at once.")
+        self.busy = registry.gauge("inspectd_slots_busy", "Jobs that this worker runs now.")
         self.permits = registry.gauge(
-            "inspectd_fetch_permits", "Jobs that this worker lets wait for other servers at once, beside its slots.")
+            "inspectd_fetch_permits", "Jobs that may wait for other servers at once in this worker, beside its slots.")
         self.outside = registry.gauge("inspectd_fetch_permits_busy", "Jobs that wait for other servers now.")
         self.heartbeatAge = registry.gauge(
-            "inspectd_heartbeat_age_seconds", "Time since this worker's last heartbeat that got through.")
-        registry.gauge("process_start_time_seconds", "When the process began to count, in Unix time.").set(
+            "inspectd_heartbeat_age_seconds", "Time since this worker's last successful heartbeat.")
+        registry.gauge("process_start_time_seconds", "Start of the process, in Unix time.").set(
             Date().timeIntervalSince1970)
         self.cpu = registry.counter("process_cpu_seconds_total", "Processor time of the process, analyzers apart.")
         self.resident = registry.gauge("process_resident_memory_bytes", "Memory of the process, analyzers apart.")
@@ -40,7 +40,7 @@ struct ProcessMetrics: Sendable {
             let times = [usage.ru_utime, usage.ru_stime]
             self.cpu.raise(to: times.reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 })
         }
-        // Sizes in pages: all of the program, then what is resident.
+        // Sizes in pages: total, then resident.
         if let text = try? FileHandle(forReadingAtPath: "/proc/self/statm")?.readToEnd(),
             let pages = String(decoding: text, as: UTF8.self).split(separator: " ").dropFirst().first.flatMap({
                 Double($0)
@@ -54,7 +54,7 @@ struct ProcessMetrics: Sendable {
     }
 }
 
-/// What the database says of the whole queue.
+/// Metrics of the whole queue, from the database.
 struct QueueMetrics: Sendable {
     private let waiting, oldest, running, delayed, paused: MetricRegistry.Gauge
     private let workers, callbacksPending, callbacksOldest, readAt, dutyAge, dutyFails: MetricRegistry.Gauge
@@ -65,8 +65,8 @@ struct QueueMetrics: Sendable {
         }
         self.waiting = byLane(
             "waiting_jobs", "Jobs ready to be claimed; an estimate where many thousands wait.")
-        self.oldest = byLane("oldest_seconds", "Time since the first waiting job was accepted; 0 if none waits.")
-        self.running = byLane("running_jobs", "Jobs being worked on by the whole fleet.")
+        self.oldest = byLane("oldest_seconds", "Time since the oldest waiting job was accepted; 0 if none waits.")
+        self.running = byLane("running_jobs", "Jobs running on all workers.")
         self.delayed = byLane("delayed_jobs", "Jobs that wait for a time: scheduled, or between two attempts.")
         self.paused = byLane("paused", "Whether claims from the lane are stopped.")
         self.workers = registry.gauge("inspectd_workers_live", "Workers with a heartbeat within 15 seconds.")
@@ -75,12 +75,12 @@ struct QueueMetrics: Sendable {
         self.callbacksOldest = registry.gauge(
             "inspectd_callbacks_oldest_seconds", "Time since the oldest pending callback was written; 0 if none is.")
         self.dutyAge = registry.gauge(
-            "inspectd_maintenance_age_seconds", "Time since a duty of maintenance was last done, by whichever worker.",
+            "inspectd_maintenance_age_seconds", "Time since any worker last finished a maintenance task.",
             labels: ["duty"])
         self.dutyFails = registry.gauge(
-            "inspectd_maintenance_failing", "Whether the last round of a duty of maintenance failed.", labels: ["duty"])
+            "inspectd_maintenance_failing", "Whether the last run of a maintenance task failed.", labels: ["duty"])
         self.readAt = registry.gauge(
-            "inspectd_queue_read_timestamp_seconds", "When the queue was last looked at, in Unix time.")
+            "inspectd_queue_read_timestamp_seconds", "Time of the last poll of the queue, in Unix time.")
     }
 
     func take(_ depth: QueueDepth) {
@@ -101,7 +101,7 @@ struct QueueMetrics: Sendable {
         self.readAt.set(Date().timeIntervalSince1970)
     }
 
-    /// Says nothing until the database answers again: old numbers would look like the present.
+    /// Removes the gauges until the database answers again: old values would look current.
     func clear() {
         for gauge in [
             self.waiting, self.oldest, self.running, self.delayed, self.paused, self.workers, self.callbacksPending,

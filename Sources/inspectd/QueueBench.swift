@@ -4,22 +4,24 @@ import InspectCore
 import JobQueue
 import Synchronization
 
-/// `inspectd bench queue`: which benchmark the options ask for.
+/// The benchmark that the options of `inspectd bench queue` select.
 enum QueueBench {
     static let options: [Arguments.Option] = [
         .flag("noop", "queue: jobs/s of jobs that store their result alone (the default)"),
         .flag("stages", "queue: jobs/s of jobs that store every stage's result"),
-        .flag("pickup", "queue: how soon an idle worker begins with a job"),
+        .flag("pickup", "queue: latency until an idle worker starts a job"),
         .list("backlog", "N", "queue: latency of claims over N waiting jobs; may be repeated, to compare"),
-        .flag("held-xmin", "queue: jobs/s while an old transaction holds back vacuum; a state-column queue beside it"),
+        .flag(
+            "held-xmin", "queue: jobs/s while an old transaction holds the xmin horizon; a state-column queue beside it"
+        ),
         .flag("fairness", "queue: waits beside a large partner's backlog; the bulk lane beside urgent jobs"),
         .flag("limits", "queue: jobs/s of a partner with limits that it never reaches, and of one without"),
         .value("jobs", "N", "jobs for each measurement [50000; --pickup 300, --limits 20000]"),
-        .value("slots", "N", "jobs that a worker has at once [256; --fairness 16]"),
+        .value("slots", "N", "jobs that a worker runs at once [256; --fairness 16]"),
         .value("workers", "N", "workers in this process [1]; not with --backlog, --pickup, --fairness"),
         .value("producers", "N", "connections that enqueue [2]"),
         .value("batch", "N", "jobs in one call of enqueue_many [500]"),
-        .value("workflow", "W", "what the jobs are [id; --stages id_identity]"),
+        .value("workflow", "W", "workflow of the jobs [id; --stages id_identity]"),
         .value("claims", "N", "--backlog: single claims that are timed [5000]"),
         .value("seconds", "S", "--backlog: how long a worker drains [20]; --fairness: how long lanes are watched [10]"),
         .value("minutes", "M", "--held-xmin: how long the transaction is held [30]; a fraction for short trials"),
@@ -53,7 +55,7 @@ enum QueueBench {
             if violations.withLock({ $0 }) > 0 { throw Failure() }
         case "held-xmin":
             let benchmark = try Self.heldXmin(arguments, url)
-            // Not half an hour later.
+            // Checked now, not after half an hour.
             if let path = arguments["plot"], !FileManager.default.createFile(atPath: path, contents: nil) {
                 throw UsageError("--plot cannot write \(path)")
             }

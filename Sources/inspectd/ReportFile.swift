@@ -1,10 +1,10 @@
 import Foundation
 import InspectCore
 
-/// Pages for reviewers as files. They show people's documents and faces, so nobody but their owner may read them.
+/// Reports as files. They show people's documents and faces, so only their owner may read them.
 enum ReportFile {
-    /// Writes a page under a temporary name with mode 0600 and moves it into place: also a file that was there before, with
-    /// whatever mode, never shows it to others.
+    /// Writes a report under a temporary name with mode 0600 and moves it into place, so that the mode of an existing file
+    /// never exposes it.
     ///
     /// - Throws: ``ErrorCode/internalError`` with the system's reason.
     static func write(_ html: String, to path: String) throws(InspectError) {
@@ -26,7 +26,7 @@ enum ReportFile {
         }
     }
 
-    /// The page of an inspection that could not be carried out.
+    /// The report on an inspection that failed.
     static func page(of error: InspectError) -> String {
         InspectionReport(
             document: .notExecuted(error), facts: InspectionFacts(request: InspectionRequest(workflow: .id), parts: []),

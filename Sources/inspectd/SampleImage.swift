@@ -1,6 +1,6 @@
 import Foundation
 
-/// A 1 × 1 grey PNG: the smallest image that the whole path can be tried with.
+/// A 1 × 1 grey PNG: the smallest image for a test of the whole path.
 enum SampleImage {
     static let png = Data(
         base64Encoded:

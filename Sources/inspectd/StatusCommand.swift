@@ -9,11 +9,11 @@ extension Command {
         synopsis: "ID [--explain]",
         takesOperands: true,
         options: [
-            .flag("explain", "tells in sentences where the job is, why it waits and what to do (operators)")
+            .flag("explain", "explains in sentences where the job is, why it waits and what to do (operators)")
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             guard arguments.operands.count == 1 else {
-                throw UsageError("status takes one job id; operators may give its last twelve digits")
+                throw UsageError("status takes one job id; operators may shorten it to the last twelve digits")
             }
             let client = JobClient(databaseURL: try Configuration(arguments).databaseURL)
             let id = arguments.operands[0]
@@ -30,6 +30,6 @@ extension Command {
         }
     )
 
-    /// Digits of an id's end that tell it from others.
+    /// Number of final digits that identify a job.
     private static let idEnd = 12
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The terminal while a full-screen view has it; what was there before comes back when the value ends.
+/// The terminal of a full-screen view. Its former content returns when the value is destroyed.
 struct Terminal: ~Copyable {
-    /// A line of the screen; what the style adds takes no room.
+    /// A line of the screen; styles take no columns.
     struct Line: Equatable {
         enum Style { case plain, title, good, warning }
 
@@ -41,10 +41,10 @@ struct Terminal: ~Copyable {
         isatty(STDOUT_FILENO) == 1 && !["", "dumb", "unknown"].contains(type ?? "")
     }
 
-    /// Takes the terminal (again).
+    /// Switches to full screen (again).
     func enter() {
         if var settings = self.saved {
-            // Keys come at once and unseen; Ctrl-C and Ctrl-Z stay signals.
+            // Keys are read at once and without echo; Ctrl-C and Ctrl-Z remain signals.
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
             tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
         }
@@ -52,13 +52,13 @@ struct Terminal: ~Copyable {
         Self.write("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[2J")
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     func leave() {
         Self.write("\u{1b}[0m\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
         if var settings = self.saved { tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) }
     }
 
-    /// The window's size, asked anew each time.
+    /// The window's current size.
     static var size: (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
@@ -67,10 +67,10 @@ struct Terminal: ~Copyable {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Forgets what is on the screen, so that all of it is written again.
+    /// Forgets the screen's content, so that all of it is written again.
     mutating func invalidate() { self.shownSize = (0, 0) }
 
-    /// Shows lines from the top; only those that changed are written, in one piece, so that nothing flickers.
+    /// Shows lines from the top. Only changed lines are written, with one call, to avoid flicker.
     mutating func draw(_ lines: [Line]) {
         let size = Self.size
         var text = ""
@@ -89,8 +89,8 @@ struct Terminal: ~Copyable {
         if !text.isEmpty { Self.write(text) }
     }
 
-    /// Text of others without what a terminal would obey, cut to a width. A column is left free: clearing the rest of a full
-    /// line would take its last character.
+    /// Untrusted text without control characters, cut to a width. One column stays free: clearing the rest of a full line
+    /// would erase its last character.
     static func fitted(_ text: String, _ columns: Int) -> String {
         Self.shortened(Self.harmless(text), to: max(0, columns - 1))
     }
@@ -100,7 +100,7 @@ struct Terminal: ~Copyable {
         text.count <= width ? text : width > 0 ? text.prefix(width - 1) + "…" : ""
     }
 
-    /// Host and partner names come from elsewhere; a control character among them could do anything to a terminal.
+    /// Host and partner names are untrusted: control characters in them could control the terminal.
     static func harmless(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
@@ -119,7 +119,7 @@ struct Terminal: ~Copyable {
                 var waiting = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
                 poll(&waiting, 1, 1000)
             } else if errno != EINTR {
-                // The terminal is gone; so will the program be.
+                // The terminal is gone, and the program is about to end.
                 return
             }
         }

@@ -6,11 +6,11 @@ import JobQueue
 extension Command {
     static let top = Command(
         name: "top",
-        summary: "shows the queue, its workers and what they do, anew every few seconds",
+        summary: "shows the queue and its workers, and refreshes every few seconds",
         synopsis: "[--interval S] | --once",
         options: [
-            .value("interval", "SECONDS", "time between two looks [2]"),
-            .flag("once", "prints one look as plain text and ends"),
+            .value("interval", "SECONDS", "time between two refreshes [2]"),
+            .flag("once", "prints the view once as plain text and exits"),
         ] + Configuration.databaseOptions + Configuration.logOptions,
         body: { arguments in
             let configuration = try Configuration(arguments)
@@ -20,7 +20,7 @@ extension Command {
                 try await view.printOnce()
             } else {
                 guard Terminal.isUsable(configuration.terminal) else {
-                    throw UsageError("top needs a terminal; --once prints plain text")
+                    throw UsageError("top requires a terminal; --once prints plain text")
                 }
                 await view.run()
             }
@@ -28,7 +28,7 @@ extension Command {
     )
 }
 
-/// Looks at the queue again and again, and shows what it sees.
+/// Polls the queue and shows its state.
 private struct TopView {
     let observer: QueueObserver
     let interval: Double
@@ -39,7 +39,7 @@ private struct TopView {
     }
 
     func printOnce() async throws {
-        // Two looks, for a rate needs two.
+        // Two polls, since a rate requires two.
         let first = try await self.observer.snapshot(rateOver: 10)
         try await Task.sleep(for: .seconds(1))
         let second = try await self.observer.snapshot(rateOver: 10)
@@ -57,7 +57,7 @@ private struct TopView {
         case ended
     }
 
-    /// What is shown.
+    /// The data shown.
     private struct State {
         var last: QueueSnapshot?
         var accepted: Double?
@@ -69,13 +69,13 @@ private struct TopView {
 
     func run() async {
         let (events, sink) = AsyncStream.makeStream(of: Event.self)
-        // Before the terminal is taken, so that no signal can end the program while it is.
+        // Set before full screen, so that no signal ends the program without restoring the terminal.
         let sources = Self.signals(sink)
         var terminal = Terminal()
         let keys = Self.keys(sink)
-        var looking: Task<Void, Never>? = self.look(sink)
+        var polling: Task<Void, Never>? = self.poll(sink)
         defer {
-            looking?.cancel()
+            polling?.cancel()
             sources.forEach { $0.cancel() }
             keys?.cancel()
         }
@@ -91,8 +91,8 @@ private struct TopView {
             case .key(UInt8(ascii: "q")), .ended: return
             case .key(UInt8(ascii: "p")), .key(UInt8(ascii: " ")):
                 state.isPaused.toggle()
-                looking?.cancel()
-                looking = state.isPaused ? nil : self.look(sink)
+                polling?.cancel()
+                polling = state.isPaused ? nil : self.poll(sink)
             case .key(UInt8(ascii: "?")): state.showsKeys.toggle()
             case .key(let key):
                 let orders = TopPage.Order.allCases
@@ -104,7 +104,7 @@ private struct TopView {
             case .suspended:
                 terminal.leave()
                 kill(getpid(), SIGSTOP)
-                // Here again after SIGCONT.
+                // Resumed by SIGCONT.
                 terminal.enter()
                 terminal.invalidate()
             }
@@ -134,7 +134,7 @@ private struct TopView {
         terminal.draw(lines)
     }
 
-    private func look(_ sink: AsyncStream<Event>.Continuation) -> Task<Void, Never> {
+    private func poll(_ sink: AsyncStream<Event>.Continuation) -> Task<Void, Never> {
         Task {
             while !Task.isCancelled {
                 do {

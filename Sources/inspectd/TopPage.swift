@@ -2,22 +2,22 @@ import Foundation
 import InspectCore
 import JobQueue
 
-/// What `inspectd top` shows, as lines of text. Decides how it looks, and does nothing.
+/// Lays out `inspectd top` as lines of text, without I/O.
 struct TopPage {
-    /// Which partners come first.
+    /// The order of partners.
     enum Order: String, CaseIterable {
         case waiting, oldest, running, delayed
     }
 
     var snapshot: QueueSnapshot
-    /// Jobs accepted each second since the look before; `nil` at the first.
+    /// Jobs accepted a second since the previous poll; `nil` at the first.
     var acceptedPerSecond: Double?
     var order = Order.waiting
-    /// Lines that there is room for; `nil`: as many as it takes.
+    /// Available lines; `nil`: unlimited.
     var rows: Int?
-    /// The window's width, which lines stay below; `nil`: as wide as it takes.
+    /// The window's width, which lines stay below; `nil`: unlimited.
     var columns: Int?
-    /// Words at the end of the first line.
+    /// Text at the end of the first line.
     var remark = ""
 
     typealias Line = Terminal.Line
@@ -25,7 +25,7 @@ struct TopPage {
     var lines: [Line] {
         var lines = self.head
         lines += self.lanes
-        // The rest shares what room there is: partners and errors get some, workers what is left.
+        // The other sections share the remaining lines: partners and errors get some, workers the rest.
         let room = self.rows.map { max(0, $0 - lines.count) }
         let partners = self.partners(limit: room.map { max(2, $0 / 3 - 2) })
         let errors = self.errors(limit: room.map { max(2, $0 / 5 - 2) })
@@ -37,14 +37,14 @@ struct TopPage {
         let snapshot = self.snapshot
         let finished = snapshot.finished
         let callbacks = snapshot.callbacks
-        // Whoever watches knows the day, and needs the room.
+        // Without the date, to save columns.
         let stamp = Date(timeIntervalSince1970: snapshot.at).formatted(Date.ISO8601FormatStyle())
         let time = self.rows == nil ? stamp : String(stamp.drop { $0 != "T" }.dropFirst().dropLast() + " UTC")
         let states = ["live", "draining", "silent", "dead"].compactMap { state -> String? in
             let count = snapshot.workers.count { $0.state == state }
             return count > 0 ? "\(count) \(state)" : nil
         }
-        // The database's name may be long, and is what a narrow window can do without.
+        // The database's name may be long, and a narrow window can omit it.
         let title = ["inspectd", time, self.remark, snapshot.database].filter { !$0.isEmpty }.joined(separator: " · ")
         return [Line(text: title, style: .title)]
             + self.wrapped([
@@ -66,7 +66,7 @@ struct TopPage {
                 ], callbacks.dead > 0 || callbacks.held > 0 ? .warning : .plain)
     }
 
-    /// Pieces one after the other, on as many lines as the window's width asks for.
+    /// Pieces in a row, on as many lines as the window's width requires.
     private func wrapped(_ pieces: [String], _ style: Line.Style = .plain) -> [Line] {
         var lines: [String] = []
         for piece in pieces {
@@ -128,7 +128,7 @@ struct TopPage {
             }, more: errors.count - shown.count)
     }
 
-    /// Each worker, and below it what it does now.
+    /// Each worker with its current jobs below.
     private func workers(limit: Int?) -> [Line] {
         let jobs = Dictionary(grouping: self.snapshot.running, by: \.worker)
         var rows: [([String], Line.Style)] = []
@@ -145,7 +145,7 @@ struct TopPage {
                 ))
             for job in jobs[worker.id] ?? [] { rows.append((Self.row(of: job), .plain)) }
         }
-        // Claimed by a worker that is gone: the rescue is about to take them back.
+        // Jobs of a worker that is gone, which are about to be rescued.
         let known = Set(self.snapshot.workers.map(\.id))
         for job in self.snapshot.running where !known.contains(job.worker) {
             rows.append((Self.row(of: job), .warning))
@@ -156,7 +156,7 @@ struct TopPage {
             right: [0, 5, 6], whole: 1, shown, more: rows.count - shown.count)
     }
 
-    /// The end of a job's id, which tells it from all others; `insp.explain_job` and `inspectd status` take it.
+    /// The end of a job's id, which identifies it; `insp.explain_job` and `inspectd status` accept it.
     private static let idDigits = 12
 
     private static func row(of job: QueueSnapshot.Running) -> [String] {
@@ -169,8 +169,8 @@ struct TopPage {
 
     // MARK: Text
 
-    /// A head and rows with columns as wide as their widest cell, and an empty line before. Where the window is narrower, the
-    /// widest columns of text give way, but none to less than a job's id takes if it is to stay whole.
+    /// An empty line, a header and rows, with columns as wide as their widest cell. In a narrower window, the widest text
+    /// columns shrink, but never below the width of a job's id.
     private func table(
         _ head: [String], right: Set<Int>, whole: Int? = nil, _ rows: [([String], Line.Style)], more: Int = 0
     ) -> [Line] {
@@ -199,7 +199,7 @@ struct TopPage {
         return lines
     }
 
-    /// What `?` shows.
+    /// The help that `?` shows.
     static let keys: [Line] = [
         "", "  q  quit", "  p  pause, and go on; the space bar does the same", "  1  partners with most waiting first",
         "  2  those whose jobs have waited longest first", "  3  those with most running first",
@@ -216,7 +216,7 @@ struct TopPage {
         perSecond >= 100 ? "\(Self.count(Int(perSecond.rounded())))/s" : String(format: "%.1f/s", perSecond)
     }
 
-    /// With commas; an estimate is marked, and has no more than three digits that mean something.
+    /// With thousands separators. An estimate is marked and rounded to three digits.
     static func count(_ number: Int, _ isEstimate: Bool = false) -> String {
         var number = number
         if isEstimate {

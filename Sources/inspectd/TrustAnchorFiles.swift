@@ -1,13 +1,13 @@
 import Foundation
 import InspectCore
 
-/// Files with the certificates of authorities that issue documents (CSCA): certificates, revocation lists, master lists.
+/// CSCA files: certificates, revocation lists, master lists.
 ///
-/// They are read here and taken apart where chips are, in the analyzer.
+/// They are read here but parsed in the analyzer, as chips are.
 enum TrustAnchorFiles {
     /// The largest file, in bytes; Germany's master list has 0.9 MB.
     private static let limit = 8_000_000
-    /// All files together, in bytes: they share an analyzer's memory with the images.
+    /// All files together, in bytes: they share an analyzer's memory with images.
     private static let totalLimit = 24_000_000
 
     /// The content of files, and of the files in folders, in the order of their names.

@@ -3,20 +3,20 @@ import Foundation
 import InspectCore
 
 extension Command {
-    /// `inspect --usability`: what a client that waits is told about its images, one line of JSON for each request.
+    /// `inspect --usability`: an immediate answer about images, one line of JSON for each request.
     static func judgeUsability(_ arguments: Arguments, _ configuration: Configuration) async throws {
         guard arguments["face"] == nil, arguments["frames"] == nil, !arguments.has("report") else {
-            throw UsageError("--usability judges --front and --back, and nothing else")
+            throw UsageError("--usability takes --front and --back only")
         }
         guard ["front", "back", "batch"].contains(where: { arguments[$0] != nil }) else {
             throw UsageError("inspect --usability needs --front, --back or --batch")
         }
         var analyzers = try configuration.analyzerConfiguration(arguments)
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
-        // Of one request, one process judges both sides.
+        // For a single request, one process judges both sides.
         if arguments["batch"] == nil { analyzers.serveOneJob() }
         if analyzers.executable == AnalyzerConfiguration.ownProgram { analyzers.forked = AnalyzerCommand.forked }
-        // Whoever waits for one answer waits for the program's end, too. The analyzers end when the program has.
+        // The caller of a single request also waits for the program's end. The analyzers end after the program.
         let endsAtOnce = arguments["batch"] == nil
         try await configuration.withAnalyzers(analyzers, stops: !endsAtOnce) { pool in
             if let list = arguments["batch"] {
@@ -37,7 +37,7 @@ extension Command {
     }
 }
 
-/// The capability `usability` of a result document, before anything was read.
+/// The capability `usability` of a result document, before text is read.
 ///
 /// REJECTED is final. WARNING is what a full inspection rejects unless the text proves that the image can be read.
 struct UsabilityAnswer: Encodable {

@@ -5,7 +5,8 @@ import InspectCore
 extension Command {
     static let verify = Command(
         name: "verify",
-        summary: "says whether a callback is genuine and fresh, as its receiver must (Standard Webhooks v1 and v1a)",
+        summary:
+            "checks whether a callback is authentic and recent, as its receiver must (Standard Webhooks v1 and v1a)",
         synopsis: "--id ID --timestamp T --signature S [--secret-file FILE] [--public-key whpk_…] [--body FILE]",
         options: [
             .value("id", "ID", "header webhook-id"),
@@ -13,7 +14,7 @@ extension Command {
             .value("signature", "LIST", "header webhook-signature"),
             .list("secret-file", "FILE", "a file with a secret (whsec_…); may be given several times"),
             .list("public-key", "KEY", "a public key (whpk_…) for v1a; may be given several times"),
-            .value("body", "FILE", "the body as it was received; else standard input"),
+            .value("body", "FILE", "the body as received [standard input]"),
             .value("now", "SECONDS", "the receiver's clock, for tests [the system's]"),
             .flag("new-key", "prints a new pair of keys for v1a instead: {\"private\", \"public\"}"),
         ],
@@ -42,7 +43,7 @@ extension Command {
         }
     )
 
-    /// Secrets come from files: what stands in `argv` can be read by every process of the machine.
+    /// Secrets come from files: every process of the machine can read `argv`.
     private static func verifier(_ arguments: Arguments) throws -> WebhookVerifier {
         let secrets = try arguments.all("secret-file").map { path in
             let text = try InputFile.read(path, of: "--secret-file", isSetting: true)
@@ -50,7 +51,7 @@ extension Command {
                 let secret = WebhookSecret(
                     String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
             else {
-                throw UsageError("--secret-file: no secret of Standard Webhooks in it")
+                throw UsageError("--secret-file: the file contains no Standard Webhooks secret")
             }
             return secret
         }
@@ -60,7 +61,7 @@ extension Command {
             }
             return key
         }
-        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("verify needs a secret or a public key") }
+        guard !secrets.isEmpty || !keys.isEmpty else { throw UsageError("verify requires a secret or a public key") }
         return WebhookVerifier(secrets: secrets, publicKeys: keys)
     }
 }

@@ -11,31 +11,31 @@ import JobQueue
 extension Command {
     static let worker = Command(
         name: "worker",
-        summary: "pulls jobs, inspects them and posts callbacks until it is told to stop",
+        summary: "claims jobs, inspects them and posts callbacks, until stopped",
         synopsis: "[--slots N] [--lanes urgent,normal,bulk] [--region R] [--roles inspect,callback,maintain] [--drain]",
         options: [
             .value("slots", "N", "jobs at once, each on an analyzer process; by default one per core"),
             .value("lanes", "LIST", "lanes to serve, most urgent first [urgent,normal,bulk]"),
-            .value("region", "REGION", "takes this region's jobs beside those of no region [INSPECTD_REGION]"),
+            .value("region", "REGION", "claims this region's jobs and those without a region [INSPECTD_REGION]"),
             .value("roles", "LIST", "inspect, callback, maintain [all three]"),
             .flag("drain", "exits when the queue is empty and no callback is due"),
-            .value("stop-after", "SECONDS", "on SIGTERM, jobs that take longer are handed back [20]"),
+            .value("stop-after", "SECONDS", "on SIGTERM, jobs that take longer are released [20]"),
             .value(
                 "callback-timeout", "SECONDS",
                 "for one attempt of a callback; its claim lapses after four times that [15]"),
-            .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is ended [30]"),
+            .value("stage-deadline", "SECONDS", "an analyzer that takes longer for one stage is killed [30]"),
             .value(
                 "fetch-permits", "N",
                 "jobs that wait for their parts' or the vendor's servers at once, beside the slots; a quarter of them for one partner [4 for each slot, at least 8]"
             ),
-            .value("fetch-memory", "MIB", "what these jobs may hold together; at least 64 [256]"),
+            .value("fetch-memory", "MIB", "memory of these jobs together; at least 64 [256]"),
             .value("fetch-deadline", "SECONDS", "for all parts by URL of one job together [60]"),
             .value(
                 "health", "[ADDRESS:]PORT",
                 "answers /healthz, /readyz and /metrics, on loopback by default [INSPECTD_HEALTH]"),
             .list(
                 "decryption-key", "FILE",
-                "PEM RSA key that parts may be encrypted for, by its file's name; may be repeated [INSPECTD_DECRYPTION_KEYS]"
+                "PEM RSA key for encrypted parts; its file's name is the key id; may be repeated [INSPECTD_DECRYPTION_KEYS]"
             ),
             .value("listen-url", "URL", "direct connection for LISTEN, if the database URL leads to a pooler"),
         ] + Configuration.trustOptions + Configuration.databaseOptions + Configuration.analyzerOptions
@@ -47,7 +47,7 @@ extension Command {
         }
     )
 
-    /// What a worker process does.
+    /// The roles of a worker process.
     struct Roles: OptionSet, Sendable {
         let rawValue: Int
         static let inspect = Roles(rawValue: 1)
@@ -67,13 +67,13 @@ extension Command {
                 }
             }
             guard !self.isDisjoint(with: [.inspect, .callback]) else {
-                throw UsageError("--roles needs inspect or callback")
+                throw UsageError("--roles requires inspect or callback")
             }
         }
     }
 }
 
-/// A worker's parts, wired together: analyzers, queue and dispatcher, and the order in which they stop.
+/// Wires a worker's parts together (analyzers, queue, dispatcher) and stops them in order.
 private struct WorkerService {
     let log: Log
     let roles: Command.Roles
@@ -150,7 +150,7 @@ private struct WorkerService {
             metrics.take($0)
         }
         let health = HealthService(metrics, roles: self.roles, dispatcher: dispatcher)
-        // Before the models are loaded: whoever waits for the worker is told what it waits for.
+        // Opened before the models are loaded, so that /readyz tells why the worker is not ready yet.
         let server = try self.healthAddress.map { try health.serve(at: $0) }
         defer { server?.stop() }
         if let server, let address = self.healthAddress {
@@ -158,7 +158,7 @@ private struct WorkerService {
         }
         let watching = server.map { _ in Task { await self.watchQueue(metrics.queue) } }
         defer { watching?.cancel() }
-        // The dispatcher outlives the queue's worker: what the last jobs put into the outbox should still go out.
+        // The dispatcher outlives the queue's worker, to deliver the callbacks of the last jobs.
         let dispatching = self.roles.contains(.callback) ? Task { await dispatcher.run() } : nil
         defer { dispatching?.cancel() }
 
@@ -215,8 +215,8 @@ private struct WorkerService {
         try await worker.run()
     }
 
-    /// Looks at the whole queue every five seconds, and less often where a look takes long: a twentieth of the time of one
-    /// connection, but every half minute.
+    /// Polls the whole queue every five seconds, or less often where a poll is slow: it takes at most a twentieth of one
+    /// connection's time, but runs at least every half minute.
     private func watchQueue(_ metrics: QueueMetrics) async {
         let observer = QueueObserver(databaseURL: self.configuration.databaseURL)
         while !Task.isCancelled {

@@ -5,7 +5,7 @@ import Gateway
 import InspectCore
 import JobQueue
 
-/// What a worker counts and measures. Labels hold lanes, stages, codes and outcomes; never an id, a partner or a person.
+/// A worker's metrics. Labels hold lanes, stages, codes and outcomes; never an id, a partner or a person.
 struct WorkerMetrics: Sendable {
     /// Upper bounds in seconds: for round trips, for work, and for whole jobs.
     private static let short = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -37,72 +37,72 @@ struct WorkerMetrics: Sendable {
             registry.counter(
                 "inspectd_\(name)_total", help, labels: label.map { [$0] } ?? [], preset: values.map { [$0] })
         }
-        self.claimed = counter("jobs_claimed", "Jobs that this worker took from the queue.")
-        self.started = counter("job_attempts_started", "Attempts that this worker began.")
+        self.claimed = counter("jobs_claimed", "Jobs that this worker claimed.")
+        self.started = counter("job_attempts_started", "Attempts that this worker started.")
         self.finished = counter(
-            "jobs_finished", "Jobs that this worker brought to 128, with a result or given up.", "outcome",
+            "jobs_finished", "Jobs that this worker finished, with a result or dead-lettered.", "outcome",
             ["completed", "given_up"])
-        self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a person.")
-        self.retries = counter("job_retries", "Attempts that failed and will be followed by another.", "code")
+        self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a reviewer.")
+        self.retries = counter("job_retries", "Failed attempts that will be retried.", "code")
         self.givenUp = counter("jobs_given_up", "Jobs that ended as NOT_EXECUTED here, by error code.", "code")
-        self.handedBack = counter("jobs_handed_back", "Jobs returned to the queue with the attempt refunded.")
-        self.leasesLost = counter("leases_lost", "Jobs whose lease was gone when something was to be written.")
+        self.handedBack = counter("jobs_handed_back", "Jobs released to the queue with the attempt refunded.")
+        self.leasesLost = counter("leases_lost", "Jobs whose lease was lost before a write.")
         self.rowsHeld = counter(
-            "rows_held", "Times that a job's writes had to wait, for another transaction held its row.")
-        self.overdue = counter("jobs_overdue", "Jobs that were stopped at their own deadline.")
+            "rows_held", "Times that a job's writes waited because another transaction held its row lock.")
+        self.overdue = counter("jobs_overdue", "Jobs stopped at their deadline.")
         self.rescued = counter(
-            "jobs_rescued", "Jobs that this worker took back from dead workers.", "outcome", ["requeued", "given_up"])
-        self.workersLost = counter("workers_lost", "Workers that this worker struck off as dead.")
+            "jobs_rescued", "Jobs that this worker rescued from dead workers.", "outcome", ["requeued", "given_up"])
+        self.workersLost = counter("workers_lost", "Workers that this worker declared dead.")
         self.promoted = counter("jobs_promoted", "Delayed jobs that this worker made ready.")
-        self.swept = counter("jobs_swept", "Stragglers that this worker gave a new place in the queue.")
+        self.swept = counter("jobs_swept", "Jobs below the floor that this worker gave a new place in the queue.")
         self.expired = counter("jobs_expired", "Jobs that this worker finished as EXPIRED.")
         self.purged = counter(
-            "purged", "What retention removed here: jobs' parts, jobs' results, whole partitions.", "what",
+            "purged", "Removals by retention in this worker: jobs' parts, jobs' results, partitions.", "what",
             ["parts", "results", "partitions"])
         self.suspensions = counter(
-            "worker_suspensions", "Times that no heartbeat got through for so long that the work was dropped.")
-        self.deaths = counter("worker_deaths", "Times that the fleet declared this worker dead.")
+            "worker_suspensions", "Times that the worker dropped its work because no heartbeat succeeded.")
+        self.deaths = counter("worker_deaths", "Times that another worker declared this worker dead.")
         let connections = ["queue", "heartbeat", "listener", "auxiliary", "maintenance", "callback"]
         self.databaseFailures = counter(
             "database_failures", "Failures of a database connection.", "connection", connections)
-        self.reconnects = counter("database_reconnects", "Connections made anew.", "connection", connections)
+        self.reconnects = counter("database_reconnects", "Reconnections.", "connection", connections)
         self.claimDuration = registry.histogram(
-            "inspectd_claim_duration_seconds", "Time of a round trip to the database that brought jobs.",
+            "inspectd_claim_duration_seconds", "Time of a claim that returned jobs.",
             bounds: Self.short)
         self.stageDuration = registry.histogram(
-            "inspectd_stage_duration_seconds", "Time of one stage in an analyzer.", labels: ["stage"],
+            "inspectd_stage_duration_seconds", "Duration of one stage in an analyzer.", labels: ["stage"],
             bounds: Self.medium)
         self.jobDuration = registry.histogram(
             "inspectd_job_duration_seconds", "Time from the claim of a job to its result in the database.",
             bounds: Self.long)
         self.attempts = registry.histogram(
-            "inspectd_job_attempts", "Attempts that finished jobs took.", bounds: [1, 2, 3, 4, 5, 6, 7, 8])
-        self.parentStarts = counter("analyzer_parent_starts", "Warm parents of the analyzers that loaded their models.")
+            "inspectd_job_attempts", "Attempts of finished jobs.", bounds: [1, 2, 3, 4, 5, 6, 7, 8])
+        self.parentStarts = counter("analyzer_parent_starts", "Analyzer parents that loaded their models.")
         self.parentLosses = counter(
-            "analyzer_parent_losses", "Warm parents that ended or could not be started.", "kind",
+            "analyzer_parent_losses", "Analyzer parents that ended or could not be started.", "kind",
             ["ended", "not_started", "not_renewed"])
-        self.analyzerStarts = counter("analyzer_starts", "Analyzer processes that were forked.")
+        self.analyzerStarts = counter("analyzer_starts", "Analyzer processes forked.")
         self.analyzerWaits = counter(
-            "analyzer_waits", "Jobs that found no analyzer process ready and waited for its fork.")
+            "analyzer_waits", "Jobs that waited for the fork of an analyzer process.")
         self.analyzerLosses = counter(
-            "analyzer_losses", "Analyzer processes that were lost.", "kind",
+            "analyzer_losses", "Analyzer processes lost.", "kind",
             ["crash", "timeout", "memory", "cancelled", "other"])
         self.parentReplacements = counter(
-            "analyzer_parent_replacements", "Warm parents that another took over from, without a gap.", "reason",
+            "analyzer_parent_replacements", "Analyzer parents replaced without interruption.", "reason",
             ["crash", "forks", "age"])
         let outcomes = ["delivered", "failed", "dead", "released", "stale"]
         self.endpointChanges = counter(
-            "endpoint_changes", "Endpoints whose breaker opened or closed, or that were disabled.", "kind",
+            "endpoint_changes", "Endpoints whose breaker opened or closed, or that became disabled.", "kind",
             ["failing", "recovered", "disabled"])
-        self.callbackAttempts = counter("callback_attempts", "Attempts to deliver a callback.", "outcome", outcomes)
+        self.callbackAttempts = counter("callback_attempts", "Attempts to deliver callbacks.", "outcome", outcomes)
         self.callbackDuration = registry.histogram(
-            "inspectd_callback_attempt_duration_seconds", "Time of one attempt to deliver a callback.",
+            "inspectd_callback_attempt_duration_seconds", "Duration of one attempt to deliver a callback.",
             labels: ["outcome"], preset: [["delivered"]], bounds: Self.medium)
         self.callbackWait = registry.histogram(
             "inspectd_callback_wait_seconds", "Time from when a callback was due to its claim.", bounds: Self.medium)
     }
 
-    /// Everything, for a scrape. Neither waits nor asks anybody.
+    /// All metrics, for a scrape. Reads memory alone.
     func text(_ vitals: JobWorkerVitals?, isReady: Bool) -> String {
         self.process.update(vitals, isReady: isReady)
         return self.registry.text()
@@ -149,7 +149,7 @@ struct WorkerMetrics: Sendable {
         }
     }
 
-    /// A further connection of a kind, such as "queue 2", counts as one of the kind.
+    /// A further connection of a kind, such as "queue 2", counts for the kind.
     private static func kind(of role: String) -> String { String(role.prefix { $0 != " " }) }
 
     func take(_ event: CallbackEvent) {

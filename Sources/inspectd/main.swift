@@ -3,12 +3,12 @@ import Dispatch
 import Foundation
 import InspectCore
 
-// A partner that hangs up must not end the process.
+// A partner that closes its connection must not end the process.
 signal(SIGPIPE, SIG_IGN)
 
 let words = Array(CommandLine.arguments.dropFirst())
 
-// The analyzer's warm parent forks, so it must stay single-threaded: it is started before anything that makes threads.
+// The analyzer's warm parent forks, so it must stay single-threaded: it starts before anything that creates threads.
 if words.first == AnalyzerCommand.name {
     AnalyzerCommand.run(Array(words.dropFirst()))
 }
@@ -32,21 +32,21 @@ default: break
 let command: Command
 do { command = try Command.named(name) } catch { exit(usage: error.message) }
 let rest = Array(words.dropFirst())
-// Also where the rest of the line is wrong, for that is when somebody asks.
+// Help works even where the rest of the line is invalid.
 if rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) }) {
     Output.text(command.helpText)
     exit(0)
 }
 
-// The same for a client that waits, without starting the program a second time. Whoever names another analyzer gets that.
+// The same for `inspect --usability`, without a second start of the program. A configured analyzer takes precedence.
 if command.name == "inspect", words.contains("--usability"), !words.contains(where: { $0.hasPrefix("--analyzer") }),
     getenv("INSPECTD_ANALYZER") == nil
 {
     _ = AnalyzerCommand.forked
 }
 
-// Commands hold credentials, images or both: none of it reaches a core file, or another process of the same user. After the
-// fork, which is as open as the parent that a worker starts: it has neither.
+// Commands hold credentials, images or both, which must not reach a core file or another process of the same user. Set
+// after the fork, since the analyzers' parent has neither.
 do { try CoreDumps.disable() } catch {
     FileHandle.standardError.write(Data("inspectd: \(error)\n".utf8))
     exit(1)

@@ -5,7 +5,7 @@ import Testing
 @testable import InspectCore
 
 @Suite struct ChallengeRulesTests {
-    /// A seed of its own for every run, which a failure names.
+    /// A separate seed for every run, which a failure reports.
     private static let seed = UInt64.random(in: 0...UInt64(Int.max))
 
     /// The limits for 10,000 runs are those of `inspectd bench liveness`; fewer runs leave room for chance.
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `Simulated people pass motions, and attackers do not`() async {
-        // In halves, which two processors play at once.
+        // In halves, for two processors.
         async let first = LivenessSimulation.motion(runs: 150, seed: Self.seed)
         async let second = LivenessSimulation.motion(runs: 150, seed: ~Self.seed)
         let halves = await [first, second]
@@ -39,7 +39,7 @@ import Testing
         #expect(LivenessChallenge(colours: [.red, .green, .red, .green, .red, .green]).guessRate() == 1.0 / 18_750)
         let eight: [LivenessChallenge.Colour] = [.red, .green, .red, .green, .red, .green, .red, .green]
         #expect(LivenessChallenge(colours: eight).guessRate() == 1.0 / 468_750)
-        // Without blinks each sequence is one of 4·3·3; a blink that is asked for may come by chance.
+        // Without blinks, each sequence is one of 4·3·3; a requested blink may occur by chance.
         #expect(abs(MotionRules.guessRate(steps: 3, motions: [.nod, .shake, .smile, .mouthOpen]) - 1.0 / 36) < 1e-12)
         #expect(MotionRules.guessRate(steps: 3, motions: LivenessChallenge.Step.allCases) > 1.0 / 80)
     }
@@ -58,7 +58,7 @@ import Testing
         #expect(passed >= 36, "of 40, seed \(Self.seed)")
     }
 
-    /// Living faces before a screen whose colours are those that were asked for but one.
+    /// Living faces in front of a screen that differs from the challenge in one colour.
     @Test func `A sequence that differs in one colour is another`() {
         let simulation = ColourFlashSimulation()
         var random = SeededGenerator(seed: Self.seed)
@@ -102,7 +102,7 @@ import Testing
         return capture
     }
 
-    @Test func `A capture of two people, with a cut, or of one image is rejected whatever was asked`() {
+    @Test func `A capture of two people, with a cut, or of one image is rejected for every challenge`() {
         let challenge = LivenessChallenge(steps: [.nod], frameTimes: (0..<40).map { Double($0) * 66 - 660 })
         let good = Self.still(40)
         func reason(_ change: (inout CaptureFacts) -> Void) -> LivenessVerdict.Reason? {
@@ -121,7 +121,7 @@ import Testing
         #expect(ChallengeRules.decide(challenge, nil).decision.type == .warning)
     }
 
-    @Test func `Times that cannot be are an invalid challenge`() {
+    @Test func `Impossible times make a challenge invalid`() {
         func fault(_ change: (inout LivenessChallenge) -> Void) -> String? {
             var challenge = LivenessChallenge(colours: [.red, .green, .blue], ageMs: 5000, frameTimes: [-1, 0, 1])
             change(&challenge)
@@ -165,7 +165,7 @@ import Testing
         return try VendorSessionFacts(members: members)
     }
 
-    @Test func `A vendor's answer decides only by plain truth`() throws {
+    @Test func `A vendor's answer passes only with a literal true`() throws {
         let cases: [(String, DecisionType)] = [
             (#"{"sessionResponseBlob":"b","success":true,"livenessPassed":true,"reason":"OK"}"#, .passed),
             (#"{"responseBlob":"b","success":true,"wasLivenessPassed":true}"#, .passed),
@@ -179,7 +179,7 @@ import Testing
         ]
         for (json, type) in cases { #expect(try VendorSessionRules.decide(Self.vendor(json)).type == type, "\(json)") }
         #expect(try Self.vendor(cases[0].0).reason == "OK")
-        // Whatever a server writes there must not reach a log or a partner.
+        // The server's text must not reach a log or a partner.
         #expect(try Self.vendor(#"{"success":false,"reason":"<b>Anna</b>"}"#).reason == nil)
     }
 
@@ -191,7 +191,7 @@ import Testing
         #"{"success":true,"sessionResponseBlob":"b","matchLevel":99}"#,
         #"{"success":true,"sessionResponseBlob":"b","livenessPassed":{}}"#, #"[]"#,
     ])
-    func `A vendor's answer of another shape is void`(_ json: String) {
+    func `A vendor's answer of another form is invalid`(_ json: String) {
         let error = #expect(throws: InspectError.self) { try Self.vendor(json) }
         #expect(error?.code == .vendorResponseInvalid)
     }

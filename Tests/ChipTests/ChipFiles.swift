@@ -2,7 +2,7 @@ import Chip
 import Foundation
 import InspectCore
 
-/// A chip's files as they lie in a folder.
+/// A chip's files in a folder.
 struct ChipFiles {
     var dataGroups: [Int: [UInt8]] = [:]
     var sod: [UInt8]?

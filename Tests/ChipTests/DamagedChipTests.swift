@@ -4,7 +4,7 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Chips come from strangers: no byte of theirs may do more than fail a check.
+/// Chips are untrusted: no byte may do more than fail a check.
 @Suite struct DamagedChipTests {
     private func files(_ chip: String) async throws -> ChipFiles {
         try ChipFiles(await TestChips.folder.appending(path: chip), anchors: ["anchors"])
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `A security object in which a signed bit is wrong is never valid`() async throws {
+    @Test func `A security object with a wrong signed bit is never valid`() async throws {
         var chip = try await self.files("good_ecdsa_p256")
         // A smaller portrait: it is hashed each time.
         chip.dataGroups[2] = nil
@@ -38,8 +38,8 @@ import Testing
                 dataGroups: chip.dataGroups, sod: damaged, anchors: store, at: Date())
             if ChipRules(facts, mrz: mrz).status == .valid { survivors.append(position) }
         }
-        // What neither signature covers may change: the set of hash functions, versions, and the signer's name, for which
-        // the key itself stands. Everything that the result is drawn from is covered.
+        // Bytes outside both signatures may change: the set of hash functions, versions, and the signer's name, which the
+        // key replaces. The signatures cover everything that the result depends on.
         let covered = try self.covered(sod)
         #expect(survivors.allSatisfy { !covered.contains($0) }, "\(survivors)")
         #expect(survivors.count < sod.count)
@@ -89,7 +89,7 @@ import Testing
             read += 1
             #expect(record.image.endIndex <= damaged.endIndex)
         }
-        // What describes the person and the camera may change.
+        // The description of the person and the camera may change.
         #expect(read > 0 && read < 120 * 8)
     }
 

@@ -32,11 +32,11 @@ import Testing
             [0x30, 0x84, 0x7F, 0xFF, 0xFF, 0xFF], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF], [0x04, 0x80, 0, 0],
             [0x30, 0x80, 0],
         ] as [[UInt8]])
-    func `What is no element is refused`(bytes: [UInt8]) {
+    func `Bytes that are no element are refused`(bytes: [UInt8]) {
         #expect(throws: LDSError.self) { try TLV(first: bytes[...]) }
     }
 
-    @Test func `Nesting without end and elements without number are refused`() {
+    @Test func `Too deep nesting and too many elements are refused`() {
         let deep = [UInt8]((0..<100_000).flatMap { _ in [0x30, 0x80] as [UInt8] })
         #expect(throws: LDSError.self) { try TLV(first: deep[...]) }
         let wide: [UInt8] = [0x30, 0x80] + [UInt8](repeating: 0x05, count: 1) + [0]
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `A data group's hash covers its file, with nothing but zeros behind it`() throws {
+    @Test func `A data group's hash covers its file without trailing zeros`() throws {
         let group = self.tlv([0x6E], [1, 2, 3])
         #expect(try Array(DataGroup.hashed((group + [0, 0])[...], number: 14)) == group)
         #expect(throws: LDSError.self) { try DataGroup.hashed((group + [1])[...], number: 14) }
@@ -80,11 +80,11 @@ import Testing
             ("UTO", "UT", true), ("D", "DE", true), ("D", "de", true), ("FRA", "FR", true), ("FRA", "DE", false),
             ("GBD", "GB", true), ("RKS", "KS", true), ("EUE", "EU", true), ("UTO", "UTO", true), ("AUT", "AU", false),
         ] as [(String, String, Bool)])
-    func `A state is known by its three letters and by two`(state: String, country: String, isSame: Bool) {
+    func `A state has a code of three letters and one of two`(state: String, country: String, isSame: Bool) {
         #expect(IssuingState.matches(state, country: country) == isSame)
     }
 
-    @Test func `Of a state that is not known nothing is claimed`() {
+    @Test func `An unknown state is undetermined`() {
         #expect(IssuingState.matches("XYZ", country: "XY") == nil)
         #expect(IssuingState.matches("", country: "DE") == nil)
     }

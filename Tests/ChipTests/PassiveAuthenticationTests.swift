@@ -4,13 +4,13 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Chips of an authority that the test issues with the openssl program: another implementation of the same standards.
+/// Chips of a CSCA that the test creates with the openssl program, an independent implementation.
 @Suite struct PassiveAuthenticationTests {
     private func files(_ chip: String) async throws -> ChipFiles {
         try ChipFiles(await TestChips.folder.appending(path: chip), anchors: ["anchors"])
     }
 
-    @Test func `Every chip gets its verdict, each check its answer, and the reason says why`() async throws {
+    @Test func `Every chip gets its status, each check its result, and a reason`() async throws {
         let manifest = try await TestChips.manifest
         #expect(manifest.count == 30)
         for chip in manifest {
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `What is reported about a good chip was measured on it`() async throws {
+    @Test func `The report on a valid chip has its own data`() async throws {
         let (facts, _) = try await self.files("good_rsa_sha512").verify()
         #expect(facts.digestAlgorithm == "SHA-512")
         #expect(facts.ldsVersion == "0108")
@@ -45,7 +45,7 @@ import Testing
         #expect(list.anchorNotes == ["MASTER_LIST UT: 2 certificates, signature good, signer's authority known"])
     }
 
-    @Test func `A certificate that has run out is a warning, one that is not yet valid is no proof`() async throws {
+    @Test func `An expired certificate is a warning, one that is not yet valid proves nothing`() async throws {
         let chip = try await self.files("good_pss")
         let late = chip.verify(at: Date(timeIntervalSinceNow: 20 * 365 * 86_400))
         #expect(late.facts.periodOK == false)
@@ -57,7 +57,7 @@ import Testing
         #expect(early.rules.status == .inconclusive)
     }
 
-    @Test func `An old list of revoked certificates still revokes, but clears nobody`() async throws {
+    @Test func `An outdated revocation list still revokes, but proves no certificate good`() async throws {
         let later = Date(timeIntervalSinceNow: 90 * 86_400)
         #expect(try await self.files("good_not_revoked").verify(at: later).facts.revocation == "outdated")
         let revoked = try await self.files("bad_revoked").verify(at: later)
@@ -65,7 +65,7 @@ import Testing
         #expect(revoked.rules.status == .invalid)
     }
 
-    @Test func `Without a security object, or without data groups, nothing is vouched for`() async throws {
+    @Test func `Without a security object or data groups, nothing is proven`() async throws {
         var chip = try await self.files("good_pss")
         chip.dataGroups = [:]
         let empty = chip.verify()
@@ -78,7 +78,7 @@ import Testing
         #expect(chip.verify().rules.status == .inconclusive)
     }
 
-    @Test func `No file of certificates that is damaged is trusted, and what is wrong is said`() async throws {
+    @Test func `A damaged certificate file is not trusted, and the fault is reported`() async throws {
         var chip = try await self.files("good_pss")
         let good = chip.anchors
         for damaged: [UInt8] in [[], [0x30], Array(good[0].dropLast()), good[0] + [1], Array("hello".utf8)] {

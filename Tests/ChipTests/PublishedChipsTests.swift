@@ -3,7 +3,7 @@ import Foundation
 import InspectCore
 import Testing
 
-/// Where published chips lie.
+/// The folder of published chips.
 private enum PublishedChips {
     static let folder = ProcessInfo.processInfo.environment["INSPECTD_TEST_CHIPS"].map { URL(fileURLWithPath: $0) }
 }
@@ -22,7 +22,7 @@ struct PublishedChipsTests {
         }
     }
 
-    @Test func `Every country's security object is signed by its signer, and that one by its authority`() throws {
+    @Test func `Every country's security object is signed by a signer that its CSCA certified`() throws {
         let countries = try self.names.filter { $0.hasPrefix("country_sod_") }
         #expect(!countries.isEmpty)
         for name in countries {
@@ -35,7 +35,7 @@ struct PublishedChipsTests {
         }
     }
 
-    @Test func `Good chips are valid, and each bad one is not for its own reason`() throws {
+    @Test func `Good chips are valid, and each bad one is invalid for its own reason`() throws {
         let reasons: [String: ChipReason] = [
             "dg1_tampered": .dataGroupHashMismatch, "signature_bit": .signatureInvalid, "rogue_ca": .chainInvalid,
             "dsc_expired": .expired,
@@ -56,7 +56,7 @@ struct PublishedChipsTests {
         .enabled(
             if: PublishedChips.folder.map { FileManager.default.fileExists(atPath: $0.path + "/bsi2008") } == true)
     )
-    func `A reference chip of 2008 holds together without its authority`() throws {
+    func `A reference chip of 2008 is consistent without its CSCA`() throws {
         var chip = try self.chip("bsi2008", anchors: [])
         let listed = [1, 2, 3, 14]
         let unlisted = chip.dataGroups.keys.filter { !listed.contains($0) }
@@ -73,7 +73,7 @@ struct PublishedChipsTests {
         #expect(portrait.image.prefix(8).elementsEqual([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20]))
     }
 
-    @Test func `Master lists give their authorities, and links lead from an old key to a new one`() throws {
+    @Test func `Master lists give their CSCA certificates, and links lead from an old key to a new one`() throws {
         let lists = try #require(PublishedChips.folder).appending(path: "masterlists")
         let files = try FileManager.default.contentsOfDirectory(atPath: lists.path).sorted()
         func read(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: lists.appending(path: name))) }

@@ -15,7 +15,7 @@ import Testing
         return nil
     }
 
-    @Test func `Images come under the capture client's names or as parts, and the rest stays`() throws {
+    @Test func `Images have the capture client's names or are parts, and the rest stays`() throws {
         let capture = try Self.create(
             #"{"encodedFrontImage":"aW1h\r\nZ2U=","encodedBackImage":"","encodedFaceImage":null,"userReference":"u"}"#)
         #expect(capture.parts == [.front: [Data("image".utf8)]])
@@ -41,7 +41,7 @@ import Testing
         #"{"a":"# + String(repeating: "[", count: 17) + String(repeating: "]", count: 17) + "}",
         "[" + String(repeating: "1,", count: 30_000) + "1]",
     ])
-    func `What is no such object is refused before it is parsed or as it is`(text: String) {
+    func `An invalid object is refused before or during parsing`(text: String) {
         #expect(Self.code { _ = try Self.create(text, key: "k") } == .payloadInvalid)
     }
 
@@ -55,7 +55,7 @@ import Testing
         #expect(Self.code { _ = try Self.create(#"{"parts":{"FRAMES":[\#(frames)]}}"#) } == .partTooLarge)
     }
 
-    @Test func `Long strings are taken as they are, with the escapes that encoders write`() throws {
+    @Test func `Long strings are read in place, with the escapes that encoders write`() throws {
         let bytes = Data((0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
         let plain = bytes.base64EncodedString()
         let broken = bytes.base64EncodedString(options: [
@@ -87,7 +87,7 @@ import Testing
         #expect(blob.blob == Data((long + "ä/").utf8))
     }
 
-    @Test func `Whoever waits is let in by turns of the names, and nobody is forgotten`() async {
+    @Test func `Waiting callers are admitted in turns of the names, and none is forgotten`() async {
         let gate = FairGate(1)
         final class Order: Sendable {
             let asked = Mutex(0)
@@ -102,7 +102,7 @@ import Testing
                         order.asked.withLock { $0 += 1 }
                         await gate.run(name) { order.names.withLock { $0.append(name) } }
                     }
-                    // In this order, so that the crowd is there first.
+                    // In this order, so that the backlog exists first.
                     for _ in 0..<600 where order.asked.withLock({ $0 }) == asked {
                         try? await Task.sleep(for: .milliseconds(100))
                     }
@@ -114,7 +114,7 @@ import Testing
         #expect(seen.count == 5 && (seen.firstIndex(of: "b") ?? 9) <= 1, "\(seen)")
     }
 
-    @Test func `What the database refuses for now is refused for now, and a fault of ours is no client's`() {
+    @Test func `A temporary refusal of the database stays temporary, and a fault on our side is not the client's`() {
         #expect(ErrorCode.faceBusy.httpStatus == 429 && ErrorCode.payloadInvalid.httpStatus == 400)
         #expect(HTTPResponse.problem(InspectError(.faceBusy)).headers.contains { $0.name == "Retry-After" })
         for code in [ErrorCode.internalError, .leaseLost, .workerLost] {
@@ -155,7 +155,7 @@ import Testing
             Self.code { _ = try SessionRequest(Data(#"{"sessionRequestBlob":"b","x":1}"#.utf8)) } == .payloadInvalid)
     }
 
-    @Test func `A session has passed only if its result says so and was decided so`() {
+    @Test func `A session passes only if its result and its decision say so`() {
         func answer(_ decision: String, _ data: String) -> SessionAnswer {
             SessionAnswer(
                 Data(
@@ -173,7 +173,7 @@ import Testing
         #expect(!SessionAnswer(Data("x".utf8)).success)
     }
 
-    @Test func `Credentials are taken from Basic and Bearer alone, in their own form`() {
+    @Test func `Credentials are read from Basic and Bearer alone, each in its own form`() {
         let key = "ik_0123456789abcdef"
         let secret = String(repeating: "s", count: 43)
         let basic = "Basic " + Data("\(key):\(secret)".utf8).base64EncodedString()
@@ -223,7 +223,7 @@ import Testing
         #expect(TrustedProxies.bucket("192.0.2.1") != TrustedProxies.bucket("192.0.2.2"))
     }
 
-    @Test func `The description is JSON, and knows every status that a code is reported under`() throws {
+    @Test func `The description is JSON and lists the status of every code`() throws {
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWait: 60).utf8)) as? [String: Any])
         let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
@@ -232,7 +232,7 @@ import Testing
         #expect(Set(refused).isSubset(of: responses.keys))
     }
 
-    @Test func `The description takes the workflows and the kinds of part that there are`() throws {
+    @Test func `The description accepts the existing workflows and kinds of part`() throws {
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.text(longestWait: 60).utf8)) as? [String: Any])
         let components = try #require(document["components"] as? [String: [String: [String: Any]]])

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Gateway
 
-/// Answers that their clients do not read.
+/// Answers that clients do not read.
 @Suite struct HTTPAnswerTests {
-    /// More than the kernel takes for a client that does not read.
+    /// More than the kernel buffers for a client that does not read.
     private static let large = 12_000_000
     private static let bodies = [
         Self.large: Data(repeating: 0x78, count: Self.large), 9_000_000: Data(count: 9_000_000),
@@ -16,7 +16,7 @@ import Testing
         var limits = HTTPLimits()
         limits.bodyBytes = 15_000_000
         limits.heldBytes = 60_000_000
-        // Memory decides here, and no time, however late the machine is.
+        // Memory decides here, not time, however slow the machine is.
         limits.idleSeconds = 300
         limits.answerSeconds = 300
         // Behind a proxy, so that it is the share that counts.
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// A client that has asked and does not read.
+    /// A client that has sent a request and does not read the answer.
     private static func ask(_ server: HTTPServer, _ query: String) async throws -> HTTPClient {
         let client = try HTTPClient(server.port)
         await client.send("GET /x?\(query) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -62,7 +62,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `The kernel takes few of the answers that a client does not read`() async throws {
+    @Test func `The kernel buffers little of unread answers`() async throws {
         let answered = Atomic(0)
         let server = try HTTPServer(try #require(ListenAddress("0"))) { _ in
             .accept(share: nil) { _ in
@@ -86,7 +86,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `Who reads nothing has no more memory than is left to others, and loses the answers of before`()
+    @Test func `A client that does not read gets no more memory than is left for others, and loses its oldest answers`()
         async throws
     {
         let server = try Self.server()
@@ -99,13 +99,13 @@ import Testing
         }
         #expect(try await Self.reaches { server.connections <= 5 })
         #expect(server.heldBytes <= 60_000_000)
-        // Neither what is asked now, nor what is sent, nor what has waited for its client is lost to others.
+        // Other clients lose neither current requests, nor answers being sent, nor waiting answers.
         #expect(await Self.isWhole(try await Self.ask(server, "share=b"), Self.large))
         let body = String(repeating: "x", count: 10_000_000)
         #expect(
             try await HTTPClient.exchange(server.port, "POST /x?share=b&size=0", body: body).hasPrefix("HTTP/1.1 200 "))
         #expect(await Self.isWhole(good, Self.large))
-        // What it asked last is its to have, whichever the kernel took last.
+        // It gets the answer to its last request, whichever answer the kernel buffered last.
         var isLeft = false
         for client in silent.suffix(3) where !isLeft { isLeft = await Self.isWhole(client, Self.large) }
         #expect(isLeft)
@@ -114,7 +114,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `Where nobody reads, those who hold most give way`() async throws {
+    @Test func `Where no client reads, those that hold most lose their answers`() async throws {
         let server = try Self.server()
         let good = try await Self.ask(server, "share=good&size=9000000")
         #expect(try await Self.reaches { server.requestsInFlight == 1 && server.heldBytes > 0 })

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A client on a bare socket, which can be as slow and as wrong as it likes.
+/// A client on a plain socket, which can be arbitrarily slow or wrong.
 struct HTTPClient {
     struct Refused: Error {}
 
@@ -28,7 +28,7 @@ struct HTTPClient {
 
     func close() { Glibc.close(self.descriptor) }
 
-    /// - Returns: False once the server has hung up.
+    /// - Returns: False once the server has closed the connection.
     @discardableResult func send(_ text: String) async -> Bool {
         await Self.apart {
             var bytes = Array(text.utf8)[...]
@@ -43,7 +43,7 @@ struct HTTPClient {
         }
     }
 
-    /// What comes first.
+    /// The first received bytes.
     func next() async -> String {
         await Self.apart {
             var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -52,7 +52,7 @@ struct HTTPClient {
         }
     }
 
-    /// Everything that comes until the server closes or falls silent for the client's time.
+    /// All bytes until the server closes the connection or sends nothing for the client's time-out.
     func rest() async -> String {
         await Self.apart {
             var answer: [UInt8] = []
@@ -66,14 +66,14 @@ struct HTTPClient {
         }
     }
 
-    /// Blocks a thread outside Swift's pool: the server that is waited for needs the pool.
+    /// Blocks a thread outside Swift's pool, which the server needs.
     private static func apart<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: body()) }
         }
     }
 
-    /// One request on a connection of its own, which both sides close afterwards.
+    /// One request on its own connection, which both sides then close.
     static func exchange(_ port: UInt16, _ line: String, headers: String = "", body: String = "") async throws -> String
     {
         let client = try HTTPClient(port)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Gateway
 
-/// What is a request, and where it ends: whatever two readers could see differently is refused.
+/// The framing of requests: whatever two readers could interpret differently is refused.
 @Suite struct HTTPFramingTests {
-    /// What a connection gets back for raw bytes, and how many requests reached the handler.
+    /// The answer to raw bytes, and the number of requests that reached the handler.
     private static func exchange(
         _ bytes: String, change: (inout HTTPLimits) -> Void = { _ in }
     ) async throws -> (answer: String, requests: [String]) {
@@ -80,7 +80,7 @@ import Testing
         #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
     }
 
-    @Test func `Requests that follow each other are each read to their end`() async throws {
+    @Test func `Pipelined requests are each read to their end`() async throws {
         let text =
             "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
             + "HEAD /b?c=d HTTP/1.1\r\nhost: x:80\r\n\r\n"
@@ -91,7 +91,7 @@ import Testing
         #expect(requests == ["POST /a hello", "HEAD /b ", "POST /c hello!", "POST /d ", "GET /e ", "GET /f "])
         #expect(answer.components(separatedBy: "HTTP/1.1 200 OK\r\n").count == 7)
         #expect(answer.hasSuffix("Connection: close\r\n\r\nseen"))
-        // Octet by octet it is the same.
+        // The same, octet by octet.
         let server = try HTTPServer(try #require(ListenAddress("0"))) { _ in
             .accept { HTTPResponse(status: 200, body: $0) }
         }
@@ -107,7 +107,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `A head has its limits, and a body is asked for`() async throws {
+    @Test func `A head has limits, and the server asks for the body`() async throws {
         let long = try await Self.exchange(
             "GET /a HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "a", count: 40_000))\r\n\r\n")
         #expect(long.answer.hasPrefix("HTTP/1.1 431 ") && long.requests.isEmpty)
@@ -131,7 +131,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `A header of the PROXY protocol is taken from those who are trusted, in both versions`() throws {
+    @Test func `A PROXY protocol header is accepted from trusted addresses, in both versions`() throws {
         func step(_ bytes: [UInt8]) -> ProxyHeader.Step {
             var header = ProxyHeader()
             var rest = bytes[...]
@@ -140,7 +140,7 @@ import Testing
                 step = Array(rest.prefix(count)).withUnsafeBytes { header.take($0) }
                 rest = rest.dropFirst(count)
             }
-            // Not an octet more than its own was read.
+            // No octet beyond its own was read.
             if case .client = step { #expect(rest.elementsEqual("GET".utf8)) }
             return step
         }
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `Behind a balancer each client is its own address, and who comes around the balancer is not served`()
+    @Test func `Behind a balancer each client has its own address, and direct clients are refused`()
         async throws
     {
         let trusted = try #require(TrustedProxies(["127.0.0.1"]))

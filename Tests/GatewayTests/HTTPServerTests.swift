@@ -5,7 +5,7 @@ import Testing
 
 @testable import Gateway
 
-/// The server by itself: a handler that answers with what it was given.
+/// The server alone, with a handler that echoes the request.
 @Suite struct HTTPServerTests {
     private static func server(_ change: (inout HTTPLimits) -> Void = { _ in }) throws -> HTTPServer {
         var limits = HTTPLimits()
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `Bodies arrive whole, in one piece or in drops, announced or in chunks`() async throws {
+    @Test func `Bodies arrive complete, in one piece or slowly, with a length or in chunks`() async throws {
         let server = try Self.server()
         let large = String(repeating: "x", count: 3_000_000)
         #expect(
@@ -63,7 +63,7 @@ import Testing
         await server.stop(within: 5)
     }
 
-    @Test func `What is too large, and what there is no room for, is refused and not kept`() async throws {
+    @Test func `Bodies that are too large or find no room are refused and not kept`() async throws {
         let server = try Self.server {
             $0.bodyBytes = 100_000
             $0.heldBytes = 150_000
@@ -112,7 +112,7 @@ import Testing
         await server.stop(within: 5)
     }
 
-    @Test func `Stopping lets work end, cuts off those that still send, and takes nobody new`() async throws {
+    @Test func `A stop finishes active work, cuts off clients that still send, and accepts no new ones`() async throws {
         let server = try Self.server()
         let port = server.port
         let working = try HTTPClient(port)
@@ -129,7 +129,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `Those who say nothing give way to others at once, and have five seconds at most`() async throws {
+    @Test func `Silent connections make room for others at once, and have five seconds at most`() async throws {
         let server = try Self.server {
             $0.connections = 20
             $0.firstByteSeconds = 5
@@ -148,20 +148,20 @@ import Testing
         #expect(server.connections == 0)
     }
 
-    @Test func `A full house turns nobody out before somebody else comes`() async throws {
+    @Test func `A full server closes no connection before another client arrives`() async throws {
         let server = try Self.server { $0.connections = 3 }
         let clients = try (0..<3).map { _ in try HTTPClient(server.port) }
         for _ in 0..<600 where server.connections < 3 { try await Task.sleep(for: .milliseconds(100)) }
         try await Task.sleep(for: .milliseconds(300))
         #expect(server.connections == 3)
-        // All at once: the one that came last is not the one that goes.
+        // All at once: the newest connection is not the one that is closed.
         let crowd = try (0..<12).map { _ in try HTTPClient(server.port) }
         #expect(try await HTTPClient.exchange(server.port, "GET /x").hasPrefix("HTTP/1.1 200 "))
         (clients + crowd).forEach { $0.close() }
         await server.stop(within: 1)
     }
 
-    @Test func `A share has no more places and no more memory than it leaves to others`() async throws {
+    @Test func `A share gets no more requests and memory than are left for others`() async throws {
         var limits = HTTPLimits()
         limits.connections = 20
         limits.bodyBytes = 100_000
@@ -198,8 +198,7 @@ import Testing
         await server.stop(within: 1)
     }
 
-    @Test func `It speaks TLS with forward secrecy alone, and starts with no certificate that is damaged`() async throws
-    {
+    @Test func `It uses TLS with forward secrecy only, and does not start with a damaged certificate`() async throws {
         let address = try #require(ListenAddress("0"))
         let damaged = HTTPServer.Identity(certificate: Data("-----".utf8), key: Data("x".utf8))
         #expect(throws: ServerFailure.self) {

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// One request over a socket of its own; everything that comes back until the server closes or falls silent.
+    /// One request over its own socket; returns all bytes until the server closes the connection or falls silent.
     private static func exchange(_ port: UInt16, _ request: String, seconds: Int = 30) throws -> String {
         let descriptor = try Self.connect(port, seconds: seconds)
         defer { close(descriptor) }
@@ -79,7 +79,7 @@ import Testing
         #expect(!long.contains("200 OK"))
     }
 
-    @Test func `Connections that say nothing are closed and do not keep others out for long`() throws {
+    @Test func `Silent connections are closed and do not block others for long`() throws {
         let server = try Self.server()
         defer { server.stop() }
         let idle = try (0..<40).map { _ in try Self.connect(server.port) }
@@ -90,7 +90,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(40))
     }
 
-    @Test func `Who sends many requests at once has one answer, and then it is another's turn`() throws {
+    @Test func `A client with many requests gets one answer before another client's turn`() throws {
         let paths = Mutex<[String]>([])
         let (began, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let address = try #require(ListenAddress("0"))
@@ -111,7 +111,7 @@ import Testing
         let bytes = Array(String(repeating: "GET /many HTTP/1.1\r\nHost: x\r\n\r\n", count: 500).utf8)
         #expect(send(many, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
         #expect(began.wait(timeout: .now() + 60) == .success)
-        // It has asked before the first of the many is answered.
+        // Its request arrives before the first of the many is answered.
         let other = try Self.connect(server.port)
         defer { close(other) }
         let question = Array(Self.request("GET /other").utf8)
@@ -147,7 +147,7 @@ import Testing
         #expect(answered.value.hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test func `A stopped server frees its port, and a taken one is an error`() throws {
+    @Test func `A stopped server frees its port, and a port in use is an error`() throws {
         let first = try Self.server()
         let address = try #require(ListenAddress("127.0.0.1:\(first.port)"))
         #expect(throws: ServerFailure.self) { try HealthServer(address) { _ in nil } }
@@ -169,7 +169,7 @@ import Testing
     }
 }
 
-/// Something that a thread outside Swift's pool finds out.
+/// A result from a thread outside Swift's pool.
 private final class Answer: @unchecked Sendable {
     // Guarded by the condition.
     private let condition = NSCondition()

@@ -40,7 +40,7 @@ import Testing
                 == "# HELP odd back\\\\slash and\\nline\n# TYPE odd gauge\nodd{text=\"a\\\"b\\\\c\\nd\"} 1\n")
     }
 
-    @Test func `Counts from many threads are all there`() async {
+    @Test func `Counts from many threads all arrive`() async {
         let registry = MetricRegistry()
         let counter = registry.counter("all_total", "All.")
         let histogram = registry.histogram("each_seconds", "Each.", bounds: [1])

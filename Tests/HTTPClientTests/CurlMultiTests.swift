@@ -14,7 +14,7 @@ struct CurlMultiTests {
         self.receiver = try CallbackReceiver()
     }
 
-    /// Nothing listens on port 9: a client that took its proxy from the environment would fail every test below.
+    /// Nothing listens on port 9: a client that used the environment's proxy would fail every test below.
     ///
     /// Set once and left, because changing the environment beside running threads is unsafe.
     private static let deadProxy: Void = {
@@ -145,7 +145,7 @@ struct CurlMultiTests {
     }
 
     @Test func unknownNameIsNotResolved() async throws {
-        // Without any name server it is not known whether the name exists.
+        // Without a name server, it is unknown whether the name exists.
         let code = await self.failure(of: "http://no-such-host.invalid/").code
         #expect(code == .nameNotResolved || code == .resolverSilent)
     }

@@ -7,7 +7,7 @@ import Testing
 struct ResolverTests {
     private static let address = IPAddress("192.0.2.7")!
 
-    /// A name server that does not answer until it is told to.
+    /// A name server that answers only on command.
     private final class Silence: Sendable {
         private let isOver = Mutex(false)
         let asked = Mutex<[String]>([])

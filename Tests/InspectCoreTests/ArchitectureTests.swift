@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What ARCHITECTURE.md promises about the source itself.
+/// ARCHITECTURE.md's invariants of the source code.
 @Suite struct ArchitectureTests {
     private static let sources = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -52,7 +52,7 @@ import Testing
             .contains { $0.hasSuffix(".swift") }
     }
 
-    @Test func `A target imports what Package.swift says that it depends on, and the core nothing`() throws {
+    @Test func `A target imports only its dependencies in Package.swift, and the core none`() throws {
         let system: Set<String> = ["Foundation", "Glibc", "Dispatch", "Synchronization"]
         let targets = try self.targets()
         #expect(targets.count >= 13 && targets["InspectCore"] == [])
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `What decodes images and opens chips is known to the analyzer alone`() throws {
+    @Test func `Only the analyzer knows the code that decodes images and parses chips`() throws {
         for (target, dependencies) in try self.targets() where !["Analyzer", "Vision", "Chip"].contains(target) {
             #expect(!dependencies.contains("CVision") && !dependencies.contains("Chip"), "\(target)")
             if target != "inspectd" { #expect(!dependencies.contains("Vision"), "\(target)") }
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// The numbered scripts' tables. A target calls functions and looks at views.
+    /// The numbered scripts' tables. A target uses functions and views.
     @Test func `Tables are named in Migrations alone`() throws {
         let folder = Self.sources.deletingLastPathComponent().appendingPathComponent("Migrations")
         let tables = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
@@ -94,7 +94,8 @@ import Testing
                     .matches(of: /CREATE TABLE insp\.(\w+)/).map { String($0.1) }
             }
         #expect(tables.count > 40)
-        // Benchmarks prepare a database of their own; the migrator looks for workers of another version before any function is there.
+        // Benchmarks prepare their own database; the migrator checks for workers of another version before any function
+        // exists.
         for target in try self.targets().keys where target != "Benchmarks" {
             for file in try self.files(target) where file.name != "Migrator.swift" {
                 for statement in file.text.matches(of: /\b(?:FROM|JOIN|INTO|UPDATE|TABLE) insp\.(\w+)(?!\w|\()/) {
@@ -115,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `ARCHITECTURE.md is short and has every target, and the tests that it names are there`() throws {
+    @Test func `ARCHITECTURE.md is short and has every target, and the tests that it names exist`() throws {
         let root = Self.sources.deletingLastPathComponent()
         let page = try String(contentsOf: root.appendingPathComponent("ARCHITECTURE.md"), encoding: .utf8)
         #expect(page.split(separator: "\n", omittingEmptySubsequences: false).count <= 251)

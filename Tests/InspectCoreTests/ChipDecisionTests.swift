@@ -76,7 +76,7 @@ import Testing
         #expect(self.label(result) == "OK")
     }
 
-    @Test func `Each check that fails makes the chip invalid, each that is open leaves it open`() {
+    @Test func `A failed check makes the chip invalid, an undetermined one inconclusive`() {
         let changes: [(inout PassiveAuthenticationFacts, Bool?) -> Void] = [
             { $0.sodParse = $1 }, { $0.hashesOK = $1 }, { $0.signatureOK = $1 }, { $0.chainOK = $1 },
         ]
@@ -96,7 +96,7 @@ import Testing
         #expect(self.label(foreign) == "NFC_CERTIFICATE")
     }
 
-    @Test func `A signer's certificate that has run out is a warning`() {
+    @Test func `An expired signer's certificate is a warning`() {
         let expired = self.decide(
             self.authentication {
                 $0.periodOK = false
@@ -107,7 +107,7 @@ import Testing
         #expect(expired.decision.type == .warning)
     }
 
-    @Test func `The chip and the print must say the same, where the print was read with certainty`() throws {
+    @Test func `The chip and the printed MRZ must agree, where the MRZ was read with certainty`() throws {
         let other = [self.passport[0], self.passport[1].replacingOccurrences("7408122", "7408130")]
         let same = self.decide(self.authentication(), print: self.passport)
         #expect(self.label(same) == "OK")
@@ -126,7 +126,7 @@ import Testing
         )
     }
 
-    @Test func `What the chip is found to be is written with every check, also the open ones`() throws {
+    @Test func `The result lists every check of the chip, including undetermined ones`() throws {
         let data = try #require(
             self.decide(self.authentication { $0.chainOK = nil }).capabilities.extraction?.first?.data?.chip)
         let text = String(decoding: try JSONEncoder().encode(data), as: UTF8.self)

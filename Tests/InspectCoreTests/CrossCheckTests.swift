@@ -71,7 +71,7 @@ import Testing
         #expect(result.capabilities.imageChecks?.last?.decision.details.label == "MISMATCH_FRONT_BACK")
     }
 
-    @Test func `Sides that cannot be compared are said to be so and cost nothing`() throws {
+    @Test func `Sides that cannot be compared are reported and change no decision`() throws {
         let result = self.decide([.front: self.side(), .back: self.side(self.card)])
         let sides = try #require(result.capabilities.imageChecks?.last)
         #expect(sides.decision.type == .notExecuted)
@@ -79,7 +79,7 @@ import Testing
         #expect(result.decision.type == .passed)
     }
 
-    @Test func `Print of the same page that contradicts its MRZ rejects the data`() throws {
+    @Test func `VIZ text that contradicts the MRZ of its page rejects the data`() throws {
         let print = ["ERIKSSON", "ANNA MARIA", "12 AUG 1974", "15 APR 2034", "L898702C3"]
         let result = self.decide([.front: self.side(self.passport, print: print)])
         #expect(result.capabilities.dataChecks?.first?.decision == Decision(.rejected, "MISMATCH_HRZ_MRZ_DATA"))
@@ -87,7 +87,7 @@ import Testing
         #expect(check?.outcome == .fail && check?.reason == "documentNumber")
     }
 
-    @Test func `A word for patterns warns, and without print it was not looked for`() {
+    @Test func `A specimen word warns, and without VIZ text it is not checked`() {
         let sample = self.decide([.front: self.side(self.passport, print: self.print + ["SPECIMEN"])])
         #expect(sample.capabilities.imageChecks?.first?.decision == Decision(.warning, "SAMPLE"))
         #expect(sample.decision.type == .warning)

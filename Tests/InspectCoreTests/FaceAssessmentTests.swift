@@ -2,7 +2,7 @@ import Foundation
 import InspectCore
 import Testing
 
-/// Quality by ISO/IEC 29794-5, the verdict of ISO/IEC 19794-5, and words for a face.
+/// Quality by ISO/IEC 29794-5, the requirements of ISO/IEC 19794-5, and words for a face.
 struct FaceAssessmentTests {
     private static let image = ImageFacts(format: .jpeg, width: 600, height: 800, orientation: 1)
     private static let neutral = FaceContour(
@@ -74,7 +74,7 @@ struct FaceAssessmentTests {
         try falls("backgroundUniformity", [0.0, 20, 60].map { value in { $0.backgroundGradient = value } })
     }
 
-    @Test func `A second face costs its share, and the verdict names what failed`() throws {
+    @Test func `A second face lowers the score by its share, and the result names the failed requirements`() throws {
         let alone = try Self.assess()
         #expect(Self.score("singleFacePresent", alone) == 100)
         #expect(alone.isoConform == .pass && alone.isoReasons.isEmpty)
@@ -126,7 +126,7 @@ struct AuthenticationRulesTests {
             faces, against: Self.enrolled(templates), threshold: threshold, calibration: .dlib)
     }
 
-    @Test func `The best template counts, and each adds to what is said of strangers`() throws {
+    @Test func `The best template counts, and each raises the bound of the false match rate`() throws {
         let one = Self.authenticate([Sample.face()], [FaceEmbeddingTests.feature()])
         let two = Self.authenticate([Sample.face()], [Sample.stranger, FaceEmbeddingTests.feature()])
         #expect(one.decision.label == "MATCH" && two.decision.label == "MATCH" && two.compared == 2)
@@ -149,7 +149,7 @@ struct AuthenticationRulesTests {
         #expect(Self.authenticate([Sample.face()], [broken, FaceEmbeddingTests.feature()]).decision.label == "MATCH")
     }
 
-    @Test func `Nobody, several people and tiny faces are not compared`() {
+    @Test func `Images without a face, with several people or with tiny faces are not compared`() {
         let template = [FaceEmbeddingTests.feature()]
         #expect(Self.authenticate([], template).obstacle == .noFace)
         #expect(Self.authenticate([Sample.face(), Sample.face(width: 200)], template).obstacle == .severalPeople)

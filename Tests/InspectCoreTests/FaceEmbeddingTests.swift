@@ -4,7 +4,7 @@ import Testing
 struct FaceEmbeddingTests {
     private static let model = String(repeating: "a", count: 64)
 
-    /// A feature of norm 1.46, the usual one.
+    /// An embedding of norm 1.46, a typical one.
     static func feature(_ edit: (inout [Float]) -> Void = { _ in }) -> FaceEmbedding {
         var values = [Float](repeating: 1.46 / Float(128).squareRoot(), count: 128)
         edit(&values)
@@ -77,7 +77,7 @@ struct FaceEmbeddingTests {
         other = one
         other.engine = "another-engine"
         #expect(throws: InspectError.self) { try one.distance(to: other) }
-        // The same foreign engine on both sides: comparable in principle, but nothing is known of its distances.
+        // The same foreign engine on both sides: comparable in principle, but without a calibration.
         #expect(throws: InspectError.self) { try FaceMatch.compare(other, other) }
     }
 }

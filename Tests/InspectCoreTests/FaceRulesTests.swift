@@ -19,7 +19,7 @@ enum Sample {
             quality: quality, feature: feature)
     }
 
-    /// A feature 0.7 away from the usual one.
+    /// An embedding at distance 0.7 from the typical one.
     static let stranger = FaceEmbeddingTests.feature { $0[0] += 0.7 }
 }
 
@@ -127,7 +127,7 @@ struct LivenessRulesTests {
         #expect(self.label([Sample.face()], clean) == "WARNING LIVENESS_UNDETERMINED")
     }
 
-    @Test func `Evidence suffices where the partner says so, every signal was measured and none was found`() {
+    @Test func `Passive signals pass where the partner accepts them, all were measured and none was found`() {
         func decide(
             _ signals: [LivenessFacts.Signal: Double]?, _ face: FaceFacts = Sample.face(),
             network: LivenessNetworkScore? = nil,
@@ -164,7 +164,7 @@ struct LivenessRulesTests {
         #expect(decide(clean, metadata: nil) == .warning)
     }
 
-    @Test func `A network accuses only together with another mark, and metadata nobody`() {
+    @Test func `A network's score counts only together with another signal, and metadata never`() {
         func label(_ signals: [LivenessFacts.Signal: Double], live: Double?) -> String {
             var passive = LivenessFacts(
                 signals: Dictionary(uniqueKeysWithValues: signals.map { ($0.key.rawValue, $0.value) }),

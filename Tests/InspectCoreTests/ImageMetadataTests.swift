@@ -2,7 +2,7 @@ import Foundation
 import InspectCore
 import Testing
 
-/// What files of images say of how they were made, in each of the places where programs write it.
+/// The origin of images by metadata, in each place where programs write it.
 @Suite struct ImageMetadataTests {
     private static func big(_ value: Int, _ bytes: Int) -> [UInt8] {
         (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * (bytes - 1 - $0))) }
@@ -92,14 +92,14 @@ import Testing
     private static let edited = ["the file names the editor GIMP"]
     private static let screen = ["the size is a phone screen's, and no camera is named"]
 
-    @Test func `Cameras' own images, and images that say nothing, give no reason`() {
+    @Test func `Images of cameras and images without metadata give no reason`() {
         for little in [false, true] {
             let camera = Self.exif(
                 [0x010F: "Apple", 0x0110: "iPhone 14", 0x0131: "17.1.2"], comment: "a day out", little: little)
             let file = Self.jpeg([Self.segment(exif: camera)])
             #expect(ImageMetadata(file: file).namesCamera)
             #expect(Self.reasons(file).isEmpty)
-            // A phone that photos as its screen is shaped.
+            // A phone that takes photos in the shape of its screen.
             #expect(Self.reasons(file, width: 1170, height: 2532).isEmpty)
         }
         #expect(Self.reasons(Self.jpeg([])).isEmpty)
@@ -132,11 +132,11 @@ import Testing
             Self.reasons(Self.jpeg([Self.resources([0x0404, 0x03ED])])) == [
                 "the file holds an editor's image resources"
             ])
-        // What an image data segment holds is no metadata.
+        // Image data are no metadata.
         #expect(Self.reasons(Self.jpeg([]) + Self.jpeg([Self.segment(exif: exif)]).dropFirst(2)).isEmpty)
     }
 
-    @Test func `Screenshots and generated images say so, or have the size of a screen`() {
+    @Test func `Screenshots and generated images are found by their metadata or the size of a screen`() {
         let shot = ["the file calls itself a screenshot"]
         let comment = Self.exif([0x0131: "17.1"], comment: "Screenshot")
         #expect(Self.reasons(Self.jpeg([Self.segment(exif: comment)])) == shot)
@@ -150,7 +150,7 @@ import Testing
         )
     }
 
-    @Test func `No damaged file is read beyond its end, nor for long`() {
+    @Test func `A damaged file is never read beyond its end, nor for long`() {
         let comment = Self.exif([0x010F: "Maker", 0x0131: "GIMP 2.10.36"], comment: "Screenshot")
         let packet = "<x xmp:CreatorTool='GIMP' tiff:Make=''/>"
         let files = [

@@ -52,14 +52,14 @@ import Testing
         #expect(result.capabilities.similarity == nil)
     }
 
-    @Test func `An identity whose face never came is not verified`() {
+    @Test func `An identity without a face is not verified`() {
         let result = self.decide([.front: self.side(self.passport)], workflow: .idIdentity)
         #expect(result.capabilities.similarity?.first?.decision.details.label == "PRECONDITION_NOT_FULFILLED")
         #expect(result.capabilities.liveness?.first?.decision.type == .notExecuted)
         #expect(result.decision.type == .warning)
     }
 
-    @Test func `A document of which nothing was read does not pass`() {
+    @Test func `A document without readable data does not pass`() {
         let result = self.decide([.front: self.side()])
         #expect(result.capabilities.extraction?.first?.decision.type == .notExecuted)
         #expect(result.capabilities.extraction?.first?.data?.reason?.hasPrefix("NO_MACHINE_READABLE_DATA") == true)
@@ -95,7 +95,7 @@ import Testing
         #expect(result.decision.type == .warning)
     }
 
-    @Test func `The client's choice of country, type and size is checked against what was read`() {
+    @Test func `The client's choice of country, type and size is compared with the extracted data`() {
         let sides = [PartKind.front: self.side(self.passport)]
         func label(_ change: (inout InspectionRequest) -> Void) -> String? {
             self.decide(sides, change: change).capabilities.usability?.first?.decision.details.label
@@ -144,7 +144,7 @@ import Testing
         #expect(!decider.needs(.liveness))
     }
 
-    @Test func `That evidence suffices is said in the result, and excuses no challenge and no bad frames`() throws {
+    @Test func `A pass by passive signals is marked, and excuses no failed challenge or bad frames`() throws {
         let image = ImageFacts(format: .jpeg, width: 640, height: 480, orientation: 1)
         let box = Box(x: 10, y: 10, width: 100, height: 100)
         func frame(_ x: Double) -> CaptureFacts.Frame {
@@ -192,7 +192,7 @@ import Testing
         #expect(try liveness(suffices: true, frames: still).0 == .warning)
         let empty = Array(repeating: CaptureFacts.Frame(face: nil), count: 12)
         #expect(try liveness(suffices: true, frames: empty).0 == .warning)
-        // Between the limits: surely neither the same person nor another.
+        // Between the limits: neither the same person nor another for certain.
         #expect(try liveness(suffices: true, frames: moving, distance: 0.58).0 == .warning)
         #expect(try liveness(suffices: true, frames: moving, distance: 0.7).0 == .rejected)
         let challenged = try liveness(suffices: true, frames: moving, challenge: true)

@@ -19,7 +19,7 @@ import Testing
         return face
     }
 
-    /// Everything that an inspection can have.
+    /// An inspection with every kind of fact.
     private func facts(barcode: String = "not a card") -> InspectionFacts {
         let image = ImageFacts(format: .jpeg, width: 1500, height: 1100, orientation: 6)
         let mrz = MRZReading(
@@ -58,7 +58,7 @@ import Testing
         ).html
     }
 
-    /// The names of all elements, or `nil` if the text is no well-formed XML.
+    /// The names of all elements, or `nil` if the text is not well-formed XML.
     private func elements(_ html: String) -> [String]? {
         final class Names: NSObject, XMLParserDelegate {
             var names: [String] = []
@@ -84,7 +84,7 @@ import Testing
         #expect(references.count == 2 && references.allSatisfy { $0.hasPrefix("'data:image/jpeg;base64,") })
     }
 
-    @Test func `Every measurement is there with its value`() throws {
+    @Test func `Every measurement appears with its value`() throws {
         let facts = self.facts()
         let html = self.report(facts)
         let side = try #require(facts.documents?.sides["FRONT"])
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `Hostile values are text`() throws {
+    @Test func `Hostile values are escaped as text`() throws {
         let hostile = "</pre><script>alert('x')</script><img src=x onerror=y>&amp;\"\u{0}\u{1E}\u{202E}\u{FFFF}\u{85}"
         let card = "@\n\u{1E}\rANSI 636000100002DL00410278ZV03190008DLDAQ\(hostile)\nDCS<b>DOE</b>\nDBB08121974\n\r"
         for text in [hostile, card] {
@@ -131,14 +131,14 @@ import Testing
         }
     }
 
-    @Test func `The page stays small beside its images`() {
+    @Test func `The page adds little to the size of its images`() {
         let picture = 400_000
         let html = self.report(self.facts(), jpeg: Data(repeating: 7, count: picture))
         // Base64 takes four characters for three bytes.
         #expect(html.utf8.count < 2 * picture * 4 / 3 + 120_000)
     }
 
-    @Test func `An inspection that failed has a page, too`() throws {
+    @Test func `A failed inspection also has a page`() throws {
         let error = InspectError(.corruptImage, "FRONT")
         let html = InspectionReport(
             document: .notExecuted(error),
@@ -149,7 +149,7 @@ import Testing
         #expect(html.contains("CORRUPT_IMAGE"))
     }
 
-    @Test func `Two faces have a page of their comparison`() throws {
+    @Test func `The comparison of two faces has a page`() throws {
         let picture = try #require(self.facts().faces?.images["FACE"])
         let facts = FaceStageFacts(images: ["A": picture, "B": picture])
         for match in [
@@ -167,8 +167,8 @@ import Testing
         }
     }
 
-    /// An analyzer that an image took over may tell any number: none may end the worker.
-    @Test func `Absurd facts are judged and shown`() throws {
+    /// An analyzer compromised by an image may return any number: none may crash the worker.
+    @Test func `Absurd facts are handled without a crash`() throws {
         for size in [Int.max, Int.min, 0] {
             var facts = self.facts()
             let image = ImageFacts(format: .png, width: size, height: size, orientation: 1)

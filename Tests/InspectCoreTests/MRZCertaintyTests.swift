@@ -36,7 +36,7 @@ struct MRZCertaintyTests {
     @Test func aFieldWhoseDigitFailsIsNotCertain() throws {
         var lines = Self.passport
         lines[1] = "L898902C37UTO7408122F1204159ZE184226B<<<<<10"
-        // The composite digit fails with it, so nothing is proven, and what nothing proves is in doubt, too.
+        // The composite digit fails with it, so nothing is proven, and an unproven value is uncertain.
         #expect(try self.uncertain(lines) == MRZCertainty.Field.allCases)
     }
 

@@ -2,9 +2,9 @@ import Testing
 
 @testable import InspectCore
 
-/// The tables that reports show say what the rules decide, whatever was measured.
+/// Reports' tables agree with the rules' decisions for all measurements.
 @Suite struct MeasurementTests {
-    /// A generator that repeats, so that a failure can be found again.
+    /// A seeded generator, so that a failure can be reproduced.
     private struct Dice: RandomNumberGenerator {
         var state: UInt64
 
@@ -81,7 +81,7 @@ import Testing
         #expect((1000...14_000).contains(rejected))
     }
 
-    @Test func `What is rejected before reading stays rejected, and what passes needs no text`() {
+    @Test func `A rejection before reading is final, and a pass needs no text`() {
         var dice = Dice(state: 2)
         var seen: Set<DecisionType> = []
         for _ in 0..<5000 {
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `Every limit says where it comes from and judges both sides of itself`() {
+    @Test func `Every limit has a source and separates the values on its two sides`() {
         let limit = Limit(.within(1...2), "a standard")
         #expect(limit.allows(1) && limit.allows(2) && !limit.allows(0.99) && !limit.allows(2.01))
         #expect(Limit(.atMost(1), "").allows(1) && !Limit(.below(1), "").allows(1))

@@ -36,7 +36,7 @@ import Testing
             labels == [
                 ["capability": "usability", "label": "BLURRED"], ["capability": "dataChecks", "label": "MISMATCH"],
             ])
-        // What a vendor answered is the person's, and the database decides by none of it.
+        // A vendor's answer is personal data, and the database decides nothing by it.
         #expect(Set(summary.keys) == ["decision", "rejectReasons", "error", "faceSdk"])
         #expect(Set(summary.keys).isDisjoint(with: body.keys))
         let joined = summary.merging(body) { summary, _ in summary }

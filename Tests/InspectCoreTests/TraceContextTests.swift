@@ -4,7 +4,7 @@ import Testing
 @Suite struct TraceContextTests {
     private let valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-    @Test func `A header of version 00 is taken apart and written as it was`() throws {
+    @Test func `A header of version 00 is parsed and written back unchanged`() throws {
         let trace = try #require(TraceContext(traceparent: self.valid))
         #expect(trace.traceID == "0af7651916cd43dd8448eb211c80319c")
         #expect(trace.spanID == "b7ad6b7169203331")
@@ -24,17 +24,17 @@ import Testing
         "00-0af7651916cd43dd8448eb211c8031ü-b7ad6b7169203331-01",
         " 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     ])
-    func `What is no trace is none`(header: String) {
+    func `An invalid trace context is refused`(header: String) {
         #expect(TraceContext(traceparent: header) == nil)
     }
 
-    /// Every number it gives is the same.
+    /// Returns a constant.
     private struct Fixed: RandomNumberGenerator {
         var value: UInt64
         mutating func next() -> UInt64 { self.value }
     }
 
-    @Test func `A child keeps the trace and gets a span of its own`() throws {
+    @Test func `A child keeps the trace and gets its own span`() throws {
         let trace = try #require(TraceContext(traceparent: self.valid))
         var random = SystemRandomNumberGenerator()
         let children = (0..<100).map { _ in trace.child(using: &random) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InspectCore
 
-/// Print against machine-readable data.
+/// VIZ text against machine-readable data.
 @Suite struct VIZTests {
     private static let today = CalendarDate(year: 2026, month: 6, day: 1)
     private static let mrz = [
@@ -79,23 +79,23 @@ import Testing
         #expect(VIZDate.readings(text).contains(CalendarDate(year: year, month: month, day: day)))
     }
 
-    @Test func `What is no date is none`() {
+    @Test func `Text without a date gives no date`() {
         #expect(VIZDate.readings("ZE184226B").isEmpty)
         #expect(VIZDate.readings("31 FEB 2001").isEmpty)
         #expect(VIZDate.readings("100 MARKET STREET").isEmpty)
     }
 
-    @Test func `A page that says what its MRZ says agrees in every field`() {
+    @Test func `A page that matches its MRZ agrees in every field`() {
         #expect(self.outcomes(self.page()).values.allSatisfy { $0 == .agrees })
     }
 
-    @Test func `Another name, number or birth at the field's place contradicts`() {
+    @Test func `Another name, number or birth in the field's position contradicts`() {
         #expect(self.outcomes(self.page(surname: "PETROVIC"))[.lastName] == .contradicts)
         #expect(self.outcomes(self.page(number: "L898702C3"))[.documentNumber] == .contradicts)
         #expect(self.outcomes(self.page(birth: "13 AUG 1984"))[.dateOfBirth] == .contradicts)
     }
 
-    @Test func `What is not certain accuses nobody`() {
+    @Test func `Uncertain text contradicts nothing`() {
         var weak = self.page(number: "L898702C3")
         weak[1].confidences[4] = 0.9
         #expect(self.outcomes(weak)[.documentNumber] == .notFound)
@@ -139,7 +139,7 @@ import Testing
         #expect(american[.dateOfBirth]?.date == CalendarDate(year: 1974, month: 8, day: 22))
     }
 
-    @Test func `Words for patterns are noticed as words`() {
+    @Test func `Specimen words are found as whole words`() {
         #expect(SpecimenWords.line(self.facts([self.line("SPECIMEN", y: 0.1)])) == 0)
         #expect(SpecimenWords.line(self.facts([self.line("Muster GmbH", y: 0.1)])) == 0)
         #expect(SpecimenWords.line(self.facts([self.line("MUSTERMANN", y: 0.1)])) == nil)

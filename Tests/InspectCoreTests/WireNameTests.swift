@@ -13,7 +13,7 @@ import Testing
             JobStatus.allCases.filter(\.isStage).map(\.stageName) == ["acquired", "document", "face", "liveness"])
     }
 
-    @Test func `An error without a code is told without its type and its values`() throws {
+    @Test func `An error without a code reveals neither its type nor its values`() throws {
         struct Secretive: Error { var name = "ERIKA" }
         let given = InspectError(.corruptImage, "FRONT")
         #expect(InspectError(unexpected: given) == given)
@@ -22,7 +22,7 @@ import Testing
         }
         for (error, detail) in [
             (Secretive() as any Error, "an unexpected error"), (CancellationError(), "cancelled"),
-            (form, "what was read has another form than expected"),
+            (form, "the data do not have the expected form"),
         ] {
             #expect(InspectError(unexpected: error) == InspectError(.internalError, detail))
         }

@@ -11,7 +11,7 @@ import Testing
         return nil
     }
 
-    @Test func `What another implementation encrypts is opened, and what is not encrypted stays as it is`() throws {
+    @Test func `Parts encrypted by another implementation are decrypted, and plain parts stay as they are`() throws {
         let contents = [Data("an image".utf8), Data(), Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })]
         let client = try EncryptedParts(contents, keyID: "2026-11")
         let decryption = try PartDecryption(keys: [client.key])
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `A changed bit anywhere is noticed`() throws {
+    @Test func `Any changed bit is detected`() throws {
         let client = try EncryptedParts([Data("an image".utf8)], keyID: "k")
         let decryption = try PartDecryption(keys: [client.key])
         let part = client.parts[0]
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `Only the agreed algorithms are taken, and only keys that are there`() throws {
+    @Test func `Only the agreed algorithms and known keys are accepted`() throws {
         for header in [["alg": "RSA-OAEP", "enc": "A256GCM"], ["alg": "RSA-OAEP-256", "enc": "A128GCM"]] {
             let client = try EncryptedParts([Data("x".utf8)], keyID: "k", header: header)
             let decryption = try PartDecryption(keys: [client.key])
@@ -47,7 +47,7 @@ import Testing
         let other = try EncryptedParts([Data("x".utf8)], keyID: "old")
         #expect(Self.code { _ = try PartDecryption(keys: [other.key]).open(client.parts[0]) } == .decryptionKeyUnknown)
         #expect(Self.code { _ = try PartDecryption(keys: []).open(client.parts[0]) } == .decryptionKeyUnknown)
-        // Both keys while one takes the other's place.
+        // Both keys during a replacement.
         let both = try PartDecryption(keys: [client.key, other.key])
         #expect(try both.open(client.parts[0]) == both.open(other.parts[0]))
         // Another key under the same id.

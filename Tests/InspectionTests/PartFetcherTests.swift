@@ -121,7 +121,7 @@ struct PartFetcherTests {
         #expect(try await self.code("/image?file=front.jpg", networks: ["no network"]) == .partURLInvalid)
     }
 
-    @Test func `The list opens what it names`() async throws {
+    @Test func `The list allows its networks`() async throws {
         #expect(
             try await self.code("/image?file=front.jpg", allowPrivate: false, networks: ["127.0.0.0/8"]) == nil)
     }
@@ -130,7 +130,7 @@ struct PartFetcherTests {
         "http://127.0.0.1:9/", "https://127.0.0.1:PORT/", "http://name.invalid/", "http://127.0.0.1:PORT/truncated",
         "http://127.0.0.1:PORT/status/500", "http://127.0.0.1:PORT/hang",
     ])
-    func `Whatever keeps a host from answering, the caller learns the same of it`(_ url: String) async throws {
+    func `Every failure of a host looks the same to the caller`(_ url: String) async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         let reasons = Mutex<[String]>([])
         let source = PartFetcher.Source(
@@ -143,12 +143,12 @@ struct PartFetcherTests {
             }
         }
         #expect(error == InspectError(.partUnreachable, "FRONT"))
-        // The operator learns it, without the URL.
+        // The operator's log has the reason, without the URL.
         let reason = try #require(reasons.withLock { $0.first })
         #expect(!reason.contains("127.0.0.1") && !reason.contains("invalid/"))
     }
 
-    @Test func `A name that leads to a private address is told from no name by nothing`() async throws {
+    @Test func `A name with a private address looks the same as a missing name`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         var errors: [InspectError] = []
         for host in ["localhost", "name.invalid"] {
@@ -180,7 +180,7 @@ struct PartFetcherTests {
         #expect(ContinuousClock.now - start < .seconds(8))
     }
 
-    @Test func `The parts of a job come in their order, and together up to the limit`() async throws {
+    @Test func `The parts of a job keep their order, up to the total limit`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         for number in 0..<9 {
             try Data([UInt8(number)]).write(to: self.folder.appendingPathComponent("\(number)"))
@@ -194,7 +194,7 @@ struct PartFetcherTests {
         #expect(!ErrorCode.partsTooLarge.isRetryable)
     }
 
-    @Test func `Bytes are asked for before they are kept, what is announced at once`() async throws {
+    @Test func `Bytes are admitted before they are kept, an announced length at once`() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         let asked = Mutex<[Int]>([])
         let bounds = { (limit: Int) in

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `Documented answers are taken as they are`() async throws {
+    @Test func `Documented answers are accepted unchanged`() async throws {
         let live = try await self.client().process(Data("live-1".utf8))
         #expect(live.status == 200)
         #expect(
@@ -52,17 +52,17 @@ import Testing
         ("bad-1", .vendorRefused, "refused"), ("hang-1", .vendorOutcomeUnknown, "lost"),
         ("torn-1", .vendorOutcomeUnknown, "lost"), ("drop-1", .vendorOutcomeUnknown, "lost"),
     ])
-    func `Each failure has its code, and only what was not looked at may be sent again`(
+    func `Each failure has its code, and only an unprocessed request may be sent again`(
         _ blob: String, _ code: ErrorCode, _ outcome: String
     ) async {
-        // Only the server that hangs is given up soon: the others answer, however busy the machine.
+        // Only the hanging server has a short time-out: the others answer, however busy the machine.
         let failure = await self.failure(blob) { if blob.hasPrefix("hang") { $0.timeout = 8 } }
         #expect(failure?.0 == code, "\(String(describing: failure))")
         #expect(failure?.1 == outcome, "\(String(describing: failure))")
         #expect(code.isRetryable == (outcome == "not_sent"))
     }
 
-    @Test func `Nothing goes to another server than the configured one`() async {
+    @Test func `Nothing is sent to any server but the configured one`() async {
         let pin = "sha256//" + Data(repeating: 7, count: 32).base64EncodedString()
         let wrong: [(inout VendorServer) -> Void] = [
             { $0.pins = [pin] }, { $0.certificateAuthorities = nil }, { $0.allowsPrivate = false },
@@ -79,7 +79,7 @@ import Testing
     @Test(arguments: [
         #"{"faceScan":"AAAA","auditTrailImage":"AAAA"}"#, "[1]", "", "two words", "\u{FF}\u{D8}", "line\nline",
     ])
-    func `What is no opaque string of 10.x is refused before anything is sent`(_ blob: String) async {
+    func `Anything but an opaque string of 10.x is refused before it is sent`(_ blob: String) async {
         #expect(await self.failure(blob)?.0 == .sessionShapeRefused)
         #expect(self.stub.received.isEmpty)
     }

@@ -3,11 +3,10 @@ internal import Callbacks
 internal import Foundation
 internal import HTTPClient
 
-/// The floor that the dispatcher is held against: libcurl's own documented loop, `curl_multi_perform` and `curl_multi_poll`,
-/// over handles that are set up once. It records nothing and checks only the status.
+/// The dispatcher's reference: libcurl's own documented loop, `curl_multi_perform` and `curl_multi_poll`, over handles that
+/// are configured once. It records nothing and checks only the status.
 ///
-/// It runs in a process of its own (`inspectd bench bare-loop`): how fast it is depends by a fifth on what the heap has been
-/// used for before.
+/// It runs in a separate process (`inspectd bench bare-loop`): the heap's earlier use changes its speed by a fifth.
 package struct BareLoop: Codable, Sendable {
     package var urls: [String]
     package var bodyBytes: Int
@@ -19,7 +18,7 @@ package struct BareLoop: Codable, Sendable {
     /// Signs each request (`whsec_…`): a body of its own, with the headers that belong to it. `nil`: all requests are the same.
     package var secret: String?
 
-    /// What it came to.
+    /// The outcome.
     package struct Report: Codable, Sendable {
         package var perSecond: Double
         /// CPU seconds of its process meanwhile.
@@ -62,7 +61,7 @@ package struct BareLoop: Codable, Sendable {
 
     private func run() throws -> Report {
         let secret = try self.secret.map { text in
-            guard let secret = WebhookSecret(text) else { throw HTTPError(.localFault, "the secret is none") }
+            guard let secret = WebhookSecret(text) else { throw HTTPError(.localFault, "the secret is invalid") }
             return secret
         }
         let body = self.body

@@ -5,11 +5,13 @@ internal import Postgres
 internal import Synchronization
 
 /// Measures callbacks over the loopback interface: from the outbox's rows through claim, signature and TLS to their
-/// settlement, beside the bare loop of ``BareLoop`` against the same server, and what one hung partner costs the others.
+/// settlement, beside the bare loop of ``BareLoop`` against the same server, and the cost of one hung partner for the
+/// others.
 package struct CallbackBenchmark: Sendable {
     /// A database with the schema. The benchmark adds partners named `bench-…` and their callbacks: use a scratch one.
     package var databaseURL: String
-    /// In each round. The first and the last few hundred have few others beside them: little of three seconds.
+    /// In each round. The first and the last few hundred run with little concurrency, which matters little in three
+    /// seconds.
     package var callbacks = 60_000
     package var endpoints = 50
     /// Bytes of each body.
@@ -33,13 +35,13 @@ package struct CallbackBenchmark: Sendable {
         package var p99ClaimToSendMs: Double
         /// Unsigned POSTs a second of libcurl's bare loop over TLS to the same server, without a database.
         package var floorPerSecond: Double
-        /// The same loop with what any sender must do for each request: a body, a signature and headers of its own.
+        /// The same loop with each sender's minimal work for a request: its own body, signature and headers.
         package var signingFloorPerSecond: Double
         /// CPU microseconds of the loops' own processes for a request.
         package var floorCpuMicrosPerPost: Double
         package var signingFloorCpuMicrosPerPost: Double
-        /// CPU microseconds of the dispatcher's server process (PostgreSQL) for a callback; -1 if it runs elsewhere or may not be
-        /// looked at.
+        /// CPU microseconds of the dispatcher's server process (PostgreSQL) for a callback; -1 if it runs elsewhere or may
+        /// not be inspected.
         package var databaseCpuMicrosPerPost: Double
         /// CPU microseconds of the HTTPS server for a callback.
         package var sinkCpuMicrosPerPost: Double
@@ -47,7 +49,7 @@ package struct CallbackBenchmark: Sendable {
         package var endpoints: Int
     }
 
-    /// What one hung partner costs.
+    /// The cost of one hung partner.
     package struct HungReport: Codable, Sendable {
         package var hung: String
         /// Callbacks a second to the other endpoints, without the hung one and beside it: medians over the rounds.
@@ -56,8 +58,8 @@ package struct CallbackBenchmark: Sendable {
         /// The slowest round of either.
         package var aloneMinimum: Double
         package var besideMinimum: Double
-        /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each other,
-        /// so that a machine that changes its pace meanwhile changes both. Below 0: noise.
+        /// The share by which the other endpoints are slower: the median over the pairs of rounds, whose two follow each
+        /// other, so that a change of the machine's speed affects both. Below 0: noise.
         package var cost: Double
         /// CPU microseconds of this process for each of the others' callbacks, without and beside: medians.
         package var aloneCpuMicrosPerPost: Double
@@ -79,7 +81,7 @@ package struct CallbackBenchmark: Sendable {
             concurrency: self.endpoints, count: self.callbacks / 2)
         var signing = bare
         signing.secret = WebhookSecret.generate().text
-        // Three times, so that a machine that changes its pace meanwhile shows in both.
+        // Three times, so that a change of the machine's speed affects both.
         var floor = Floor()
         var signingFloor = Floor()
         var rounds: [Round] = []
@@ -104,7 +106,7 @@ package struct CallbackBenchmark: Sendable {
             callbacks: rounds.map(\.count).reduce(0, +), endpoints: self.endpoints)
     }
 
-    /// Measures in turns without and beside a partner that hangs, so that a machine that gets busy meanwhile shows in both.
+    /// Measures in turns without and beside a partner that hangs, so that a machine that becomes busy affects both.
     package func runHung() async throws -> HungReport {
         guard let mode = self.hung.flatMap({ HungPartner.Mode(rawValue: $0) }) else {
             throw HTTPError(.requestInvalid, "the mode is tcp, tls, dns or drip")
@@ -127,7 +129,7 @@ package struct CallbackBenchmark: Sendable {
                 _ = try await connection.query(
                     "SELECT CASE WHEN $2 THEN insp.callback_resume($1) ELSE insp.callback_pause($1) END",
                     [.int(hung), .bool(isBeside)])
-                // Else its breaker would open, and the partner would cost nothing at all.
+                // Otherwise, its breaker would open, and the partner would cost nothing.
                 _ = try await connection.query("SELECT insp.callback_breaker_reset($1)", [.int(hung)])
                 let round = try await self.deliver(
                     to: Array(zip(ids, urls)), sink: sink, connection, resolver: partner.resolver,
@@ -220,7 +222,7 @@ package struct CallbackBenchmark: Sendable {
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
-        // Held back while they are written, so that all are there when the clock starts.
+        // The endpoint is paused while they are written, so that all are present when the clock starts.
         let each = self.callbacks / endpoints.count
         _ = try await connection.query(
             "UPDATE insp.endpoint SET paused = true WHERE id = ANY ($1)", [.intArray(endpoints.map(\.id))])
@@ -247,8 +249,8 @@ package struct CallbackBenchmark: Sendable {
             sinkMicros: serving / Double(total) * 1e6, claimToSend: delivered.waits)
     }
 
-    /// Seconds of CPU that the dispatcher's server process has used, by Linux' account of it (proc(5), schedstat: nanoseconds on
-    /// the CPU come first); `nil` if the server runs elsewhere or does not let its user look.
+    /// Seconds of CPU that the dispatcher's server process has used, by Linux' account of it (proc(5), schedstat:
+    /// nanoseconds on the CPU come first); `nil` if the server runs elsewhere or its user lacks the right.
     private static func databaseSeconds(_ connection: PostgresConnection) async -> Double? {
         let rows = try? await connection.query(
             """

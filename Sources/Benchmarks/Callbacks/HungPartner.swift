@@ -4,14 +4,14 @@ internal import Foundation
 internal import HTTPClient
 internal import Synchronization
 
-/// A partner that takes a request and never ends it, each in its own way.
+/// A partner that accepts a request and never finishes it; each mode hangs at another step.
 final class HungPartner: Sendable {
     enum Mode: String, CaseIterable, Sendable {
         /// No answer to the connection's first packet.
         case tcp
         /// A connection, and then silence.
         case tls
-        /// A name that is looked up for ever.
+        /// A name whose look-up never returns.
         case dns
         /// A header without end, a byte every tenth of a second.
         case drip

@@ -3,7 +3,8 @@ internal import Callbacks
 internal import Foundation
 internal import HTTPClient
 
-/// A TLS server's key and self-signed certificate for one wildcard name, made when needed and trusted by nobody else.
+/// A TLS server's key and self-signed certificate for one wildcard name, created on demand and trusted by this benchmark
+/// alone.
 ///
 /// `@unchecked Sendable`: libssl's context is not changed after it was made, and its reference count is atomic.
 final class LoopbackCertificate: @unchecked Sendable {

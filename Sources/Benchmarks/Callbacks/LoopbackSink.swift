@@ -38,10 +38,10 @@ final class LoopbackSink: Sendable {
     /// Requests that wait for an answer.
     var waiting: Int { self.held.load(ordering: .acquiring) }
 
-    /// Answers nothing from now on, so that whoever wants to send another request must open another connection.
+    /// Holds all answers from now on, so that a further request needs a further connection.
     func hold() { self.isHolding.store(true, ordering: .releasing) }
 
-    /// Answers, within a tenth of a second, what waits, and then all that comes.
+    /// Answers the waiting requests within a tenth of a second, and then all further ones.
     func release() { self.isHolding.store(false, ordering: .releasing) }
 
     /// CPU time of the server's own thread, to be subtracted from that of the process.
@@ -206,7 +206,7 @@ private struct SinkState {
             } else {
                 answered += self.answer(descriptor)
             }
-            // Mostly nothing: a read to learn it would be one more system call for each request.
+            // Usually nothing: a read to find out would be another system call for each request.
             guard SSL_has_pending(session) == 1 else { return answered }
         }
     }

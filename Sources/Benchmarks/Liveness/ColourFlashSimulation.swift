@@ -72,7 +72,7 @@ package struct ColourFlashSimulation: Sendable {
     }
 }
 
-/// Light, surfaces and who stands where.
+/// Light, surfaces and positions.
 private struct Room {
     /// From the screen's change to the frame that shows it.
     var lagMs: Double

@@ -1,11 +1,11 @@
 internal import InspectCore
 
-/// Runs simulated subjects through the decisions of the product and counts.
+/// Runs simulated subjects through the product's decisions and counts the outcomes.
 package enum LivenessSimulation {
-    /// What one method's runs came to, by subject.
+    /// The outcomes of one method's runs, by subject.
     package struct Result: Codable, Sendable {
         package var subjects: [String: SimulationTally] = [:]
-        /// What guessing comes to by arithmetic: one of all sequences.
+        /// The probability of guessing: one of all sequences.
         package var guessRate: Double
 
         package subscript(subject: SimulatedSubject) -> SimulationTally {

@@ -3,8 +3,8 @@ package import InspectCore
 
 /// Simulates the track of a face that is asked for motions.
 ///
-/// Landmarks and measures have the noise that the tracker shows on captures of people at rest; people answer after a moment, with
-/// motions of different strength, and blink by themselves. It does not model faces that the detector loses, or masks.
+/// Landmarks and measures have the noise that the tracker shows on captures of people at rest; people react after a moment,
+/// with motions of different strength, and blink spontaneously. It does not model faces that the detector loses, or masks.
 package struct MotionSimulation: Sendable {
     package var steps = 3
     package var motions = LivenessChallenge.Step.allCases
@@ -38,7 +38,7 @@ package struct MotionSimulation: Sendable {
         let end = max(time, subject == .plane ? 9000 : 0) + 300
         var blink = random.uniform(500...6000)
         while blink < end {
-            // While something else is going on people blink, too; but not while they are asked to.
+            // People also blink during other motions, but not while they are asked to blink.
             let act = Act(.blink, at: blink, &random)
             if !acts.contains(where: { $0.step == .blink && $0.start < act.end + 400 && act.start < $0.end + 400 }) {
                 acts.append(act)
@@ -158,7 +158,7 @@ private struct SimulatedFace {
             case .nod:
                 drop += level * act.strength
                 sink += 6 * level * act.strength
-                // Lids follow the look.
+                // Lids follow the gaze.
                 eyes *= 1 - 0.25 * level
                 shrink *= 1 + 0.05 * level
             }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import InspectCore
 
-/// Random numbers that a seed determines (SplitMix64; Steele, Lea, Flood, 2014), so that a run can be had again.
+/// Random numbers that a seed determines (SplitMix64; Steele, Lea, Flood, 2014), so that a run can be repeated.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -39,19 +39,19 @@ package struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// What stands before the simulated camera.
+/// The subject in front of the simulated camera.
 package enum SimulatedSubject: String, Sendable, CaseIterable, Codable {
-    /// A person who does what is asked.
+    /// A person who follows the instructions.
     case live
-    /// A recording of a person who was asked for something else, shown to the camera.
+    /// A recording of a person who followed another challenge, shown to the camera.
     case replay
-    /// Frames of a living person who follows another sequence, put in the camera's place.
+    /// Frames of a living person who follows another sequence, injected in place of the camera.
     case wrongSequence
     /// A print: whole, or cut out along the face.
     case plane
-    /// The right answer, but too late.
+    /// The correct answer, but too late.
     case late
-    /// Frames that are made up for a sequence that is guessed anew for each challenge.
+    /// Frames that are synthesised for a sequence guessed for each challenge.
     case guess
 }
 

@@ -2,8 +2,8 @@ internal import Foundation
 internal import JobQueue
 internal import Postgres
 
-/// Makes millions of waiting jobs within minutes: each is a copy of one that came in by `insp.enqueue_many`, with a number,
-/// an id and a place in the queue of its own.
+/// Creates millions of waiting jobs within minutes: copies of jobs from `insp.enqueue_many`, each with its own number, id
+/// and place in the queue.
 struct BacklogFill: Sendable {
     let database: BenchmarkDatabase
     /// Jobs written by one statement.
@@ -11,7 +11,7 @@ struct BacklogFill: Sendable {
 
     init(_ database: BenchmarkDatabase) { self.database = database }
 
-    /// Adds waiting jobs, the requests taking turns, and leaves the tables as vacuum would after a while.
+    /// Adds waiting jobs, alternating between the requests, and leaves the tables as after a vacuum.
     func add(_ jobs: Int, like requests: [String], _ progress: QueueBenchmark.Progress) async throws {
         guard jobs > 0 else { return }
         let start = ContinuousClock.now
@@ -33,7 +33,7 @@ struct BacklogFill: Sendable {
                 progress("filled \(jobs - left) of \(jobs) jobs, \(Int((.now - start).seconds)) s")
             }
         }
-        // The first look at a new row sets its hint bits, which would be counted as a part of the first claims.
+        // The first read of a new row sets its hint bits, which would otherwise count for the first claims.
         for table in ["ready", "job", "part"] {
             try await admin.execute("VACUUM (ANALYZE) insp.\(table)", timeout: .seconds(3600))
         }
@@ -42,7 +42,7 @@ struct BacklogFill: Sendable {
         progress("filled \(jobs) jobs in \(Int((.now - start).seconds)) s")
     }
 
-    /// Notes the rows that the product made, to be copied.
+    /// Saves the rows that the product created, as models for the copies.
     private func keepModels(_ ids: [String]) async throws {
         // A statement with parameters cannot create a table; these are ids that the database itself just made.
         let list = ids.map { "'\($0)'" }.joined(separator: ", ")

@@ -7,7 +7,7 @@ internal import Postgres
 struct BenchmarkDatabase: Sendable {
     let url: String
     let admin: PostgresConnection
-    /// Jobs with a higher number are the benchmark's own.
+    /// Jobs with a higher number belong to the benchmark.
     let first: Int64
 
     /// Lends a connection to an empty queue, or to one in which the benchmark's own jobs wait from an earlier run.
@@ -26,7 +26,7 @@ struct BenchmarkDatabase: Sendable {
                 FROM insp.job_id s
                 """)[0]
             guard try allowingWaiting || !row.bool("busy") else {
-                throw InspectError(.internalError, "the queue is not empty; give the benchmark a database of its own")
+                throw InspectError(.internalError, "the queue is not empty; use a separate database for the benchmark")
             }
             let result = try await body(
                 BenchmarkDatabase(url: url, admin: admin, first: allowingWaiting ? 0 : try row.int("last")))
@@ -38,7 +38,8 @@ struct BenchmarkDatabase: Sendable {
         }
     }
 
-    /// Makes sure of partners of these names, each with an endpoint: a finished job leaves a callback in the outbox.
+    /// Creates missing partners of these names, each with an endpoint, so that a finished job leaves a callback in the
+    /// outbox.
     func addPartners(_ names: [String]) async throws {
         _ = try await self.admin.query(
             """
@@ -47,7 +48,7 @@ struct BenchmarkDatabase: Sendable {
             """, [.textArray(names)])
     }
 
-    /// The least that a request says, its parts given by URL.
+    /// A minimal request with parts by URL.
     static func request(partner: String, workflow: Workflow = .id, lane: String? = nil) -> String {
         let digest = String(repeating: "0", count: 64)
         let (all, one) = workflow.requiredParts
@@ -58,8 +59,8 @@ struct BenchmarkDatabase: Sendable {
         return #"{"partner":"\#(partner)","workflow":"\#(workflow.rawValue)",\#(named)"parts":{\#(parts)}}"#
     }
 
-    /// Counts jobs of the benchmark that are not as they must be: finished without exactly one terminal event, one result,
-    /// one callback and `results` stored rows, or unfinished without any place in the queue.
+    /// Counts inconsistent jobs of the benchmark: finished without exactly one terminal event, one result, one callback and
+    /// `results` stored rows, or unfinished without any place in the queue.
     func violations(results: Int = 1) async throws -> Int {
         let damaged = try await self.admin.query(
             """

@@ -2,13 +2,13 @@ internal import Foundation
 internal import InspectCore
 internal import JobQueue
 
-/// Analyses nothing: stores a small result for each of some stages, takes a while if told to, and returns a result.
+/// Analyses nothing: stores a small result for each of some stages, pauses if configured, and returns a result.
 struct BenchmarkHandler: JobHandler {
     /// Stages whose result is stored before the job's own.
     var stages: [JobStatus] = []
     /// Time that each job takes, without using the processor.
     var duration: Duration?
-    /// Called when the work on a job begins.
+    /// Called when a job starts.
     var onStart: (@Sendable (ClaimedJob) -> Void)?
 
     private static let output = Data(#"{"timingsMs":{"total":0}}"#.utf8)

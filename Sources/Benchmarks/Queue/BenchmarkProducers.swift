@@ -18,9 +18,9 @@ struct BenchmarkProducers: Sendable {
         self.batch = batch
     }
 
-    /// Enqueues so many jobs and returns when the last is committed.
+    /// Enqueues this many jobs and returns when the last is committed.
     ///
-    /// - Returns: The seconds that took, without those to connect: a producer has its connection.
+    /// - Returns: The duration in seconds without connecting, as a real producer is connected.
     @discardableResult
     func send(_ jobs: Int) async throws -> Double {
         let left = Counter(jobs)
@@ -33,7 +33,7 @@ struct BenchmarkProducers: Sendable {
         }
     }
 
-    /// Keeps so many jobs waiting until the task is cancelled.
+    /// Keeps this many jobs waiting until the task is cancelled.
     ///
     /// - Parameter finished: How many of the jobs are finished so far.
     func keep(_ depth: Int, finished: @escaping @Sendable () -> Int) async throws {
@@ -82,7 +82,7 @@ struct BenchmarkProducers: Sendable {
         return try result.get()
     }
 
-    /// A number that several tasks count with.
+    /// A counter shared by several tasks.
     final class Counter: Sendable {
         private let count: Mutex<Int>
 
@@ -92,7 +92,7 @@ struct BenchmarkProducers: Sendable {
 
         func add(_ number: Int) { self.count.withLock { $0 += number } }
 
-        /// Takes up to so many away and returns how many that were.
+        /// Subtracts up to this many and returns how many it subtracted.
         func take(_ number: Int) -> Int {
             self.count.withLock { count in
                 let taken = min(count, number)

@@ -3,9 +3,9 @@ internal import InspectCore
 internal import JobQueue
 internal import Synchronization
 
-/// Workers of the product in this process, and what they tell about their work.
+/// Workers of the product in this process, and their measurements.
 final class BenchmarkWorkers: Sendable {
-    /// What was measured since the last look; times are in seconds.
+    /// Measurements since the last call; times are in seconds.
     struct Measured: Sendable {
         /// Round trips of the claiming connections that carried a job or a write.
         var roundTrips: [Double] = []
@@ -32,7 +32,7 @@ final class BenchmarkWorkers: Sendable {
     private struct State {
         var measured = Measured()
         var finished = 0
-        /// Stop once so many are finished.
+        /// Stop once this many are finished.
         var target: Int?
         var workers: [JobWorker] = []
     }
@@ -41,7 +41,7 @@ final class BenchmarkWorkers: Sendable {
     private let count: Int
     private let handler: BenchmarkHandler
     private let state = Mutex(State())
-    /// Time without any finished job after which something must be wrong.
+    /// Time without a finished job after which the benchmark fails.
     private static let patience = 120.0
 
     init(_ url: String, count: Int = 1, slots: Int, _ handler: BenchmarkHandler = BenchmarkHandler()) {
@@ -54,7 +54,7 @@ final class BenchmarkWorkers: Sendable {
     /// Jobs finished so far.
     var finished: Int { self.state.withLock { $0.finished } }
 
-    /// What was measured since the last call.
+    /// Measurements since the last call.
     func take() -> Measured {
         self.state.withLock { state in
             defer { state.measured = Measured() }
@@ -62,13 +62,13 @@ final class BenchmarkWorkers: Sendable {
         }
     }
 
-    /// Works until so many more jobs are finished.
+    /// Works until this many further jobs are finished.
     func finish(_ jobs: Int) async throws {
         self.state.withLock { $0.target = $0.finished + jobs }
         try await self.run { while true { try await Task.sleep(for: .seconds(3600)) } }
     }
 
-    /// Works while `body` does something.
+    /// Works while `body` runs.
     func work<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) async throws -> Result {
         self.state.withLock { $0.target = nil }
         let result = Mutex<Result?>(nil)
@@ -82,14 +82,14 @@ final class BenchmarkWorkers: Sendable {
         return value
     }
 
-    /// Runs the workers until they stopped by themselves or `body` has returned.
+    /// Runs the workers until they stop by themselves or `body` returns.
     private func run(_ body: @escaping @Sendable () async throws -> Void) async throws {
         let workers = (0..<self.count).map { _ in
             JobWorker(self.configuration, handler: self.handler) { [weak self] in self?.record($0) }
         }
         self.state.withLock { $0.workers = workers }
         defer { self.state.withLock { $0.workers = [] } }
-        // Not in the group with the body: what is finished must be written before the connections are closed.
+        // Not in the group with the body: finished work must be written before the connections are closed.
         let running = Task {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for worker in workers { group.addTask { try await worker.run() } }

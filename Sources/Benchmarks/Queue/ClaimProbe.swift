@@ -3,14 +3,14 @@ internal import InspectCore
 internal import JobQueue
 internal import Postgres
 
-/// A worker reduced to single statements: registers, claims one job at a time as the pump does, floors included, and
-/// finishes it in a second round trip, so that each can be timed alone.
+/// A worker reduced to single statements, to time each alone: registers, claims one job at a time with floors, as a worker
+/// does, and finishes it in a second round trip.
 actor ClaimProbe {
     private let connection: PostgresConnection
     private let identity: WorkerIdentity
     private var floors: QueueFloors
     private var lastHeartbeat = ContinuousClock.now
-    /// It works on one job at a time: no lease of it has a lower fence than the last.
+    /// It runs one job at a time, so its last fence is its lowest.
     private var fenceFloor: Int64 = 0
 
     private init(_ connection: PostgresConnection, _ identity: WorkerIdentity, _ floors: QueueFloors) {
@@ -37,7 +37,7 @@ actor ClaimProbe {
     ///
     /// - Returns: The job, `nil` if none waits, and how long the round trip took.
     func claim() async throws -> (job: ClaimedJob?, seconds: Double) {
-        // A look at everything, as a worker without work takes it.
+        // A scan of all queues, as an idle worker makes it.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
         let statement = QueueStatements.claim(
             self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest, horizon: true)
@@ -65,7 +65,7 @@ actor ClaimProbe {
         if (.now - self.lastHeartbeat).seconds > 4 { _ = try await self.beat() }
     }
 
-    /// Gives a sign of life and returns how long that took.
+    /// Sends a heartbeat and returns its duration.
     func beat() async throws -> Double {
         let statement = QueueStatements.heartbeat(
             self.identity, busy: 0, fenceFloor: self.fenceFloor, floors: self.floors.reported)

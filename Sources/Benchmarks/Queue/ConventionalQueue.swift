@@ -3,8 +3,8 @@ internal import JobQueue
 internal import Postgres
 internal import Synchronization
 
-/// The queue that most systems have, to compare with: one table with a state column and a partial index on what is ready.
-/// It gets as many connections as the product's, the same batches, and one round trip for a batch's end and the next one's
+/// The common design of a queue, for comparison: one table with a state column and a partial index on what is ready. It
+/// gets as many connections as the product's, the same batches, and one round trip for a batch's end and the next one's
 /// claim.
 struct ConventionalQueue: Sendable {
     let url: String
@@ -27,7 +27,7 @@ struct ConventionalQueue: Sendable {
         UPDATE bench_conventional SET state = 'done', completed_at = now() WHERE id = ANY ($1::bigint[])
         """
 
-    /// What the queue has done so far.
+    /// The queue's progress.
     final class Done: Sendable {
         private let state = Mutex((count: 0, roundTrips: [Double]()))
 
@@ -120,7 +120,7 @@ struct ConventionalQueue: Sendable {
 
     private func consume(_ done: Done) async throws {
         let connection = try await self.connect()
-        // Whatever the statistics say: the index is the one good way, as it is for the product.
+        // The index is the only good plan, whatever the statistics: the product pins its plans in the same way.
         try await connection.execute("SET enable_seqscan = off")
         var held: [Int64] = []
         while !Task.isCancelled {

@@ -2,7 +2,7 @@ internal import InspectCore
 internal import JobQueue
 internal import Postgres
 
-/// A transaction that keeps VACUUM from removing anything: a REPEATABLE READ one that has written something and stays open.
+/// A transaction that holds the xmin horizon, so that VACUUM removes nothing: REPEATABLE READ, with a write, left open.
 struct HeldSnapshot: Sendable {
     private let connection: PostgresConnection
 

@@ -3,7 +3,7 @@ internal import InspectCore
 internal import JobQueue
 
 extension QueueBenchmark {
-    /// What a claim costs over queues of different lengths.
+    /// The cost of a claim at different queue lengths.
     package struct Backlog: Sendable {
         /// A connection string or URL.
         package var databaseURL: String
@@ -15,7 +15,7 @@ extension QueueBenchmark {
         package var seconds = 20.0
         /// Jobs that the worker has at once.
         package var slots = 256
-        /// The jobs belong to so many partners in turn.
+        /// Number of partners, to which the jobs belong in turn.
         package var partners = 8
 
         package init(databaseURL: String, backlogs: [Int]) {
@@ -26,20 +26,21 @@ extension QueueBenchmark {
 }
 
 extension QueueBenchmark.Backlog {
-    /// What was measured for one length; times are in milliseconds.
+    /// Measurements at one length; times are in milliseconds.
     package struct Report: Codable, Sendable {
         /// Jobs waiting when the measurement began.
         package var backlog: Int
         package var partners: Int
         package var fillSeconds: Double
-        /// Claims of one job each, one after the other, on a queue that nobody else works on.
+        /// Claims of one job each, one after the other, on a queue without other workers.
         package var claims: Int
         package var claimP50Ms: Double
         package var claimP99Ms: Double
         package var claimMaxMs: Double
-        /// The median of the 99th percentiles of ten runs of claims, which a passing disturbance of the machine cannot move.
+        /// The median of the 99th percentiles of ten runs of claims, which a short disturbance of the machine does not
+        /// affect.
         package var claimSteadyP99Ms: Double
-        /// These figures into those of the shortest queue.
+        /// The ratio of these figures to those of the shortest queue.
         package var claimP50Ratio: Double
         package var claimP99Ratio: Double
         package var claimSteadyP99Ratio: Double

@@ -13,7 +13,7 @@ extension QueueBenchmark {
         package var big = 1_000_000
         /// Jobs of the small partner, enqueued at once.
         package var small = 100
-        /// How often that is done, alone and beside.
+        /// Number of rounds, alone and beside.
         package var rounds = 10
         /// Jobs that the worker has at once, and how long each takes.
         package var slots = 16
@@ -26,7 +26,7 @@ extension QueueBenchmark {
 }
 
 extension QueueBenchmark.Fairness {
-    /// What was measured, in milliseconds.
+    /// Measurements, in milliseconds.
     package struct Report: Codable, Sendable {
         package var big: Int
         package var small: Int
@@ -38,7 +38,7 @@ extension QueueBenchmark.Fairness {
         /// The same beside the large partner's backlog.
         package var besideP50Ms: Double
         package var besideP95Ms: Double
-        /// `besideP95Ms` into `aloneP95Ms`.
+        /// `besideP95Ms` over `aloneP95Ms`.
         package var ratio: Double
         /// Jobs of the large partner that were started in the meantime.
         package var bigStarted: Int
@@ -128,7 +128,7 @@ extension QueueBenchmark.Fairness {
             let deadline = ContinuousClock.now + .seconds(300)
             while starts.count(Self.small) < self.small {
                 guard .now < deadline else {
-                    throw InspectError(.internalError, "the small partner's jobs were not taken up for 300 s")
+                    throw InspectError(.internalError, "no worker claimed the small partner's jobs within 300 s")
                 }
                 try await Task.sleep(for: .milliseconds(5))
             }
@@ -144,7 +144,7 @@ extension QueueBenchmark.Fairness {
         return waits
     }
 
-    /// What the bulk lane gets while the urgent one never runs dry.
+    /// The bulk lane's share while the urgent lane always has jobs.
     private func lanes(
         _ database: BenchmarkDatabase, _ workers: BenchmarkWorkers, _ starts: Starts,
         _ progress: QueueBenchmark.Progress

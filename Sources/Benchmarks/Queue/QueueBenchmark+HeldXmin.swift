@@ -4,8 +4,7 @@ internal import JobQueue
 internal import Synchronization
 
 extension QueueBenchmark {
-    /// Throughput while an old transaction keeps VACUUM from removing what was worked off, against a queue that marks rows
-    /// by their state.
+    /// Throughput while an old transaction holds the xmin horizon, compared with a queue that has a state column.
     package struct HeldXmin: Sendable {
         /// A connection string or URL.
         package var databaseURL: String
@@ -17,7 +16,7 @@ extension QueueBenchmark {
         package var producers = 2
         /// Jobs that are kept waiting.
         package var depth = 20_000
-        /// Whether the other queue is measured, too.
+        /// Whether the conventional queue is also measured.
         package var comparesConventional = true
 
         package init(databaseURL: String, seconds: Double) {
@@ -28,13 +27,13 @@ extension QueueBenchmark {
 }
 
 extension QueueBenchmark.HeldXmin {
-    /// Jobs a second in the time before a moment, which is told in seconds since the transaction was opened.
+    /// Jobs a second up to a moment, given in seconds since the transaction was opened.
     package struct Sample: Codable, Sendable {
         package var second: Double
         package var rate: Double
     }
 
-    /// What was measured. Rates are in jobs per second, times in milliseconds.
+    /// Measurements. Rates are in jobs per second, times in milliseconds.
     package struct Report: Codable, Sendable {
         package var heldSeconds: Double
         /// Length of the windows that `before` and `after` are taken over.
@@ -46,7 +45,7 @@ extension QueueBenchmark.HeldXmin {
         /// Before the transaction was opened, and at the end of its holding.
         package var before: Double
         package var after: Double
-        /// `after` into `before`.
+        /// `after` over `before`.
         package var ratio: Double
         /// Jobs finished in all.
         package var finished: Int
@@ -63,7 +62,7 @@ extension QueueBenchmark.HeldXmin {
         package var heartbeatP50Ms: Double
         package var heartbeatMaxMs: Double
         package var series: [Sample]
-        /// The same of the conventional queue, with batches of as many jobs as ours had on average.
+        /// The same for the conventional queue, with the product's average batch size.
         package var conventionalBatch: Int?
         package var conventionalBefore: Double?
         package var conventionalAfter: Double?
@@ -83,7 +82,7 @@ extension QueueBenchmark.HeldXmin {
         }
     }
 
-    /// What is measured beside the rates.
+    /// Measurements beside the rates.
     private struct Latencies: Sendable {
         var before: [Double] = []
         var after: [Double] = []

@@ -4,7 +4,7 @@ internal import JobQueue
 internal import Postgres
 
 extension QueueBenchmark {
-    /// What exact limits cost: a partner whose limits are far above what it reaches, against one without limits.
+    /// The cost of exact limits: a partner with limits far above its load, compared with one without limits.
     package struct Limits: Sendable {
         /// A connection string or URL.
         package var databaseURL: String
@@ -21,7 +21,7 @@ extension QueueBenchmark {
 }
 
 extension QueueBenchmark.Limits {
-    /// What was measured: jobs a second, the median of the rounds.
+    /// Medians of the rounds, in jobs a second.
     package struct Report: Codable, Sendable {
         package var jobs: Int
         package var rounds: Int
@@ -29,7 +29,7 @@ extension QueueBenchmark.Limits {
         package var slots: Int
         package var unlimitedRate: Double
         package var limitedRate: Double
-        /// `limitedRate` into `unlimitedRate`.
+        /// `limitedRate` over `unlimitedRate`.
         package var ratio: Double
         package var unlimitedRates: [Double]
         package var limitedRates: [Double]
@@ -45,9 +45,9 @@ extension QueueBenchmark.Limits {
         try await database.addPartners(["bench-unlimited", "bench-limited"])
         _ = try await database.admin.query("SELECT insp.limit_partner('bench-limited', 1000000, 1000000, 1000000)")
         var rates: [String: [Double]] = [:]
-        // One round that is not counted: it fills caches.
+        // One uncounted round to fill caches.
         for round in 0...self.rounds {
-            // In turns, and each as often first as second, so that neither gains by its place.
+            // In turns, each as often first as second, so that the order favours neither.
             let partners = ["bench-unlimited", "bench-limited"]
             for partner in round % 2 == 0 ? partners : partners.reversed() {
                 progress("round \(round) of \(self.rounds), \(partner)")

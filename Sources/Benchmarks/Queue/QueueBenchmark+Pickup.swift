@@ -5,7 +5,7 @@ internal import Postgres
 internal import Synchronization
 
 extension QueueBenchmark {
-    /// How soon an idle worker begins with a job that another connection enqueues.
+    /// Latency until an idle worker starts a job that another connection enqueues.
     package struct Pickup: Sendable {
         /// A connection string or URL.
         package var databaseURL: String
@@ -19,7 +19,7 @@ extension QueueBenchmark {
 }
 
 extension QueueBenchmark.Pickup {
-    /// What was measured, in milliseconds.
+    /// Measurements, in milliseconds.
     package struct Report: Codable, Sendable {
         package var jobs: Int
         /// From the answer to the enqueueing call, and so the commit, to the start of the handler; below 0 where the worker
@@ -34,7 +34,7 @@ extension QueueBenchmark.Pickup {
         package var violations: Int
     }
 
-    /// Notes when jobs start.
+    /// Records when jobs start.
     private final class Starts: Sendable {
         private let starts = Mutex<[String: ContinuousClock.Instant]>([:])
 
@@ -50,7 +50,7 @@ extension QueueBenchmark.Pickup {
                 if let start = self.starts.withLock({ $0[id] }) { return start }
                 try await Task.sleep(for: .milliseconds(1))
             }
-            throw InspectError(.internalError, "a job was not taken up for 30 s")
+            throw InspectError(.internalError, "no worker claimed the job within 30 s")
         }
     }
 
@@ -78,7 +78,7 @@ extension QueueBenchmark.Pickup {
                 let call = ContinuousClock.now
                 let id = try await producer.query("SELECT insp.enqueue($1)", [request])[0].string(0)
                 let commit = ContinuousClock.now
-                // Looked for only after a while, so that the looking is not in the worker's way.
+                // Checked only after a while, so that the check does not disturb the worker.
                 try await Task.sleep(for: .milliseconds(20))
                 let start = try await starts.of(id)
                 if round > warmUp { times.append(((start - call).seconds, (start - commit).seconds)) }

@@ -17,7 +17,7 @@ extension QueueBenchmark {
         package var producers = 2
         /// Jobs in one call of `insp.enqueue_many`.
         package var batch = 500
-        /// What the jobs are: parts by URL are rows, too.
+        /// The workflow of the jobs, whose parts by URL are also rows.
         package var workflow: Workflow = .id
         /// Whether each stage of the workflow is stored with a result of its own, or only the job's.
         package var storesStages = false
@@ -27,7 +27,7 @@ extension QueueBenchmark {
 }
 
 extension QueueBenchmark.Throughput {
-    /// What was measured. Rates are in jobs per second, times in milliseconds.
+    /// Measurements. Rates are in jobs per second, times in milliseconds.
     package struct Report: Codable, Sendable {
         package var jobs: Int
         package var workers: Int

@@ -3,7 +3,7 @@ internal import JobQueue
 
 /// Watches how many jobs are finished while something is opened and held: before, during, and in the last while.
 struct ThroughputTimeline: Sendable {
-    /// Jobs a second in the time before a moment, which is told in seconds since the opening.
+    /// Jobs a second up to a moment, given in seconds since the opening.
     struct Sample: Codable, Sendable {
         var second: Double
         var rate: Double
@@ -16,7 +16,7 @@ struct ThroughputTimeline: Sendable {
         var after: Double
     }
 
-    /// Where the watching is, for whoever measures something else beside.
+    /// The progress of the measurement, for other measurements beside it.
     enum Moment: Sendable {
         /// The window before the opening begins.
         case before

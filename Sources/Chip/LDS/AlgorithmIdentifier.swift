@@ -56,7 +56,7 @@ package enum SignatureScheme: Sendable, Hashable {
 
 /// An algorithm by its object identifier, with parameters where it has some (RFC 5280 §4.1.1.2).
 ///
-/// Whether absent parameters are left out or are NULL differs from issuer to issuer, against the standards; both are taken.
+/// Issuers omit absent parameters or write NULL, against the standards; both are accepted.
 package struct AlgorithmIdentifier: Sendable, Hashable {
     package var objectIdentifier: String
     /// `nil` when absent or NULL.

@@ -1,8 +1,8 @@
-/// A signed message as EF.SOD and master lists hold it (RFC 5652 §5): taken apart, nothing verified.
+/// CMS signed data of an EF.SOD or a master list (RFC 5652 §5), parsed but not verified.
 package struct CMSSignedData: Sendable {
-    /// Who signed, in which way (RFC 5652 §5.3).
+    /// A signer and its signature (RFC 5652 §5.3).
     package struct SignerInfo: Sendable {
-        /// How the signer's certificate is named.
+        /// How the signer's certificate is identified.
         package enum Identifier: Sendable, Hashable {
             /// The issuer's name and the serial number, both as encoded.
             case issuerAndSerial(issuer: [UInt8], serial: [UInt8])
@@ -13,11 +13,11 @@ package struct CMSSignedData: Sendable {
         package var digestAlgorithm: AlgorithmIdentifier
         /// The signed attributes as a SET, which is what is signed; `nil` when the content itself is.
         package var signedAttributes: [UInt8]?
-        /// The attribute that every signer with attributes must have: the digest of the content.
+        /// The digest of the content, an attribute that every signer with attributes must have.
         package var messageDigest: [UInt8]?
         /// Content type that the attributes name.
         package var contentType: String?
-        /// When the signer says it signed, as UTCTime or GeneralizedTime has it; nobody vouches for it.
+        /// Signing time that the signer states, as UTCTime or GeneralizedTime; not proven by anything.
         package var signingTime: String?
         package var signatureAlgorithm: AlgorithmIdentifier
         package var signature: [UInt8]
@@ -25,15 +25,15 @@ package struct CMSSignedData: Sendable {
 
     package var contentType: String
     package var content: [UInt8]
-    /// The certificates that came along, as encoded.
+    /// The enclosed certificates, as encoded.
     package var certificates: [[UInt8]]
     package var signers: [SignerInfo]
 
-    /// Certificates that a security object brings: its signer's, and with some states that one's issuer.
+    /// Certificates that a security object may enclose: its signer's and, in some states, the issuer's.
     private static let mostCertificates = 64
     private static let mostSigners = 8
 
-    /// Takes a ContentInfo apart.
+    /// Parses a ContentInfo.
     package init(_ contentInfo: ArraySlice<UInt8>) throws(LDSError) {
         let info = try TLV(first: contentInfo, tag: TLV.Tag.sequence, "ContentInfo").children(most: 2)
         guard info.count == 2, try info[0].objectIdentifier() == "1.2.840.113549.1.7.2", info[1].tag == 0xA0 else {
@@ -108,7 +108,7 @@ extension CMSSignedData.SignerInfo {
                 guard values.count == 1, self.contentType == nil else { throw .malformed("two content types") }
                 self.contentType = try values[0].objectIdentifier()
             case "1.2.840.113549.1.9.4":
-                // Two digests would let a signer mean one content and show another.
+                // With two digests, a signer could sign one content and show another.
                 guard values.count == 1, self.messageDigest == nil else { throw .malformed("two message digests") }
                 self.messageDigest = try values[0].octets()
             case "1.2.840.113549.1.9.5":

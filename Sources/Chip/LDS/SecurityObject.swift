@@ -10,13 +10,13 @@ package struct SecurityObject: Sendable {
     package var digestAlgorithm: DigestAlgorithm
     /// Number of a data group (1–16) to the hash of its whole file.
     package var hashes: [Int: [UInt8]]
-    /// What deviates from the standard and was accepted.
+    /// Deviations from the standard that were accepted.
     package var deviations: [String] = []
 
     /// id-icao-mrtd-security-ldsSecurityObject (Doc 9303-10 §4.6.2.3).
     package static let contentType = "2.23.136.1.1.1"
 
-    /// Takes the file apart; no signature is verified.
+    /// Parses the file; no signature is verified.
     package init(file: ArraySlice<UInt8>) throws(LDSError) {
         let element = try TLV(first: file, tag: 0x77, "EF.SOD")
         let rest = file[element.encoded.endIndex...]
@@ -64,7 +64,7 @@ package enum DataGroup {
         0x61, 0x75, 0x63, 0x76, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6E, 0x6F, 0x70,
     ]
 
-    /// The bytes of `file` that its hash covers: the whole element, without zeros that a reader took along behind it.
+    /// The bytes of `file` that its hash covers: the whole element, without trailing zeros that a reader added.
     ///
     /// - Throws: If this is no file of data group `number`.
     package static func hashed(_ file: ArraySlice<UInt8>, number: Int) throws(LDSError) -> ArraySlice<UInt8> {

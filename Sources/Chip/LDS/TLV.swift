@@ -2,10 +2,10 @@
 package enum LDSError: Error, Sendable, Hashable {
     /// They are not what the standard says.
     case malformed(String)
-    /// They may well be right, but this version does not know the form.
+    /// They may be correct, but this version does not support the form.
     case unsupported(String)
 
-    /// What is wrong, without any of the bytes.
+    /// What is wrong; never the bytes themselves.
     package var detail: String {
         switch self {
         case .malformed(let detail), .unsupported(let detail): detail
@@ -13,22 +13,23 @@ package enum LDSError: Error, Sendable, Hashable {
     }
 }
 
-/// One data element in tag, length, value form (ISO/IEC 8825-1, BER; ISO/IEC 7816-4 §5.2.2): a view into bytes of any origin.
+/// One data element in tag, length, value form (ISO/IEC 8825-1, BER; ISO/IEC 7816-4 §5.2.2): a view into bytes of any
+/// origin.
 ///
-/// Reading takes one step down at a time, and every limit is checked before anything is looked at: no input can make it
-/// read outside the bytes, recurse without end or allocate more than the input's own size. Lengths may be longer than
-/// needed and may be indefinite, since both occur on chips; what is signed is hashed as it came.
+/// Each call parses one level, and checks every limit before it reads: no input can make it read out of bounds, recurse
+/// without end or allocate more than the input's size. Lengths may be longer than needed and may be indefinite, since both
+/// occur on chips; signed bytes are hashed as received.
 package struct TLV: Sendable, Hashable {
     /// Identifier octets as one number: `0x30`, `0x5F1F`, `0x7F61`.
     package let tag: UInt32
-    /// Tag, length and value as they came.
+    /// Tag, length and value as received.
     package let encoded: ArraySlice<UInt8>
     /// The value; of an indefinite form without its end-of-contents octets.
     package let content: ArraySlice<UInt8>
 
-    /// Elements within elements that are followed to find the end of an indefinite form.
+    /// Nesting limit when searching for the end of an indefinite form.
     static let deepest = 16
-    /// Elements that are looked at to find the end of one indefinite form.
+    /// Limit on elements read when searching for the end of an indefinite form.
     static let mostNested = 4096
 
     /// Whether the value is made of elements (ISO/IEC 8825-1 §8.1.2.5).
@@ -38,7 +39,7 @@ package struct TLV: Sendable, Hashable {
         return first & 0x20 != 0
     }
 
-    /// Reads the first element of `bytes`; what follows it is the caller's to judge.
+    /// Reads the first element of `bytes`; the caller judges the rest.
     package init(first bytes: ArraySlice<UInt8>) throws(LDSError) {
         var budget = Self.mostNested
         self = try Self.read(bytes, depth: 0, budget: &budget)

@@ -1,4 +1,4 @@
-/// A North American driving licence or identification card, as its barcode tells (AAMVA DL/ID Card Design Standard).
+/// The data of a North American driving licence or identification card's barcode (AAMVA DL/ID Card Design Standard).
 ///
 /// Values that the issuer left blank, or filled with `NONE`, are `nil`.
 package struct AAMVACard: Sendable, Hashable {
@@ -23,7 +23,7 @@ package struct AAMVACard: Sendable, Hashable {
     package let firstName: String?
     package let middleNames: String?
     package let suffix: String?
-    /// Whether the issuer says that it cut the name to fit (DDE, DDF, DDG); `nil` where it does not say.
+    /// Whether the issuer truncated the name (DDE, DDF, DDG); `nil` where the barcode does not say.
     package let isSurnameTruncated: Bool?
     package let isFirstNameTruncated: Bool?
     package let isMiddleNameTruncated: Bool?
@@ -55,7 +55,7 @@ package struct AAMVACard: Sendable, Hashable {
     package let vehicleClass: String?
     package let restrictions: String?
     package let endorsements: String?
-    /// Tells this card from all others of the same holder (DCF).
+    /// Distinguishes this card from the holder's other cards (DCF).
     package let documentDiscriminator: String?
     package let inventoryControlNumber: String?
     /// REAL ID: `true` for a compliant card (DDA is F), `false` for a non-compliant one (N).

@@ -1,8 +1,8 @@
 /// The header and elements of an AAMVA barcode as they stand in it (AAMVA DL/ID Card Design Standard, Annex D.12).
 ///
-/// The header announces where each subfile starts, but issuers get that wrong often, and readers that hand on control
-/// characters mangle it further. So the offsets are ignored: an element is known by its three-character identifier at
-/// the start of a line.
+/// Issuers often write wrong subfile offsets into the header, and readers that mangle control characters shift them
+/// further. The parser therefore ignores offsets and finds each element by its three-character identifier at the start of a
+/// line.
 package struct AAMVAElements: Sendable, Hashable {
     /// Issuer identification number, six digits.
     package let issuer: String
@@ -53,7 +53,7 @@ package struct AAMVAElements: Sendable, Hashable {
         guard !self.fields.isEmpty else { return nil }
     }
 
-    /// Where the header's file type ends, which one it is, and whether there is one near the start.
+    /// The header's file type and the position of its end; `nil` if the text does not start with one.
     private static func findMarker(_ scalars: [Unicode.Scalar]) -> (Int, String)? {
         for marker in ["ANSI", "AAMVA"] {
             let wanted = Array(marker.unicodeScalars)
@@ -80,8 +80,8 @@ package struct AAMVAElements: Sendable, Hashable {
         return fields
     }
 
-    /// The standard's separators are LF, RS and CR; any other control character, as well as the marks that decoders
-    /// put in their place, is none of the data.
+    /// The standard's separators are LF, RS and CR; any other control character, and the placeholders that decoders write
+    /// in its place, are not data.
     private static func isSeparator(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || scalar.value == 0xFEFF
             || scalar.value == 0xFFFD

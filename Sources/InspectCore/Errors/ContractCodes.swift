@@ -1,4 +1,4 @@
-/// What the contracts of partners' apps call an error, for apps that were written against them.
+/// The names of an error in the contracts of partners' apps.
 package struct ContractCodes: Codable, Sendable, Equatable {
     /// The code of the mobile SDK: a letter and five digits.
     package var mobile: String

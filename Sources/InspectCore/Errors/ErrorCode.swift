@@ -1,7 +1,7 @@
-/// The one table of errors: every code that a job, an `enqueue` call or a command can end with.
+/// The table of errors: every code that a job, an `enqueue` call or a command can end with.
 ///
-/// The raw value is the stable code that partners and operators see. The database's table `insp.error_code` says the same of
-/// each, and SQL raises them with the SQLSTATE of ``sqlState``.
+/// The raw value is the stable code that partners and operators see. The database's table `insp.error_code` has the same
+/// rows, and SQL raises each code with its ``sqlState``.
 package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     // What `insp.enqueue` refuses.
     case payloadInvalid = "PAYLOAD_INVALID"
@@ -57,7 +57,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case mediaTypeUnsupported = "MEDIA_TYPE_UNSUPPORTED"
     case gatewayOverloaded = "GATEWAY_OVERLOADED"
 
-    // What faces that partners enrol are refused with, or end with.
+    // Refusals and outcomes of enrolments.
     case faceIDInvalid = "FACE_ID_INVALID"
     case faceRateLimited = "FACE_RATE_LIMITED"
     case faceFeatureInvalid = "FACE_FEATURE_INVALID"
@@ -87,7 +87,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case vendorResponseInvalid = "VENDOR_RESPONSE_INVALID"
     case vendorOutcomeUnknown = "VENDOR_OUTCOME_UNKNOWN"
     case workerLost = "WORKER_LOST"
-    /// The job is no longer this worker's: it stops, and writes nothing more.
+    /// Another worker may hold the job now: this one stops and writes nothing more.
     case leaseLost = "LEASE_LOST"
     case attemptsExhausted = "ATTEMPTS_EXHAUSTED"
     case cancelled = "CANCELLED"
@@ -95,7 +95,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case databaseUnavailable = "DATABASE_UNAVAILABLE"
     case internalError = "INTERNAL_ERROR"
 
-    // Why a callback's attempt failed, or a call about an endpoint was refused.
+    // Why an attempt to deliver a callback failed, or a call about an endpoint was refused.
     case egressRefused = "EGRESS_REFUSED"
     case nameNotResolved = "NAME_NOT_RESOLVED"
     case connectionFailed = "CONNECTION_FAILED"
@@ -118,7 +118,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
 }
 
 extension ErrorCode {
-    /// The facts about one code: its row in the table.
+    /// One row of the table.
     package struct Row: Sendable {
         /// PostgreSQL error class `IN` (unused by PostgreSQL itself), as `RAISE … USING ERRCODE` takes it.
         package let sqlState: String
@@ -126,7 +126,7 @@ extension ErrorCode {
         package let message: String
         /// Whether the same work may succeed later without any change by the caller.
         package let retryable: Bool
-        /// Status of an HTTP request that is refused with it; `nil`: no request is, it ends jobs or attempts.
+        /// Status of an HTTP request that is refused with it; `nil` for codes that end only jobs or attempts.
         package let httpStatus: Int?
         /// What is allowed, or what to do, where that does not depend on the request.
         package let hint: String?
@@ -138,16 +138,16 @@ extension ErrorCode {
         package let iZettle: Int?
     }
 
-    /// What the contracts of partners' apps call the code.
+    /// The code's names in the contracts of partners' apps.
     package var contractCodes: ContractCodes { ContractCodes(mobile: self.row.jumio, payment: self.row.iZettle) }
     /// SQLSTATE of the code.
     package var sqlState: String { self.row.sqlState }
     /// Whether the same work may succeed later without any change by the caller.
     package var isRetryable: Bool { self.row.retryable }
-    /// Status of an HTTP request that ends with the code. What no request is refused with is the server's own fault.
+    /// Status of an HTTP request that ends with the code. A code that refuses no request is the server's fault: 500.
     package var httpStatus: Int { self.row.httpStatus ?? 500 }
 
-    /// The code that SQL raised, or `nil` if the state is none of ours.
+    /// The code that SQL raised, or `nil` if the SQLSTATE is not in the table.
     package init?(sqlState: String) {
         guard let code = Self.allCases.first(where: { $0.sqlState == sqlState }) else { return nil }
         self = code

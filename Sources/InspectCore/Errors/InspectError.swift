@@ -1,7 +1,7 @@
 /// An error with a stable code.
 package struct InspectError: Error, Sendable, Equatable, Codable {
     package var code: ErrorCode
-    /// What exactly was wrong, without personal data: a part's name, a limit, a library's own words. May be empty.
+    /// What exactly was wrong, without personal data: a part's name, a limit or a library's message. May be empty.
     package var detail: String
     /// What is allowed, or what to do.
     package var hint: String?
@@ -13,13 +13,13 @@ package struct InspectError: Error, Sendable, Equatable, Codable {
         self.hint = hint ?? code.row.hint
     }
 
-    /// An error of any type. One without a code is `INTERNAL_ERROR`, with words that neither a type's name nor a value is in:
-    /// the former may change, and the latter may be about a person.
+    /// An error of any type. One without a code becomes `INTERNAL_ERROR` with a fixed message: a type's name may change,
+    /// and a value may be personal data.
     package init(unexpected error: any Error) {
         switch error {
         case let error as InspectError: self = error
         case is CancellationError: self.init(.internalError, "cancelled")
-        case is DecodingError: self.init(.internalError, "what was read has another form than expected")
+        case is DecodingError: self.init(.internalError, "the data do not have the expected form")
         default: self.init(.internalError, "an unexpected error")
         }
     }

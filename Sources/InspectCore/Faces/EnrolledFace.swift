@@ -1,10 +1,10 @@
-/// The templates of one face id, all of one moment.
+/// The templates of one face id, read at the same moment.
 package struct EnrolledFace: Sendable, Hashable {
     /// Rises with every change of the templates; 0 where nothing is enrolled.
     package var generation: Int64
     /// In the order of their enrolment.
     package var templates: [FaceEmbedding]
-    /// Whether an enrolment takes the place of what there is, instead of adding to it.
+    /// Whether an enrolment replaces the templates instead of adding one.
     package var isToBeReplaced: Bool
 
     package init(generation: Int64, templates: [FaceEmbedding], isToBeReplaced: Bool = false) {

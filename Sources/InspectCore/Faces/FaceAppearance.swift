@@ -1,5 +1,5 @@
-/// Pose, eyes, mouth and smile of a face in words. `nil`: not assessed, since the words need the 68-point model, except for
-/// a head that is plainly turned, which five points show.
+/// Pose, eyes, mouth and smile of a face in words. `nil` means not assessed: the words need the 68-point model, except for
+/// a clearly turned head, which five points show.
 package struct FaceAppearance: Codable, Sendable, Hashable {
     package enum Pose: String, Codable, Sendable {
         case frontal, turned, profile, up, down

@@ -1,9 +1,9 @@
 internal import Foundation
 
-/// What ISO/IEC 29794-5 and ISO/IEC 19794-5 say of the first face of an image, as far as it can be told without a network.
+/// Quality of the first face of an image by ISO/IEC 29794-5 and ISO/IEC 19794-5, as far as no neural network is needed.
 ///
-/// The measures are those of OFIQ 1.0.3, the reference implementation of ISO/IEC 29794-5, by its formulas; where a measure is
-/// only like OFIQ's, its note says so. What needs a network of its own is "not assessed": no number is made up.
+/// The measures are those of OFIQ 1.0.3, the reference implementation of ISO/IEC 29794-5, by its formulas; where a measure
+/// only resembles OFIQ's, its note says so. Measures that need a neural network are "not assessed".
 package struct FaceAssessment: Codable, Sendable, Hashable {
     /// One measure with its native value and the score, 0–100, that OFIQ makes of it.
     package struct Measure: Codable, Sendable, Hashable {
@@ -16,7 +16,7 @@ package struct FaceAssessment: Codable, Sendable, Hashable {
     }
 
     package var measures: [Measure]
-    /// Whether the image is a full frontal image by ISO/IEC 19794-5.
+    /// Whether the image meets ISO/IEC 19794-5 for full frontal images.
     package var isoConform: DataCheckData.Outcome
     /// The requirements that failed or, where none did, those that could not be assessed.
     package var isoReasons: [String]
@@ -93,7 +93,7 @@ extension FaceAssessment {
         return list
     }
 
-    /// Measures of places, lengths and angles.
+    /// Measures of positions, lengths and angles.
     private static func geometry(_ face: FaceFacts, _ image: ImageFacts) -> [Measure] {
         let q = face.quality
         let (width, height) = (Double(image.width), Double(image.height))
@@ -147,7 +147,7 @@ extension FaceAssessment {
         func row(_ name: String, _ value: Double?, _ bound: Limit.Bound, _ basis: String) -> Measurement {
             Measurement(name, value, Limit(bound, "ISO/IEC 19794-5, \(basis)"), note: Self.needsContour)
         }
-        // The crown is not seen: a face's length from eyes to chin is about half of the head's.
+        // The crown has no landmark: a face measures from eyes to chin about half of the head's length.
         let head = contour.map { $0.length * 2 / Double(max(image.height, 1)) }
         return [
             row("horizontalPosition", q.centreX, .within(0.45...0.55), "8.3.1: the face's centre"),

@@ -1,10 +1,10 @@
 internal import Foundation
 
-/// What was measured about the distances of one engine's features, and what follows for a threshold.
+/// The measured distances of one engine's embeddings, and the error rates of each threshold.
 ///
-/// An engine without one decides nothing: neither its distances nor any threshold mean anything by themselves.
+/// An engine without a calibration decides nothing: its distances mean nothing by themselves.
 package struct FaceCalibration: Codable, Sendable, Hashable {
-    /// How far two features are apart.
+    /// The metric between two embeddings.
     package enum Metric: String, Codable, Sendable {
         /// Euclidean distance.
         case euclidean
@@ -12,7 +12,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
         case cosine
     }
 
-    /// One threshold and what was counted at it.
+    /// One threshold with the counts measured at it.
     package struct Row: Codable, Sendable, Hashable {
         package var similarity: Double
         package var falseMatches: Int
@@ -20,9 +20,9 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
         package var falseNonMatches: Int
         package var genuinePairs: Int
 
-        /// Share of impostor pairs that matched.
+        /// False match rate: share of impostor pairs that matched (ISO/IEC 19795-1).
         package var falseMatchRate: Double { Double(self.falseMatches) / Double(self.impostorPairs) }
-        /// Share of genuine pairs that did not.
+        /// False non-match rate: share of genuine pairs that did not match.
         package var falseNonMatchRate: Double { Double(self.falseNonMatches) / Double(self.genuinePairs) }
 
         package init(
@@ -43,7 +43,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
     package var centre: Double
     /// Distance over which the odds of a match change by a factor of e.
     package var width: Double
-    /// Norms that a feature can have; one outside was not made by the network.
+    /// Norms that an embedding can have; a vector outside does not come from the network.
     package var norms: ClosedRange<Double>
     /// Rising thresholds.
     package var table: [Row]
@@ -59,7 +59,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
         self.table = table
     }
 
-    /// Whether it says anything: an engine's name, a scale, and rising thresholds with pairs of both kinds behind each.
+    /// Whether it is complete: an engine's name, a scale, and rising thresholds that each rest on pairs of both kinds.
     package var isComplete: Bool {
         !self.engine.isEmpty && self.centre.isFinite && self.width > 0 && self.width.isFinite
             && self.norms.lowerBound >= 0
@@ -72,7 +72,7 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
             && zip(self.table, self.table.dropFirst()).allSatisfy { $0.similarity < $1.similarity }
     }
 
-    /// Similarity of two features on the calibrated scale: `1 / (1 + exp((d − centre) / width))`.
+    /// Similarity of two embeddings on the calibrated scale: `1 / (1 + exp((d − centre) / width))`.
     package func similarity(distance: Double) -> Double {
         1 / (1 + exp((distance - self.centre) / self.width))
     }
@@ -82,20 +82,20 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
         self.centre - self.width * log(similarity / (1 - similarity))
     }
 
-    /// The row that speaks for a threshold: the highest one that is not stricter. `nil` below the table.
+    /// The row that applies to a threshold: the highest one that is not stricter. `nil` below the table.
     package func row(threshold: Double) -> Row? {
         self.table.last { $0.similarity <= threshold }
     }
 
     /// Upper end of the one-sided 95 % confidence interval of the false match rate at a threshold; `nil` below the table.
     ///
-    /// Where no impostor matched this is the "rule of three" (3 / pairs): what the measurement could not exclude, not what is
-    /// to be expected.
+    /// Where no impostor matched this is the "rule of three" (3 / pairs): the rate that the measurement cannot exclude, not
+    /// an estimate.
     package func falseMatchBound(threshold: Double) -> Double? {
         self.row(threshold: threshold).map { Self.upperBound(events: $0.falseMatches, trials: $0.impostorPairs) }
     }
 
-    /// The upper limit of Clopper and Pearson (1934), one-sided 95 %: the rate at which so few events or fewer have a
+    /// The upper limit of Clopper and Pearson (1934), one-sided 95 %: the rate at which this many events or fewer have a
     /// probability of 5 %.
     static func upperBound(events: Int, trials: Int) -> Double {
         guard events < trials else { return 1 }
@@ -126,10 +126,10 @@ extension FaceCalibration {
     /// The default engine's.
     ///
     /// Measured over every two of 93 public test images of 18 persons (press photos, film stills, webcams): 276 genuine
-    /// pairs, of which 28 show one person's extreme expressions, and 4,002 impostor pairs; the most similar impostors reach 0.79.
-    /// Read with care: half of the persons are celebrities of the kind the network was trained on, no pair has a document's
-    /// portrait, and eighteen persons make 153 pairs of persons, so that the pairs are not independent. The bound stays the
-    /// same above 0.8 because 4,002 pairs cannot tell more.
+    /// pairs, of which 28 show one person's extreme expressions, and 4,002 impostor pairs; the most similar impostors reach
+    /// 0.79. Limits of this measurement: half of the persons are celebrities, on whom the network was trained; no pair has
+    /// a document's portrait; and eighteen persons make 153 pairs of persons, so the pairs are not independent. The bound
+    /// stays the same above 0.8 because 4,002 pairs cannot show a lower one.
     ///
     /// 0.60, the limit that dlib publishes for its descriptor (99.38 % on LFW), becomes one half, and 0.52, where
     /// mirror-averaged descriptors meet one false match in 5,506 impostor pairs, becomes 0.85.

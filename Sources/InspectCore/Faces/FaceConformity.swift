@@ -4,7 +4,7 @@
 /// here are capture limits: each is the standard's measure, widened to the point beyond which the descriptor or the
 /// signals stop working. ``FaceQuality`` reports the measures themselves, so that a partner can be stricter.
 package struct FaceConformity: Sendable, Hashable {
-    /// Why an image is not fit.
+    /// A reason why an image is unfit.
     package enum Fault: String, Codable, Sendable, CaseIterable {
         case noFace = "NO_FACE"
         case severalFaces = "SEVERAL_FACES"
@@ -33,9 +33,9 @@ package struct FaceConformity: Sendable, Hashable {
         self.faults = faults
     }
 
-    /// Whether somebody else is in the image, and not just passing in the background.
+    /// Whether a second person is in the image, other than small in the background.
     ///
-    /// OFIQ's "single face present" weighs the areas of the two largest faces, too.
+    /// OFIQ's "single face present" also compares the areas of the two largest faces.
     package static func hasSeveralPeople(_ faces: [FaceFacts]) -> Bool {
         guard let first = faces.first else { return false }
         let area = first.box.width * first.box.height
@@ -53,7 +53,7 @@ extension FaceConformity.Fault {
 }
 
 extension FaceConformity {
-    /// A measure, its limit, and what an image beyond it suffers from.
+    /// A measure, its limit, and the fault of an image beyond it.
     struct Criterion: Sendable {
         var fault: Fault
         var name: String
@@ -68,7 +68,7 @@ extension FaceConformity {
         Criterion(fault: .offCentre, name: "eyeLineY", limit: Limits.eyeLineY) { $0.eyeLineY },
         Criterion(fault: .tilted, name: "roll", limit: Limits.roll) { $0.roll },
         Criterion(fault: .turned, name: "yawOffset", limit: Limits.yawOffset) { $0.yawOffset },
-        // What counts for dark faces is whether structure is left, hence three measures.
+        // A dark face is acceptable while it shows structure, hence three measures.
         Criterion(fault: .tooDark, name: "luminanceMean", limit: Limits.darkFace) { $0.luminanceMean },
         Criterion(fault: .tooDark, name: "underExposed", limit: Limits.underExposed) { $0.underExposed },
         Criterion(fault: .tooDark, name: "dynamicRange", limit: Limits.dynamicRange) { $0.dynamicRange },
@@ -79,7 +79,7 @@ extension FaceConformity {
 
     /// Every measure of a face.
     ///
-    /// - Parameter isJudged: Whether the limits apply: they are those of selfies, not of portraits on documents.
+    /// - Parameter isJudged: Whether the limits apply: they hold for selfies, not for portraits on documents.
     package static func measurements(_ quality: FaceQuality, isJudged: Bool) -> [Measurement] {
         let limited = self.criteria.map { criterion in
             let value = criterion.value(quality)

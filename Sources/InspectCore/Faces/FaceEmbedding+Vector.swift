@@ -1,19 +1,19 @@
-/// The 128 numbers behind the characters, and which of them may be compared.
+/// Decoding and comparison of embeddings.
 extension FaceEmbedding {
-    /// Numbers of a feature.
+    /// Numbers of an embedding.
     package static let length = 128
 
-    /// The space of the features that this version makes: network, alignment and averaging. A change of any of the three
-    /// is a new space with a new name, as distances between spaces mean nothing.
+    /// The space of this version's embeddings: network, alignment and averaging. A change of any of the three requires a
+    /// new name, since distances between spaces mean nothing.
     package static let currentEngine = "dlib-resnet-v1/5pt/mirror2"
 
     /// Norms that the descriptor of a face can have: 1.28–1.66 over 212 images of 49 persons, widened on both sides. A
-    /// vector outside was not made by the network.
+    /// vector outside does not come from the network.
     package static let norms = 1.2...1.75
 
     /// - Parameters:
-    ///   - values: ``length`` numbers as the network gave them.
-    ///   - engine: The space that they live in.
+    ///   - values: The network's output: ``length`` numbers.
+    ///   - engine: The space that they belong to.
     package init(values: some Collection<Float>, engine: String = Self.currentEngine, modelSHA256: String) {
         var hex = ""
         hex.reserveCapacity(values.count * 8)
@@ -73,10 +73,10 @@ extension FaceEmbedding {
         }
     }
 
-    /// Distance of two features by the metric of their engine; 0 is the same image.
+    /// Distance of two embeddings by the metric of their engine; 0 for the same image.
     ///
-    /// The default engine's is not the cosine: its vectors share a large common component, and the usual cosine limit of 0.85
-    /// accepts every fourth impostor.
+    /// The default engine does not use the cosine: its vectors share a large common component, and the usual cosine limit
+    /// of 0.85 accepts every fourth impostor.
     ///
     /// - Throws: `PAYLOAD_INVALID` if one is malformed or they come from different engines or models.
     package func distance(

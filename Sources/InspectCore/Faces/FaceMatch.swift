@@ -2,15 +2,15 @@
 package struct FaceMatch: Codable, Sendable, Hashable {
     /// 0–1 on the ``SimilarityScale``; not a probability.
     package var similarity: Double
-    /// Euclidean distance of the features.
+    /// Euclidean distance of the embeddings.
     package var distance: Double
     /// Whether the similarity reaches the threshold.
     package var match: Bool
     package var threshold: Double
-    /// Upper bound (95 %) of the false match rate at the threshold, from ``FaceCalibration``; `nil` where the threshold is
-    /// lower than anything that was measured.
+    /// Upper bound (95 %) of the false match rate at the threshold, from ``FaceCalibration``; `nil` below the lowest
+    /// threshold measured.
     package var fmrAtThreshold: Double?
-    /// The engine that made both features.
+    /// The engine that made both embeddings.
     package var engine: String
 
     package init(
@@ -24,16 +24,16 @@ package struct FaceMatch: Codable, Sendable, Hashable {
         self.engine = engine
     }
 
-    /// Compares two features.
+    /// Compares two embeddings.
     ///
-    /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if they come
-    ///   from another engine than the one that was calibrated: without that a distance decides nothing.
+    /// - Throws: `PAYLOAD_INVALID` if one is malformed, if they come from different engines or models, or if their engine
+    ///   has no calibration.
     package static func compare(
         _ first: FaceEmbedding, _ second: FaceEmbedding, threshold: Double = SimilarityScale.defaultThreshold,
         calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> FaceMatch {
         guard first.engine == calibration.engine else {
-            throw InspectError(.payloadInvalid, "no calibration exists for the face features' engine")
+            throw InspectError(.payloadInvalid, "the face features' engine has no calibration")
         }
         let distance = try first.distance(to: second, calibration: calibration)
         let similarity = calibration.similarity(distance: distance)

@@ -6,7 +6,7 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
         case enrollment, verification, liveness
     }
 
-    /// What became of it.
+    /// The outcome.
     package enum Outcome: String, Codable, Sendable, CaseIterable {
         case success
         case noMatch = "no_match"
@@ -40,7 +40,7 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
     package var code: Int?
     /// The error code: ENROLL_CANCELLED, LIVENESS_FAILED, INVALID_ARGS or UNKNOWN_ERROR.
     package var error: String?
-    /// Of a verification that came to an end: `Verify` or `Not Verify`.
+    /// Only for a completed verification: `Verify` or `Not Verify`.
     package var result: String?
 
     package init(_ type: Kind, _ outcome: Outcome) {
@@ -54,7 +54,7 @@ package struct FaceSDKEvent: Codable, Sendable, Equatable {
 }
 
 extension FaceSDKEvent {
-    /// What the capabilities of a job amount to; `nil` for workflows that the SDK has no word for.
+    /// The event of a job's capabilities; `nil` for workflows that the SDK does not know.
     init?(workflow: Workflow, _ capabilities: Capabilities) {
         let liveness = capabilities.liveness?.first
         switch workflow {
@@ -68,13 +68,13 @@ extension FaceSDKEvent {
             case .warning, .notExecuted, nil: self.init(.verification, Self.failure(liveness))
             }
         case .liveness:
-            // Evidence that nothing is wrong is no proof that somebody is alive.
+            // Passive signals without a finding do not prove a living person.
             self.init(.liveness, liveness?.decision.type == .passed ? .success : Self.failure(liveness))
         case .id, .idIdentity, .similarity: return nil
         }
     }
 
-    /// Why an image came to nothing.
+    /// Why an image was refused.
     private static func failure(_ liveness: CapabilityRecord<LivenessData>?) -> Outcome {
         guard let liveness else { return .unusable }
         switch liveness.data?.resultCode {

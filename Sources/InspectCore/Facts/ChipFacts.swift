@@ -1,12 +1,12 @@
 /// What was measured on the chip's files: part of the stage that ends with status 8 DOCUMENT.
 package struct ChipFacts: Codable, Sendable, Hashable {
-    /// Lines of the MRZ in DG1; `nil` if there was no DG1, or none that can be read.
+    /// Lines of the MRZ in DG1; `nil` if DG1 is missing or unreadable.
     package var mrzLines: [String]?
     /// Why DG1 could not be read.
     package var dg1Problem: String?
     /// The portrait of DG2.
     package var portrait: FaceStageFacts.Image?
-    /// Why DG2 holds no portrait that can be looked at.
+    /// Why DG2 has no readable portrait.
     package var dg2Problem: String?
     package var authentication: PassiveAuthenticationFacts
 
@@ -15,24 +15,24 @@ package struct ChipFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// What passive authentication found (ICAO Doc 9303-11 §5.1): every check with its own answer, judged by ``ChipRules``.
+/// Findings of passive authentication (ICAO Doc 9303-11 §5.1), one for each check. ``ChipRules`` judges them.
 package struct PassiveAuthenticationFacts: Codable, Sendable, Hashable {
-    /// Each `true`, `false`, or `nil` for what could not be told.
+    /// Each is `true`, `false`, or `nil` if undetermined.
     package var sodParse: Bool?
     /// Every data group that was given has the hash that EF.SOD lists.
     package var hashesOK: Bool?
     /// EF.SOD is signed with the key of the document signer's certificate.
     package var signatureOK: Bool?
-    /// That certificate is signed by a trusted authority of its country, for signing, and not revoked.
+    /// A trusted CSCA of its country issued that certificate; it may sign, and it is not revoked.
     package var chainOK: Bool?
     /// The time of the check lies within that certificate's validity.
     package var periodOK: Bool?
 
-    /// Why a check failed or could not be made, the first first; the names are those of ``ChipReason``.
+    /// Why checks failed or could not be made, in order; names of ``ChipReason``.
     package var reasons: [ChipReason] = []
-    /// What is wrong or unknown about the bytes, without any of them.
+    /// What is wrong or unknown about the bytes; never the bytes themselves.
     package var detail: String?
-    /// What deviates from the standards and was accepted.
+    /// Deviations from the standards that were accepted.
     package var deviations: [String] = []
 
     /// Data group number to whether its hash is the listed one.
@@ -40,21 +40,21 @@ package struct PassiveAuthenticationFacts: Codable, Sendable, Hashable {
     package var digestAlgorithm: String?
     package var ldsVersion: String?
     package var signatureAlgorithm: String?
-    /// When the signer says that it signed, as `YYYY-MM-DD`.
+    /// Signing time that the signer states, as `YYYY-MM-DD`.
     package var signedOn: String?
     package var signer: CertificateFacts?
     package var authority: CertificateFacts?
     /// `notChecked`, `good`, `revoked` or `outdated`.
     package var revocation = "notChecked"
-    /// How many certificates of authorities there were to choose from.
+    /// Number of CSCA certificates that were available.
     package var anchors = 0
-    /// What is to be said about where they came from: lists, link certificates, files that could not be used.
+    /// Notes on their sources: master lists, link certificates, unusable files.
     package var anchorNotes: [String] = []
 
     package init() {}
 }
 
-/// What a report needs to know of a certificate.
+/// A certificate as reports show it.
 package struct CertificateFacts: Codable, Sendable, Hashable {
     /// Two letters, upper case.
     package var country: String?
@@ -65,7 +65,8 @@ package struct CertificateFacts: Codable, Sendable, Hashable {
     package var sha256: String
     /// `RSA 2048`, `brainpoolP256r1`.
     package var key: String
-    /// Whether the key came with all parameters of its curve, as Doc 9303-12 §4.1.6.3 asks, and not with the curve's name.
+    /// Whether the key specifies all parameters of its curve, as Doc 9303-12 §4.1.6.3 requires, instead of the curve's
+    /// name.
     package var hasExplicitParameters: Bool
 
     package init(
@@ -82,12 +83,12 @@ package struct CertificateFacts: Codable, Sendable, Hashable {
 
 /// Why passive authentication fails or stays inconclusive.
 package enum ChipReason: String, Codable, Sendable, CaseIterable {
-    /// EF.SOD was not given.
+    /// EF.SOD is missing.
     case sodMissing = "SOD_MISSING"
     case sodMalformed = "SOD_MALFORMED"
     /// EF.SOD has a form or an algorithm that this version does not know.
     case sodUnsupported = "SOD_UNSUPPORTED"
-    /// No data group was given that EF.SOD could vouch for.
+    /// No data group was given that EF.SOD could cover.
     case dataGroupsMissing = "DATA_GROUPS_MISSING"
     case dataGroupHashMismatch = "DG_HASH_MISMATCH"
     /// A data group was given that EF.SOD does not list.
@@ -95,16 +96,16 @@ package enum ChipReason: String, Codable, Sendable, CaseIterable {
     /// The signed digest is not the content's.
     case contentDigestMismatch = "SOD_DIGEST_MISMATCH"
     case signatureInvalid = "SOD_SIGNATURE_INVALID"
-    /// EF.SOD does not bring the document signer's certificate.
+    /// EF.SOD does not contain the document signer's certificate.
     case signerMissing = "DSC_MISSING"
     case signerMalformed = "DSC_MALFORMED"
     /// The document signer's certificate is not for signing (Doc 9303-12 §7.1.1, keyUsage), or its key is on no known curve.
     case signerUnfit = "DSC_UNFIT"
-    /// No authority's certificate was given.
+    /// No CSCA certificate was given.
     case anchorsMissing = "NO_TRUST_ANCHORS"
-    /// None of the authorities' certificates is of the document signer's country.
+    /// No CSCA certificate is of the document signer's country.
     case anchorOfCountryMissing = "NO_TRUST_ANCHOR_OF_COUNTRY"
-    /// Authorities of its country were given, and none of them signed the document signer's certificate.
+    /// CSCA certificates of its country were given, but none signed the document signer's certificate.
     case chainInvalid = "DSC_NOT_TRUSTED"
     case revoked = "DSC_REVOKED"
     case expired = "DSC_EXPIRED"

@@ -3,9 +3,9 @@ package struct OutlineFacts: Codable, Sendable, Hashable {
     package var quad: Quad
     /// Longer side over shorter side of the rectified document (ISO/IEC 7810: ID-1 1.586, ID-2 1.42, ID-3 1.42).
     package var aspectRatio: Double
-    /// How many of the four corners lie outside the frame or on its border.
+    /// Number of the four corners outside the frame or on its border.
     package var cornersOutside: Int
-    /// How much of the outline is backed by edges in the image, 0–1.
+    /// Share (0–1) of the outline that edges in the image support.
     package var support: Double
 
     package init(quad: Quad, aspectRatio: Double, cornersOutside: Int, support: Double) {
@@ -34,7 +34,7 @@ package struct BarcodeFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// Everything that was measured on one side of a document (FRONT or BACK).
+/// All measurements on one side of a document (FRONT or BACK).
 package struct DocumentFacts: Codable, Sendable, Hashable {
     package var image: ImageFacts
     /// `nil` when no outline was found: the image may be a crop that the document fills, or show no document at all.
@@ -42,12 +42,12 @@ package struct DocumentFacts: Codable, Sendable, Hashable {
     package var quality: QualityFacts
     package var mrz: MRZReading?
     package var barcodes: [BarcodeFacts]
-    /// Faces on the document, largest first (the portrait, then ghost images), with features.
+    /// Faces on the document, largest first (the portrait, then ghost images), with embeddings.
     package var faces: [FaceFacts]
-    /// Whether there is an MRZ of which a part cannot be read, under glare for example; `nil` in facts that
-    /// were stored before this was kept.
+    /// Whether a part of an MRZ is illegible, under glare for example; `nil` in facts stored by earlier versions.
     package var hasIllegibleZone: Bool?
-    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not taken.
+    /// Processor time in milliseconds by step: `outline`, `mrz`, `barcode`, `quality`, `faces`; `nil` where it was not
+    /// measured.
     package var stepsMs: [String: Double]?
     /// The VIZ text; `nil` where it was not read.
     package var visualZone: VIZFacts?
@@ -73,20 +73,20 @@ package struct MRZReading: Codable, Sendable, Hashable {
     /// For every character of every line, the posterior (0–1) of the character chosen.
     package var confidences: [[Double]]
     package var quad: Quad
-    /// The same after what its position may hold was taken into account (a letter in a name stands against no digit); `nil`
-    /// in facts that were stored before this was kept.
+    /// The same after applying the alphabet of its position (in a name, a letter competes with no digit); `nil` in facts
+    /// stored by earlier versions.
     package var posteriors: [[Double]]?
-    /// Pixels per character cell in the image; below 7 the print is too small to trust (`reference`).
+    /// Pixels per character cell in the image; below 7 the characters are too small to trust (`reference`).
     package var pitch: Double
-    /// How many characters are not what the reader alone would have chosen: alphabets and check digits decided where it
-    /// hesitated.
+    /// Number of characters that alphabets and check digits decided against the reader's first choice.
     package var corrections: Int
-    /// For every line, the width of the strokes' edges (10–90 %) over the pitch; above about 0.35 print is too blurred.
+    /// For every line, the width of the strokes' edges (10–90 %) over the pitch; above about 0.35 the characters are too
+    /// blurred.
     package var edgeWidths: [Double]
     /// Degrees by which the content is turned clockwise in the image, −180 to 180.
     package var turn: Double
-    /// For every line, from the centre of its first character to that of its last; `nil` in facts that were stored before
-    /// these were kept.
+    /// For every line, from the centre of its first character to that of its last; `nil` in facts stored by earlier
+    /// versions.
     package var centres: [Segment]?
 
     package init(

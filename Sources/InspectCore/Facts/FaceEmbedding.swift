@@ -1,6 +1,6 @@
-/// A face descriptor that can be compared: the numbers, and the space that they live in.
+/// A face descriptor that can be compared: the numbers, and the space that they belong to.
 package struct FaceEmbedding: Codable, Sendable, Hashable {
-    /// The engine that made it, for example `dlib-resnet-v1/mirror2`; features of different engines never compare.
+    /// The engine that made it, for example `dlib-resnet-v1/mirror2`; embeddings of different engines cannot be compared.
     package var engine: String
     /// SHA-256 of the model file in lower-case hex.
     package var modelSHA256: String

@@ -6,7 +6,7 @@ package struct FaceFacts: Codable, Sendable, Hashable {
     /// The detector's score; comparable only between faces of the same detector, and never a similarity.
     package var detectionScore: Double
     package var quality: FaceQuality
-    /// 128 float32, little-endian, lower-case hex: 1,024 characters; `nil` when none was asked for.
+    /// 128 float32, little-endian, lower-case hex: 1,024 characters; `nil` when none was requested.
     package var feature: FaceEmbedding?
 
     package init(box: Box, landmarks: [Point], detectionScore: Double, quality: FaceQuality, feature: FaceEmbedding?) {
@@ -55,10 +55,10 @@ package struct FaceQuality: Codable, Sendable, Hashable {
     package var visible: Double
     /// How far the cheeks' mean colour lies from that of skin in daylight, in CIELAB; `nil`: measured by an earlier version.
     package var colourDistance: Double?
-    /// Mean gradient around the head, in steps of 0–255 from pixel to pixel at 320 px; `nil`: nothing is around it, or another
-    /// face of the image.
+    /// Mean gradient around the head, in steps of 0–255 from pixel to pixel at 320 px; `nil` if nothing is around it, or
+    /// another face.
     package var backgroundGradient: Double?
-    /// `nil` unless the operator named the 68-point model.
+    /// `nil` unless the operator configured the 68-point model.
     package var contour: FaceContour?
 
     package init(
@@ -89,7 +89,7 @@ package struct FaceQuality: Codable, Sendable, Hashable {
     }
 }
 
-/// What 68 points of a face tell of eyes, mouth and pose.
+/// Eyes, mouth and pose of a face, measured on 68 points.
 package struct FaceContour: Codable, Sendable, Hashable {
     /// Gap of the lids of the eye that is less open, over ``length``.
     package var eyeOpening: Double
@@ -124,9 +124,9 @@ package struct FaceContour: Codable, Sendable, Hashable {
 package struct LivenessFacts: Codable, Sendable, Hashable {
     /// Named signals, 0–1 each where 1 is most suspicious; the names are those of ``Signal``.
     package var signals: [String: Double]
-    /// What an operator's network says; `nil` where none is configured.
+    /// The score of the operator's network; `nil` where none is configured.
     package var network: LivenessNetworkScore?
-    /// What the image's file says of how it was made; `nil`: read by an earlier version.
+    /// The image file's metadata; `nil` in facts stored by earlier versions.
     package var metadata: ImageMetadata?
 
     /// Stored facts have the key `cues`.
@@ -144,13 +144,13 @@ package struct LivenessFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// The word of an operator's network on whether a face is a living one: one PAD signal among others.
+/// The score of an operator's network for a living face: one PAD signal among others.
 package struct LivenessNetworkScore: Codable, Sendable, Hashable {
     /// The operator's name for the network.
     package var name: String
     /// SHA-256 of its file, lower-case hex.
     package var modelSHA256: String
-    /// Probability, 0–1, of a living face; `nil` where the network's answer was none.
+    /// Probability (0–1) of a living face; `nil` where the network returned no valid number.
     package var live: Double?
     /// Below this an artefact is suspected.
     package var threshold: Double
@@ -167,7 +167,7 @@ package struct LivenessNetworkScore: Codable, Sendable, Hashable {
 }
 
 extension LivenessFacts {
-    /// What single images can show of a presentation attack.
+    /// PAD signals that a single image can show (ISO/IEC 30107-1).
     package enum Signal: String, CaseIterable, Sendable {
         /// Isolated peaks in the spectrum of the face, as a screen's raster leaves them.
         case moire

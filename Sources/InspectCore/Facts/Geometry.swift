@@ -44,7 +44,7 @@ package struct Quad: Codable, Sendable, Hashable {
         return Point(x: corners.reduce(0) { $0 + $1.x } / 4, y: corners.reduce(0) { $0 + $1.y } / 4)
     }
 
-    /// Whether `point` is inside, as long as the corners go round clockwise and none is dented.
+    /// Whether `point` is inside. The quad must be convex with its corners in clockwise order.
     package func contains(_ point: Point) -> Bool {
         let corners = self.corners
         return corners.indices.allSatisfy { index in

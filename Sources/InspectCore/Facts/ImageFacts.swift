@@ -8,7 +8,7 @@ package enum ImageFormat: String, Codable, Sendable, CaseIterable {
     case jpeg2000 = "JPEG2000"
 }
 
-/// What decoding one part told.
+/// The result of decoding one part.
 package struct ImageFacts: Codable, Sendable, Hashable {
     package var format: ImageFormat
     /// Pixels of the upright image that was analysed: every coordinate in the facts refers to these.
@@ -33,7 +33,7 @@ package struct ImageFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// An image made small, for people to look at.
+/// A small preview of an image, for people.
 package struct Preview: Codable, Sendable, Hashable {
     /// Pixels of the longer side at most.
     package static let side = 1200
@@ -50,7 +50,7 @@ package struct Preview: Codable, Sendable, Hashable {
     }
 }
 
-/// What can be measured of an image's fitness, inside the document's quad where one was found, else over the frame.
+/// Measurements of an image's quality, inside the document's quad where one was found, otherwise over the whole frame.
 ///
 /// Measurements only: the limits that turn them into decisions are in ``UsabilityRules``.
 package struct QualityFacts: Codable, Sendable, Hashable {
@@ -71,7 +71,7 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     package var backgroundChroma: Double?
     /// Length of the document's longer side in pixels.
     package var documentWidth: Double
-    /// Share (0–1) of the document under thin dark strokes, as print has them.
+    /// Share (0–1) of the document under thin dark strokes, which print consists of.
     package var printShare: Double?
     /// Share (0–1) of the whole image that is neither near black nor near white; drawings have little of it.
     package var midtoneShare: Double?
@@ -80,16 +80,16 @@ package struct QualityFacts: Codable, Sendable, Hashable {
     package var moire: Double?
     /// Share (0–1) of the document under skin-coloured regions that cross its outline; `nil` without an outline.
     package var occlusion: Double?
-    /// ``chroma`` after the tint of the paper, or of the light on it, was taken out; `nil` in facts that were stored before
-    /// it was measured.
+    /// ``chroma`` without the tint of the paper or of the light on it; `nil` in facts stored by earlier versions.
     package var balancedChroma: Double?
-    /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be told.
+    /// How much the tip of a corner looks like the table behind it, 0–1, the worst of four; `nil` where it cannot be
+    /// measured.
     package var missingCorner: Double?
     /// Share (0–1) of the document's patches that show dots on several grids turned against each other, as machines print
     /// colours; `nil` where the document is smaller than a patch.
     package var halftone: Double?
-    /// How much the directions of the document's strong gradients agree, 0–1: little in print, much where a hand moved; `nil`
-    /// in facts that were stored before it was measured.
+    /// How much the directions of the document's strong gradients agree, 0–1: little in print, much where a hand moved;
+    /// `nil` in facts stored by earlier versions.
     package var coherence: Double?
 
     package init(

@@ -14,7 +14,7 @@ package struct AcquisitionFacts: Codable, Sendable, Hashable {
 package struct DocumentStageFacts: Codable, Sendable, Hashable {
     /// By part name: `FRONT`, `BACK`.
     package var sides: [String: DocumentFacts]
-    /// What the chip's files held; `nil` when none were given.
+    /// Contents of the chip's files; `nil` when none were given.
     package var chip: ChipFacts?
     /// Processor time that the stage took in the analyzer, in milliseconds.
     package var cpuMs = 0.0
@@ -29,7 +29,7 @@ package struct FaceStageFacts: Codable, Sendable, Hashable {
     /// What was found on one image of a person.
     package struct Image: Codable, Sendable, Hashable {
         package var image: ImageFacts
-        /// Largest first; only the largest carries a feature.
+        /// Largest first; only the largest has an embedding.
         package var faces: [FaceFacts]
 
         package init(image: ImageFacts, faces: [FaceFacts]) {
@@ -56,7 +56,7 @@ package struct FaceStageFacts: Codable, Sendable, Hashable {
 
 /// Output of the stage that ends with status 32 LIVENESS.
 package struct LivenessStageFacts: Codable, Sendable, Hashable {
-    /// `nil` when no conforming face was found and the signals were not measured.
+    /// `nil` when the signals were not measured, since no conforming face was found.
     package var passive: LivenessFacts?
     /// What was measured on the frames; `nil` when there were none.
     package var capture: CaptureFacts?
@@ -72,9 +72,9 @@ package struct LivenessStageFacts: Codable, Sendable, Hashable {
     }
 }
 
-/// What can be told of document sides before their text is read: no stage of a job, but an answer to a client that waits.
+/// Measurements on document sides before their text is read. This is no stage of a job, but an answer for a waiting client.
 package struct UsabilityFacts: Codable, Sendable, Hashable {
-    /// By part name: `FRONT`, `BACK`. Nothing was read and no face sought, so there are neither text nor faces.
+    /// By part name: `FRONT`, `BACK`. Contains neither text nor faces.
     package var sides: [String: DocumentFacts]
     /// Processor time in the analyzer, in milliseconds.
     package var cpuMs = 0.0

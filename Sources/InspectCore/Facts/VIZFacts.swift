@@ -8,7 +8,7 @@ package struct VIZLine: Codable, Sendable, Hashable {
     package var place: Box
     /// Height of its capitals, as a share of the document's longer side.
     package var height: Double
-    /// Whether a second look at a differently cut image of the line said the same; `nil` where there was none.
+    /// Whether a second reading of a differently cropped line gave the same text; `nil` where there was none.
     package var isConfirmed: Bool?
 
     package init(
@@ -25,7 +25,7 @@ package struct VIZLine: Codable, Sendable, Hashable {
     /// The least certain character's confidence; 0 for a line without any.
     package var confidence: Double { self.confidences.min() ?? 0 }
 
-    /// Whether a second look at the line saw the same letters and digits, none of them with less than `confidence`.
+    /// Whether a second reading found the same letters and digits, each with at least `confidence`.
     package func saysTheSame(as other: VIZLine, confidence: Double) -> Bool {
         func marks(_ line: VIZLine) -> [(Character, Double)] {
             zip(line.text, line.confidences).filter { $0.0.isLetter || $0.0.isNumber }

@@ -1,4 +1,4 @@
-/// What a job asks for, beside its parts: the members of the payload that decide how it is judged.
+/// A job's request without its parts: the members of the payload that control the decision.
 package struct InspectionRequest: Codable, Sendable, Equatable {
     package var workflow: Workflow
     /// TD1, TD2 or TD3 where the client chose one; decides the expected proportions and whether a back side is due.
@@ -13,8 +13,8 @@ package struct InspectionRequest: Codable, Sendable, Equatable {
     package var threshold: Double?
     /// The challenge that the frames answer, as the database issued it.
     package var challenge: LivenessChallenge?
-    /// Whether passive evidence without any finding passes liveness: the partner's choice, which the database writes into the
-    /// payload; no client can name it.
+    /// Whether passive signals without a finding pass liveness. The partner's setting: the database writes it into the
+    /// payload, and no client can set it.
     package var evidenceSuffices = false
 
     package init(

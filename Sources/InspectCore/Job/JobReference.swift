@@ -1,12 +1,12 @@
-/// A job as logs speak of it: which one, how far it is, and the trace that it belongs to. Holds no personal data.
+/// A job as logs identify it: id, attempt, stage and trace. Contains no personal data.
 package struct JobReference: Sendable, Equatable {
-    /// The id that callers know.
+    /// The public id.
     package var id: String
     /// Number of the attempt, from 1.
     package var attempt: Int
     /// Furthest stage that is stored, or about to be.
     package var stage: JobStatus
-    /// The caller's trace context, if it gave a valid one.
+    /// The caller's trace context, if it sent a valid one.
     package var trace: TraceContext?
 
     package init(id: String, attempt: Int, stage: JobStatus, trace: TraceContext?) {

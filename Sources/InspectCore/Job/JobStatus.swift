@@ -1,7 +1,7 @@
 /// How far a job has come: the furthest stage that is stored.
 ///
-/// The value only ever rises; stages that a workflow lacks are skipped. ``finished`` is the one terminal status: results
-/// are valid only there, and cancelled, expired and given-up jobs end there too.
+/// The value only rises; stages that a workflow lacks are skipped. ``finished`` is the one terminal status: results are
+/// valid only there, and cancelled, expired and dead-lettered jobs also end there.
 package enum JobStatus: Int16, Codable, Sendable, CaseIterable, Comparable {
     /// Accepted; waits to be claimed.
     case queued = 1
@@ -34,7 +34,7 @@ extension JobStatus {
 }
 
 extension JobStatus {
-    /// The name that the result document and operators know it by, such as QUEUED.
+    /// Its name in results and views, such as QUEUED.
     package var name: String {
         switch self {
         case .queued: "QUEUED"

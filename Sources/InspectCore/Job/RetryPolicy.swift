@@ -1,15 +1,15 @@
-/// When a job that failed is tried again, and when it is given up.
+/// When a failed job is retried, and when it is dead-lettered.
 package struct RetryPolicy: Sendable, Equatable {
-    /// Attempts in all; after the last failure the job is given up.
+    /// Attempts in all; after the last one fails, the job is dead-lettered.
     package var maxAttempts: Int
-    /// Deaths of the process or worker that had the job; a job that reaches this number is given up, for it is likely the
-    /// cause of them.
+    /// Crashes of the analyzer or worker that held the job. A job that reaches this number is dead-lettered, since it
+    /// probably causes them.
     package var maxCrashes: Int
-    /// Seconds before the second attempt; the wait doubles with each attempt.
+    /// Seconds before the second attempt; the delay doubles with each attempt.
     package var base: Double
-    /// The longest wait, in seconds.
+    /// The longest delay, in seconds.
     package var cap: Double
-    /// Random share by which a wait is longer or shorter, so that jobs which failed together do not return together.
+    /// Random share by which a delay is longer or shorter, so that jobs that failed together do not return together.
     package var jitter: Double
 
     package init(
@@ -22,11 +22,11 @@ package struct RetryPolicy: Sendable, Equatable {
         self.jitter = jitter
     }
 
-    /// Seconds to wait after a failed attempt: min(cap, base · 2ⁿ⁻¹), varied by the jitter.
+    /// Seconds of delay after failed attempt n: min(cap, base · 2ⁿ⁻¹), varied by the jitter.
     ///
     /// - Parameters:
     ///   - attempt: The attempt that failed, counted from 1.
-    ///   - random: A uniform random number of -1…1; 0 gives the wait without jitter.
+    ///   - random: A uniform random number of -1…1; 0 gives the delay without jitter.
     package func delay(afterAttempt attempt: Int, random: Double) -> Double {
         // 2⁶² · base is far beyond any cap, and shifting further would overflow.
         let exponent = min(max(attempt, 1) - 1, 62)
@@ -51,7 +51,7 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - random: A uniform random number of -1…1.
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
         if !error.code.isRetryable { return .giveUp(error) }
-        // A job that crashed its process again and again ends with the crash's own code: that is what to look for.
+        // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
         if error.code.isCrash && crashes >= self.maxCrashes { return .giveUp(error) }
         if attempt >= self.maxAttempts {
             return .giveUp(InspectError(.attemptsExhausted, "last: \(error.code.rawValue)"))
@@ -61,7 +61,7 @@ package struct RetryPolicy: Sendable, Equatable {
 }
 
 extension ErrorCode {
-    /// Whether the failure is the death of the process that had the job, rather than an answer of it.
+    /// Whether the process that held the job died, rather than reporting an error.
     package var isCrash: Bool {
         switch self {
         case .analyzerCrashed, .analyzerTimeout, .analyzerOutOfMemory, .workerLost: true

@@ -1,6 +1,6 @@
-/// Which decisions wait for a person before they become final: the payload's key `review`, or the partner's.
+/// Which decisions wait for a reviewer before they become final: the payload's key `review`, or the partner's setting.
 ///
-/// NOT_EXECUTED never waits, for nothing was decided that a person could confirm.
+/// NOT_EXECUTED never waits: there is no decision to confirm.
 package enum ReviewPolicy: String, Codable, Sendable, CaseIterable {
     case never
     /// REJECTED.

@@ -1,4 +1,4 @@
-/// A place in a distributed trace, as W3C Trace Context writes it in the header `traceparent`.
+/// A position in a distributed trace, as in the header `traceparent` of W3C Trace Context.
 package struct TraceContext: Sendable, Equatable {
     /// 32 hexadecimal digits: the whole trace.
     package let traceID: String
@@ -9,7 +9,7 @@ package struct TraceContext: Sendable, Equatable {
 
     /// Parses a header of version 00.
     ///
-    /// - Returns: `nil` for any other version or form, and for ids that are all zero: a trace that nobody can find is none.
+    /// - Returns: `nil` for any other version or form, and for all-zero ids, which the recommendation declares invalid.
     package init?(traceparent: String) {
         let bytes = Array(traceparent.utf8)
         guard bytes.count == 55, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }) else { return nil }

@@ -6,7 +6,7 @@ package enum Workflow: String, Codable, Sendable, CaseIterable {
     case id
     /// ID and identity verification.
     case idIdentity = "id_identity"
-    /// Two faces of one person, or not.
+    /// Comparison of two faces.
     case similarity
     /// Liveness alone.
     case liveness
@@ -59,8 +59,8 @@ extension Workflow {
         }
     }
 
-    /// Whether the job names one of the partner's face ids. What is measured of the face is then kept in no stage's result: a
-    /// feature becomes a template or goes with the job.
+    /// Whether the job names one of the partner's face ids. No stage's result then keeps the embedding: it becomes a
+    /// template, or it is deleted with the job.
     package var namesFace: Bool { self == .authentication || self == .enrollment }
 
     /// Parts that a job must have, and parts of which it must have one; the database refuses the job otherwise.

@@ -1,13 +1,13 @@
-/// What was measured on the frames of a liveness capture: numbers only, no image and no feature of the face.
+/// What was measured on the frames of a liveness capture: numbers only, no image and no embedding.
 package struct CaptureFacts: Codable, Sendable, Hashable {
     /// One frame.
     package struct Frame: Codable, Sendable, Hashable {
         /// `nil` where no face was found or followed; then only ``scene`` and ``isRepeated`` are known.
         package var face: Face?
-        /// Correlation (−1 to 1) of the whole image, made small, with the frame before it; 1 for the first. A cut falls
-        /// below what any motion or light does.
+        /// Correlation (−1 to 1) of the whole image, made small, with the frame before it; 1 for the first. A cut gives
+        /// lower values than any motion or light.
         package var scene: Double
-        /// Whether every pixel of the small image is that of the frame before it.
+        /// Whether the small image equals that of the previous frame, pixel by pixel.
         package var isRepeated: Bool
 
         package init(face: Face?, scene: Double = 1, isRepeated: Bool = false) {
@@ -78,12 +78,12 @@ package struct CaptureFacts: Codable, Sendable, Hashable {
         }
     }
 
-    /// A frame whose face was described, to see that it is the same person throughout.
+    /// A frame with an embedding, to check that the person stays the same.
     package struct KeyFrame: Codable, Sendable, Hashable {
         package var index: Int
-        /// Distance of its feature from that of the first key frame.
+        /// Distance of its embedding from that of the first key frame.
         package var distance: Double
-        /// Distance of its feature from the selfie's, where there is one beside the frames.
+        /// Distance of its embedding from the selfie's, where the job has a selfie.
         package var distanceToFace: Double?
 
         package init(index: Int, distance: Double, distanceToFace: Double?) {

@@ -1,9 +1,9 @@
-/// Decides what holds for every capture, whatever was asked: one person, one take, no repetition.
+/// Rules for every capture, with or without a challenge: one person, one take, no repetition.
 package enum CaptureRules {
-    /// `nil` where nothing speaks against it.
+    /// `nil` if every rule holds.
     ///
-    /// - Parameter isChallenge: Whether the frames answer a challenge. Without one a lost face is no failure: nobody was told
-    ///   to stay.
+    /// - Parameter isChallenge: Whether the frames answer a challenge. Without one, a lost face is no failure, since the
+    ///   person was not asked to stay in the frame.
     package static func fault(
         of capture: CaptureFacts, isChallenge: Bool
     ) -> (outcome: LivenessVerdict.Outcome, reason: LivenessVerdict.Reason)? {
@@ -30,7 +30,7 @@ package enum CaptureRules {
         return Double(capture.frames.count { $0.face != nil }) / Double(capture.frames.count)
     }
 
-    /// Share of the frames that repeat the one before them to the last bit: no camera's noise does that.
+    /// Share of the frames that repeat the previous one bit for bit, which camera noise rules out.
     package static func repeatedShare(_ capture: CaptureFacts) -> Double {
         guard capture.frames.count > 1 else { return 0 }
         return Double(capture.frames.dropFirst().count(where: \.isRepeated)) / Double(capture.frames.count - 1)

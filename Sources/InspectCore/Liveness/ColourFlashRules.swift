@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// Decides whether the light on a face followed the colours of a screen.
+/// Decides whether the light on a face follows the colours of a screen.
 ///
-/// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and white
-/// balance change both alike and cancel. Differences between successive colours are compared with those of what was shown. A
-/// weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image, and a living
-/// person who is shown the colours by somebody else.
+/// The light of the face over that of the background, in logarithms, is what the screen adds: ambient light, exposure and
+/// white balance change both alike and cancel. Differences between successive colours are compared with those of what was
+/// shown. A weak response is inconclusive, never a pass. What defeats this: a reflection that is computed into the image,
+/// and a living person to whom an attacker shows the colours.
 package enum ColourFlashRules {
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let samples = zip(challenge.frameTimes, capture.frames).compactMap { time, frame in
@@ -92,9 +92,9 @@ package enum ColourFlashRules {
     static let settlingMs = 150.0
     /// A screen, a camera and a network together are not later than this.
     static let latestMs = 500.0
-    /// Later answers are looked for, so that they are recognised as late.
+    /// The search continues beyond it, so that late answers are recognised as late.
     static let lags = stride(from: 0.0, through: 900, by: 33).map { $0 }
-    /// Share of the best correlation that another lag must reach to fit as well.
+    /// Share of the best correlation that another lag must reach to fit equally well.
     static let asWell = 0.97
     /// How far the response must stand out of the noise.
     static let sigmas = 3.0

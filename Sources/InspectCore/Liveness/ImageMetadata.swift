@@ -1,7 +1,6 @@
-/// What the file of an image says of how it was made: by a camera, an editor, a generator or a screenshot.
+/// Origin of an image by its file's metadata: a camera, an editor, a generator or a screenshot.
 ///
-/// Evidence only, and weak: metadata can be removed and written at will. No text of the file is kept, but the name of an editor
-/// out of ``editors``.
+/// Weak signals only: anybody can remove or forge metadata. Of the file's text, only names in ``editors`` are kept.
 package struct ImageMetadata: Codable, Sendable, Hashable {
     /// Whether a make or model of a camera is named (CIPA DC-008, Exif 2.32, §4.6.4: tags 0x010F and 0x0110).
     package var namesCamera = false
@@ -16,8 +15,7 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
 
     package init() {}
 
-    /// Programs that change what a camera saw, by a part of the names that they give themselves. Cameras' and galleries' own
-    /// software is not among them.
+    /// Image editors, by a part of the name that they write. Software of cameras and galleries is not listed.
     static let editors = [
         "Photoshop", "Lightroom", "GIMP", "Snapseed", "PicsArt", "Pixlr", "Affinity Photo", "Paint.NET", "Canva",
         "FaceApp",
@@ -33,7 +31,7 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
         [1440, 3040], [1440, 3088], [1440, 3120], [1440, 3200],
     ]
 
-    /// Why a person should look at an image of this size: in words, each a reason.
+    /// Reasons for a manual check of an image of this size.
     package func reasons(width: Int, height: Int) -> [String] {
         var reasons: [String] = []
         if let editor { reasons.append("the file names the editor \(editor)") }
@@ -51,7 +49,8 @@ package struct ImageMetadata: Codable, Sendable, Hashable {
 // MARK: Reading
 
 extension ImageMetadata {
-    /// Segments and chunks of one file that are looked at, and the bytes of each: real files have tens of a few kilobytes.
+    /// Limits on a file's segments or chunks that are read, and on the bytes of each: real files have tens of a few
+    /// kilobytes.
     private static let (mostPieces, mostBytes) = (2_000, 262_144)
 
     /// Reads what JPEG, PNG and WebP files say of themselves; of others, and of what is damaged, nothing is known.
@@ -181,7 +180,7 @@ extension ImageMetadata {
     }
 }
 
-/// A file of tagged fields (TIFF 6.0, section 2), of which every place is checked before it is looked at.
+/// A file of tagged fields (TIFF 6.0, section 2), of which every offset is checked before it is read.
 private struct TIFF {
     private let bytes: ArraySlice<UInt8>
     private let isLittle: Bool

@@ -1,11 +1,11 @@
-/// What the server asked of a person and a camera, and when the frames that came back were taken.
+/// A challenge that the server issued, and the times of the frames that answer it.
 ///
-/// Issued and signed by `insp.challenge_issue`; the database puts it into the job that consumes it, so that every attempt at
-/// the job judges by the same one.
+/// Issued and signed by `insp.challenge_issue`; the database puts it into the job that consumes it, so that every attempt
+/// at the job judges by the same one.
 ///
 /// The clock of a capture is in milliseconds and starts when the first colour or instruction is shown. Frames before that
-/// have negative times and show the person at rest. The colours come first, each for ``colourMs``; the steps follow, each as
-/// soon as the one before it is done.
+/// have negative times and show the person at rest. The colours come first, each for ``colourMs``; the steps follow, each
+/// as soon as the one before it is done.
 package struct LivenessChallenge: Codable, Sendable, Hashable {
     /// A colour that fills the screen; the raw value is the name that clients get.
     package enum Colour: String, Codable, Sendable, CaseIterable {
@@ -91,7 +91,7 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
 }
 
 extension LivenessChallenge {
-    /// What keeps frames from being judged by this challenge; `nil` where nothing does.
+    /// Why frames cannot be judged by this challenge; `nil` if they can.
     package func fault(frames: Int) -> String? {
         if self.colours.isEmpty && self.steps.isEmpty { return "the challenge asks for nothing" }
         if !self.colours.isEmpty && self.colourMs < Self.leastColourMs { return "the colours change too fast" }
@@ -101,14 +101,14 @@ extension LivenessChallenge {
         if zip(self.frameTimes, self.frameTimes.dropFirst()).contains(where: { $0 >= $1 }) {
             return "the frames' times do not rise"
         }
-        // Network and clocks: a second. More than that was recorded before anybody knew what would be asked.
+        // One second for network and clocks. Earlier frames were recorded before the challenge was known.
         if let age = self.ageMs, let last = self.frameTimes.last, last > age + 1000 {
             return "the frames are said to have been taken after they had arrived"
         }
         return nil
     }
 
-    /// How often somebody who does not know the sequence hits it by chance.
+    /// Probability of guessing the sequence.
     ///
     /// - Parameter motions: What the steps were drawn from.
     package func guessRate(motions: [Step] = Step.allCases) -> Double {

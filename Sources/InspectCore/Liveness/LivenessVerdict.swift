@@ -1,4 +1,4 @@
-/// What one method of liveness came to.
+/// The outcome of one liveness method.
 package struct LivenessVerdict: Codable, Sendable, Hashable {
     package enum Outcome: String, Codable, Sendable {
         case pass, fail, inconclusive

@@ -1,4 +1,4 @@
-/// Decides whether a person made the motions that were asked for, in their order, and no others.
+/// Decides whether a person made exactly the requested motions, in order.
 package enum MotionRules {
     package static func decide(_ challenge: LivenessChallenge, _ capture: CaptureFacts) -> LivenessVerdict {
         let nothing = challenge.steps.map { LivenessVerdict.Step(name: $0.rawValue, outcome: .inconclusive) }
@@ -21,7 +21,7 @@ package enum MotionRules {
             let deadline = cursor + challenge.stepTimeoutMs
             var found: MotionEvent?
             while let event = events.popFirst() {
-                // What began before the instruction was no answer to it; people take longer than this to react.
+                // A motion that began before the instruction is no answer to it; people take longer than this to react.
                 guard event.startMs >= cursor + Self.reactionMs else { continue }
                 if event.step == step {
                     found = event
@@ -49,7 +49,7 @@ package enum MotionRules {
             // What overlaps with the motion belongs to it.
             while let next = events.first, next.startMs < cursor { events.removeFirst() }
         }
-        // A recording of something else goes on.
+        // The recording continues with another motion.
         if let further = events.first(where: { event in
             !Self.accompanies(event.step, challenge.steps.last ?? event.step)
                 && event.startMs > cursor + Self.reactionMs
@@ -74,7 +74,7 @@ package enum MotionRules {
         return counts.values.map { $0 * $0 }.reduce(0, +) / (total * total)
     }
 
-    /// Nobody answers an instruction sooner.
+    /// The shortest human reaction time.
     static let reactionMs = 100.0
 
     /// Motions that people make without being asked: they blink at any time, a smile shows teeth, and an open mouth is wide.

@@ -1,4 +1,4 @@
-/// The few numbers that series are reduced to.
+/// Summary statistics of series.
 enum Statistics {
     static func median(_ values: [Double]) -> Double? { self.percentile(values, 0.5) }
 

@@ -1,4 +1,4 @@
-/// Issuing states under their two names: three letters in MRZs, two in certificates.
+/// Issuing states by their two codes: three letters in MRZs, two in certificates.
 package enum IssuingState {
     /// ISO 3166-1, all 249 entries.
     private static let countries = """
@@ -39,7 +39,7 @@ package enum IssuingState {
         "ANT", "NTZ", "IAO", "INP",
     ]
 
-    /// Whether `code`, without fillers, is one that MRZs bear as issuing state or nationality.
+    /// Whether `code`, without fillers, is an issuing state or nationality of Doc 9303-3 §5.
     package static func isKnown(_ code: some StringProtocol) -> Bool {
         let code = Substring(code)
         return self.codes[code] != nil || self.withoutLetters.contains(code)

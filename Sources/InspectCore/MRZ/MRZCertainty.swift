@@ -1,7 +1,6 @@
-/// Which fields of an MRZ are certain: read so clearly, and proven by check digits where the format has them, that a wrong
-/// value is not to be expected.
+/// The fields of an MRZ that are certain: read clearly, and proven by check digits where the format has them.
 ///
-/// A value that is not certain is still what was most likely printed, and says so.
+/// A value that is not certain is still the most likely reading, and is marked as uncertain.
 package struct MRZCertainty: Sendable {
     /// Probability of the least certain character from which a field is certain that its check digits prove. Two digits
     /// hold by chance once in a hundred times, so the reader must also prefer each character to all others.
@@ -18,7 +17,7 @@ package struct MRZCertainty: Sendable {
     /// In the order of the enumeration.
     package let uncertain: [Field]
 
-    /// - Parameter reading: What the reader saw of `mrz`.
+    /// - Parameter reading: The reading that `mrz` was parsed from.
     package init(_ mrz: MRZDocument, reading: MRZReading) {
         let layout = MRZLayout(mrz.format)
         let posteriors = reading.posteriors ?? reading.confidences
@@ -37,7 +36,7 @@ package struct MRZCertainty: Sendable {
             guard let check = layout.checks.first(where: { $0.key == key }) else { return false }
             return mrz.checks[key] == true && composite && least(check.covered + [check.digit]) >= Self.proven
         }
-        // A digit that fails says that something is wrong with the print, so nothing unproven is certain then.
+        // A failing digit shows that the print is damaged or altered, so no unproven field is certain then.
         let isSound = mrz.checksHold
         func isClear(_ span: MRZSpan?) -> Bool { span.map { isSound && least([$0]) >= Self.unproven } ?? true }
 

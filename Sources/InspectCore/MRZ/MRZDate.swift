@@ -2,7 +2,7 @@
 package struct MRZDate: Sendable, Hashable {
     /// The six characters as printed.
     package var text: String
-    /// The day meant, or `nil` when parts are unknown or no such day exists.
+    /// The day, or `nil` if parts are unknown or no such day exists.
     package var date: CalendarDate?
     /// Six digits that name no day of the calendar: wrong whatever the check digit says.
     package var isImpossible: Bool

@@ -38,10 +38,10 @@ package struct MRZDecoder: Sendable {
     /// Cells, together or in a row, from which a part of the MRZ is hidden. Fewer are left to the check digits.
     private static let mostVeiled = 3
 
-    /// What was made of an image's lattices.
+    /// The outcome of decoding an image's lattices.
     package enum Outcome: Sendable {
         case mrz(MRZDecoding)
-        /// An MRZ, of which a part cannot be read: nothing is made up in its place.
+        /// An MRZ with an illegible part, for which no text is invented.
         case illegible
         case none
     }
@@ -94,7 +94,7 @@ package struct MRZDecoder: Sendable {
         var line: Int
         var cell: Int
         var byte: UInt8
-        /// What it costs against the likeliest character there, as a negative log-ratio.
+        /// The cost against the likeliest character at that position, as a negative log-ratio.
         var cost: Double
     }
 
@@ -163,16 +163,16 @@ package struct MRZDecoder: Sendable {
             self.settleState(&plain, span: span, choices: choices)
         }
         let best = self.repaired(plain, choices: choices, layout: layout)
-        // Neither the code of this format nor its check digits: other text, or an MRZ of which a part is missing.
+        // Neither the format's document code nor its check digits: other text, or an incomplete MRZ.
         let checks = MRZChecks.evaluate(best.text, layout: layout)
         guard fits || (checks[.composite] != nil && checks.values.allSatisfy { $0 }) else { return .none }
-        // Other print that begins like an MRZ: a state that does not exist, and digits that prove nothing.
+        // Other text that begins like an MRZ: a state that does not exist, and digits that prove nothing.
         let state = MRZText.words(best.text[layout.state.line][layout.state.range])
         let failed = checks.values.count { !$0 }
         return IssuingState.isKnown(state) || checks.isEmpty || failed * 2 <= checks.count ? .text(best) : .none
     }
 
-    /// Prefers a code that states bear to one that nobody does, where the reader hesitates over one or two of its letters.
+    /// Prefers a code that exists where the reader is uncertain about one or two of its letters.
     private func settleState(_ candidate: inout Candidate, span: MRZSpan, choices: [Choice]) {
         func isKnown(_ text: [[UInt8]]) -> Bool {
             IssuingState.isKnown(MRZText.words(text[span.line][span.range]))

@@ -3,7 +3,7 @@ package enum MRZCheckKey: String, Codable, Sendable, CaseIterable, CodingKeyRepr
     case documentNumber, birthDate, expiryDate, personalNumber, composite
 }
 
-/// An MRZ taken apart: fields as printed, and which check digits hold.
+/// A parsed MRZ: its fields as printed, and which check digits hold.
 ///
 /// Nothing is corrected here: an MRZ that is wrong as printed keeps its characters and reports the digits that fail.
 package struct MRZDocument: Sendable, Hashable {
@@ -40,7 +40,7 @@ package struct MRZDocument: Sendable, Hashable {
     /// Whether every check digit holds.
     package var checksHold: Bool { self.checks.values.allSatisfy { $0 } }
 
-    /// Takes apart complete lines.
+    /// Parses complete lines.
     ///
     /// - Parameters:
     ///   - lines: Characters A–Z, 0–9 and `<` only.

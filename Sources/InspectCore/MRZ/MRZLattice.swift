@@ -11,7 +11,7 @@ package struct MRZLattice: Sendable {
     }
 }
 
-/// What the decoder made of an MRZ.
+/// A decoded MRZ.
 package struct MRZDecoding: Sendable, Hashable {
     package var format: MRZFormat
     package var lines: [String]

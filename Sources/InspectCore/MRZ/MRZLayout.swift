@@ -1,4 +1,4 @@
-/// What a field of an MRZ may hold.
+/// The alphabet of a field of an MRZ.
 enum MRZAlphabet {
     case any
     /// A–Z and `<`.
@@ -46,7 +46,7 @@ struct MRZSpan {
     }
 }
 
-/// A check digit: what it covers, in order, and where it stands.
+/// A check digit: the spans that it covers, in order, and its position.
 struct MRZCheck {
     var key: MRZCheckKey
     var covered: [MRZSpan]
@@ -65,7 +65,7 @@ struct MRZLayout {
     var expiry: MRZSpan?
     var optional: [MRZSpan]
     var checks: [MRZCheck]
-    /// What is not free text; `checks` are digits or fillers everywhere.
+    /// The alphabets of fields that are not free text; `checks` are digits or fillers everywhere.
     var alphabets: [(MRZSpan, MRZAlphabet)]
 
     init(_ format: MRZFormat) {

@@ -1,4 +1,4 @@
-/// The comparison of two images of faces as a page that a reviewer reads.
+/// A report on the comparison of two face images, for a reviewer.
 package struct ComparisonReport: Sendable {
     let facts: FaceStageFacts
     let previews: [String: Preview]
@@ -8,7 +8,7 @@ package struct ComparisonReport: Sendable {
     let engine: EngineRecord
 
     /// - Parameters:
-    ///   - facts: What was found in the images; their largest faces were compared.
+    ///   - facts: Facts about the images, whose largest faces were compared.
     ///   - previews: The images, by the same names.
     ///   - match: The outcome, or `nil` with a `reason`.
     package init(

@@ -1,6 +1,6 @@
-/// One inspection as a page that a reviewer reads: what was decided, on which images, and every measurement behind it.
+/// A report on one inspection, for a reviewer: the decision, the images, and every measurement behind it.
 ///
-/// Holds personal data by nature. Nothing in it is fetched from anywhere, and values are text whatever they contain.
+/// Contains personal data. The page loads nothing from elsewhere, and every value is escaped as text.
 package struct InspectionReport: Sendable {
     let document: ResultDocument
     let facts: InspectionFacts
@@ -8,8 +8,8 @@ package struct InspectionReport: Sendable {
     let today: CalendarDate
 
     /// - Parameters:
-    ///   - document: What was decided, from ``InspectionDecider``.
-    ///   - facts: What it was decided on.
+    ///   - document: The result, from ``InspectionDecider``.
+    ///   - facts: The facts behind the result.
     ///   - previews: Images by part name; a part without one is shown as its drawing alone.
     ///   - today: The day of the decision.
     package init(
@@ -70,7 +70,7 @@ package struct InspectionReport: Sendable {
         }.joined(separator: ", ")
     }
 
-    /// The capabilities that kept the whole from passing, with their labels.
+    /// The capabilities that did not pass, with their labels.
     private var causes: String {
         let all = self.document.capabilities
         func causes(_ name: Capability, _ records: [CapabilityRecord<some Codable & Sendable>]?) -> [String] {
@@ -154,7 +154,7 @@ package struct InspectionReport: Sendable {
             picture.faces = person.faces
             return picture
         }
-        // Images that no stage looked at after an earlier one rejected the job.
+        // Images that no stage analysed, because an earlier one rejected the job.
         let others = (self.facts.acquisition?.images ?? [:]).sorted { $0.key < $1.key }
         for (part, image) in others where !pictures.contains(where: { $0.part == part }) {
             var picture = ReportImage(part: part, image: image, preview: self.previews[part])
@@ -170,7 +170,7 @@ package struct InspectionReport: Sendable {
             return ReportPage.section(
                 "Image quality: \(part)",
                 [
-                    "<p class='soft'>What the text proves about the picture: \(reading.rawValue).</p>\n",
+                    "<p class='soft'>What the text proves about the image: \(reading.rawValue).</p>\n",
                     ReportTables.measurements(
                         UsabilityRules.measurements(side, reading: reading) + ImageCheckRules.measurements(side)),
                 ])
@@ -202,7 +202,7 @@ package struct InspectionReport: Sendable {
                 content.append(ReportTables.measurements(LivenessRules.measurements(passive)))
             }
             if let findings = data.findings, !findings.isEmpty {
-                content.append("<p>To be looked at: \(findings.joined(separator: "; "))</p>\n")
+                content.append("<p>Check manually: \(findings.joined(separator: "; "))</p>\n")
             }
             if let steps = data.steps, !steps.isEmpty { content.append(ReportCurves.table(steps)) }
             if let capture = self.facts.liveness?.capture, let challenge = self.facts.request.challenge,

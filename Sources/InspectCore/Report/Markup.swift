@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// HTML that is well-formed XML, too. What stands in a literal is markup; what is interpolated is text, and escaped.
+/// HTML that is also well-formed XML. Literals are markup; interpolated values are text and are escaped.
 struct Markup: ExpressibleByStringInterpolation {
     let html: String
 
@@ -23,8 +23,8 @@ struct Markup: ExpressibleByStringInterpolation {
         mutating func appendInterpolation(base64 bytes: Data) { self.html += bytes.base64EncodedString() }
     }
 
-    /// Text without a character that means something to HTML or that XML 1.0 does not allow (§2.2), and without those
-    /// that turn the direction of what follows: a name must not be able to change how the page reads.
+    /// Text without characters that HTML interprets, that XML 1.0 forbids (§2.2) or that change the direction of text: a
+    /// name must not change how the page reads.
     static func escaped(_ text: String) -> String {
         var result = ""
         result.reserveCapacity(text.utf8.count)

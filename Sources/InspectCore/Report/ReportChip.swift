@@ -1,4 +1,4 @@
-/// What the chip held and whether it is as the issuing state signed it: the six checks one by one.
+/// The chip's contents and the six checks of passive authentication.
 enum ReportChip {
     static func section(_ chip: ChipRecord, rules: ChipRules) -> Markup {
         let facts = chip.passiveAuthentication
@@ -6,7 +6,7 @@ enum ReportChip {
             ("the security object can be read", facts.checks.sodParse),
             ("the data groups have the signed hashes", facts.checks.hashesOK),
             ("the security object's signature holds", facts.checks.signatureOK),
-            ("a trusted authority of its country signed the signer's certificate", facts.checks.chainOK),
+            ("a trusted CSCA of its country signed the signer's certificate", facts.checks.chainOK),
             ("the signer's certificate is within its validity", facts.checks.validPeriod),
             ("the signer is of the state that issued the document", facts.checks.countryMatch),
         ]

@@ -1,4 +1,4 @@
-/// What was measured over the frames of a capture, as curves over time with what was asked for underneath.
+/// Measurements over the frames of a capture as curves over time, with the challenge underneath.
 struct ReportCurves {
     let capture: CaptureFacts
     let challenge: LivenessChallenge
@@ -8,7 +8,7 @@ struct ReportCurves {
     private static let height = 74.0
     private static let margin = 150.0
 
-    /// `nil` where times and frames do not belong together.
+    /// `nil` where the numbers of times and frames differ.
     init?(capture: CaptureFacts, challenge: LivenessChallenge, steps: [LivenessVerdict.Step]) {
         guard capture.frames.count > 1, challenge.frameTimes.count == capture.frames.count,
             challenge.fault(frames: capture.frames.count) == nil
@@ -38,7 +38,7 @@ struct ReportCurves {
             <figure>
             <svg viewBox='0 0 \(Self.width) \(total)' role='img' aria-label='measurements over time'>
             \(shapes)</svg>
-            <figcaption>\(self.capture.frames.count) frames; what was asked for underneath</figcaption>
+            <figcaption>\(self.capture.frames.count) frames; the challenge underneath</figcaption>
             </figure>
 
             """
@@ -143,7 +143,7 @@ struct ReportCurves {
         return "\(bands)"
     }
 
-    /// The steps of a challenge with what came of each.
+    /// The steps of a challenge with their outcomes.
     static func table(_ steps: [LivenessVerdict.Step]) -> Markup {
         ReportPage.table(
             ["asked for", "outcome", "from ms", "to ms", "score"],

@@ -1,4 +1,4 @@
-/// What was read: each field with its sources, each check digit, each MRZ and barcode as it stands.
+/// The extracted data: each field with its sources, each check digit, each MRZ and barcode verbatim.
 struct ReportFields {
     let extraction: ExtractionRules
     let facts: InspectionFacts
@@ -22,7 +22,7 @@ struct ReportFields {
 
     // MARK: Fields
 
-    /// One place that fields were read from.
+    /// One source of fields.
     private struct Source {
         var name: String
         var data: ExtractionData
@@ -60,7 +60,7 @@ struct ReportFields {
     private struct Field: Sendable {
         var name: String
         var value: @Sendable (ExtractionData) -> String?
-        /// Where an MRZ has it, and the check digit that covers it.
+        /// The field's span in an MRZ, and the check digit that covers it.
         var span: @Sendable (MRZLayout) -> MRZSpan? = { _ in nil }
         var check: MRZCheckKey?
     }
@@ -108,7 +108,7 @@ struct ReportFields {
         guard let mrz = source.mrz else {
             return source.isVIZ
                 ? "<span class='soft'>none: nothing proves VIZ text</span>"
-                : "<span class='soft'>error correction of the symbol</span>"
+                : "<span class='soft'>error correction of the barcode</span>"
         }
         let layout = MRZLayout(mrz.format)
         var parts: [Markup] = []
@@ -176,7 +176,7 @@ struct ReportFields {
         } + self.unparsed
     }
 
-    /// Zones whose lines are of no known format.
+    /// MRZs whose lines are of no known format.
     private var unparsed: [Markup] {
         let parsed = Set(self.extraction.mrzs.map(\.part))
         return (self.facts.documents?.sides ?? [:]).sorted { $0.key < $1.key }.compactMap { part, side in

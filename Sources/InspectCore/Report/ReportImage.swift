@@ -1,4 +1,4 @@
-/// An image with what was found in it drawn over it, in the coordinates of the facts.
+/// An image with the facts drawn over it, in their coordinates.
 struct ReportImage {
     var part: String
     var image: ImageFacts
@@ -32,7 +32,7 @@ struct ReportImage {
 
     private var pixels: Markup {
         guard let preview = self.preview else {
-            return "<text x='50%' y='50%' text-anchor='middle' fill='currentColor'>the picture is not shown</text>\n"
+            return "<text x='50%' y='50%' text-anchor='middle' fill='currentColor'>the image is not shown</text>\n"
         }
         return """
             <image width='\(self.image.width)' height='\(self.image.height)' preserveAspectRatio='none' \
@@ -47,7 +47,7 @@ struct ReportImage {
         let faces = self.faces.count == 1 ? "1 face" : "\(self.faces.count) faces"
         var keys: [Markup] = []
         if self.outline != nil { keys.append("<span class='key o'></span>document") }
-        if self.mrz != nil { keys.append("<span class='key z'></span>machine-readable zone") }
+        if self.mrz != nil { keys.append("<span class='key z'></span>MRZ") }
         if !self.barcodes.isEmpty { keys.append("<span class='key b'></span>barcode") }
         if !self.faces.isEmpty { keys.append("<span class='key f'></span>\(faces)") }
         return "\(stored)\(turned)\(keys)"
@@ -125,8 +125,8 @@ struct ReportImage {
             "<polygon class='\(style)' points='\(points)' stroke='\(stroke)'><title>\(title)</title></polygon>\n"
     }
 
-    /// Colours that show on any document. They stand in the drawing, too: not every program that prints HTML applies the
-    /// page's style to it.
+    /// Colours that show on any document. They are also set in the drawing itself, since not every program that prints HTML
+    /// applies the page's style to it.
     private static let colours = [
         "outline": "#2f81f7", "zoneBox": "#8957e5", "barcode": "#e85aad", "face": "#ff9d2e", "sure": "#2da44e",
         "good": "#94a800", "weak": "#e09b00", "poor": "#ff3b30",
@@ -137,7 +137,7 @@ struct ReportImage {
         value.isFinite ? Markup.number((value * 10).rounded() / 10) : "0"
     }
 
-    /// How far a character is to be trusted, as a class of the style sheet.
+    /// The style sheet's class for a character's confidence.
     static func grade(_ confidence: Double) -> String {
         switch confidence {
         case 0.99...: "sure"

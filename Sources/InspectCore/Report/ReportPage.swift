@@ -1,7 +1,7 @@
-/// The frame of every report: one file that needs no script, no network and no other file, on screens light and dark and on
+/// The layout of every report: one file without scripts, network access or other files, for light and dark screens and for
 /// paper.
 enum ReportPage {
-    /// Even if markup got in with a value, the page may load and run nothing.
+    /// Second line of defence: even if a value injected markup, the page could load and run nothing.
     private static let policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
     static func html(title: String, body: [Markup]) -> String {

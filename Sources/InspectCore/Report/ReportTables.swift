@@ -24,7 +24,7 @@ enum ReportTables {
         ReportPage.table(columns, rows.map { "<tr><td>\($0.0)</td><td class='number'>\($0.1)</td></tr>\n" })
     }
 
-    /// Quality by ISO/IEC 29794-5 as bars, and what keeps the image from being a full frontal one.
+    /// Quality by ISO/IEC 29794-5 as bars, and the requirements of a full frontal image that fail.
     static func assessment(_ assessment: FaceAssessment) -> [Markup] {
         let iso =
             switch assessment.isoConform {
@@ -57,7 +57,7 @@ enum ReportTables {
                 Measurement("detectionScore", face.detectionScore),
                 Measurement("boxWidth", face.box.width), Measurement("boxHeight", face.box.height),
             ]
-            // The limits are those of the person who is to be judged: the largest face of a selfie.
+            // The limits apply only to the person under test: the largest face of a selfie.
             let judged = isJudged && index == 0
             return [
                 "<h3>\(part), face \(index + 1)</h3>\n",
@@ -68,7 +68,7 @@ enum ReportTables {
         }
     }
 
-    /// What two faces' comparison measured. `nil` values are those of a comparison that was not possible.
+    /// The measurements of a comparison; `nil` where no comparison was possible.
     static func similarity(
         similarity: Double?, distance: Double?, threshold: Double, falseMatchRate: Double?, reason: String?
     ) -> Markup {

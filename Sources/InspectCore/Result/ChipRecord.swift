@@ -1,6 +1,6 @@
-/// What the chip held, and whether it is as the issuing state signed it.
+/// The chip's contents and their passive authentication.
 package struct ChipRecord: Codable, Sendable {
-    /// DG1, or why it could not be read; absent when it was not given.
+    /// DG1, or why it is unreadable; absent when it was not given.
     package var dg1: DG1?
     /// The portrait's image, or why there is none; absent when DG2 was not given.
     package var dg2: DG2?
@@ -48,7 +48,7 @@ package struct ChipRecord: Codable, Sendable {
     package struct PassiveAuthentication: Codable, Sendable {
         /// `valid`, `invalid` or `inconclusive`.
         package var status: String
-        /// The weightiest of ``reasons``.
+        /// The most serious of ``reasons``.
         package var reason: String?
         /// Why it is not valid: names of ``ChipReason``.
         package var reasons: [String]
@@ -60,12 +60,12 @@ package struct ChipRecord: Codable, Sendable {
         package var digestAlgorithm: String?
         package var signatureAlgorithm: String?
         package var ldsVersion: String?
-        /// When the signer says that it signed.
+        /// Signing time that the signer states.
         package var signedOn: String?
         package var signer: CertificateFacts?
         package var authority: CertificateFacts?
         package var revocation: String
-        /// What deviates from the standards and was accepted.
+        /// Deviations from the standards that were accepted.
         package var deviations: [String]
         package var trustAnchors: Int
         package var trustAnchorNotes: [String]
@@ -90,7 +90,7 @@ package struct ChipRecord: Codable, Sendable {
         }
     }
 
-    /// The six checks, each `true`, `false`, or `null` for what could not be told.
+    /// The six checks, each `true`, `false`, or `null` if undetermined.
     package struct Checks: Codable, Sendable, Hashable {
         package var sodParse: Bool?
         package var hashesOK: Bool?
@@ -119,7 +119,7 @@ package struct ChipRecord: Codable, Sendable {
 
         package func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
-            // A check that is left out would look like one that was never meant to be made.
+            // An omitted check would look like one that does not exist.
             try container.encode(self.sodParse, forKey: .sodParse)
             try container.encode(self.hashesOK, forKey: .hashesOK)
             try container.encode(self.signatureOK, forKey: .signatureOK)

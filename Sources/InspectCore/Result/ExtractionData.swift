@@ -1,4 +1,4 @@
-/// What was read from the document: the fields of Jumio's retrieval API, and the sources that they came from.
+/// The data extracted from the document: the fields of Jumio's retrieval API, and their sources.
 package struct ExtractionData: Codable, Sendable {
     /// PASSPORT, DRIVING_LICENSE, ID_CARD, VISA or UNSUPPORTED.
     package var type: String?
@@ -23,7 +23,7 @@ package struct ExtractionData: Codable, Sendable {
     package var visualZone: VIZRecord?
     /// CHIP, MRZ, BARCODE, OCR (VIZ text alone, which nothing proves) or NONE.
     package var extractionMethod: String
-    /// Why nothing was read, if nothing was.
+    /// Why nothing was read; `nil` if something was.
     package var reason: String?
 
     package init(extractionMethod: String) {

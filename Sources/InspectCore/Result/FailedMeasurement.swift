@@ -1,4 +1,4 @@
-/// A measurement that a rule objects to, with the limit that it passed: one of the limits is there, or both ends of a range.
+/// A measurement beyond its limit. One of the limits is set, or both for a range.
 package struct FailedMeasurement: Codable, Sendable, Hashable {
     /// The name that reports have for it.
     package var name: String
@@ -36,9 +36,9 @@ package struct FailedMeasurement: Codable, Sendable, Hashable {
 }
 
 extension UsabilityData {
-    /// What usability was decided on for one side of a document.
+    /// The measurements behind the usability decision for one side of a document.
     ///
-    /// - Parameter reading: The evidence that the decision went by.
+    /// - Parameter reading: What the image's text proves, which the decision rests on.
     package init(_ side: DocumentFacts, reading: ReadingEvidence) {
         self.init(
             image: side.image, quality: side.quality, outline: side.outline,

@@ -15,12 +15,12 @@ package struct AuthenticationData: Codable, Sendable {
     package var reason: String?
 }
 
-/// What an enrolment came to.
+/// The outcome of an enrolment.
 package struct EnrollmentData: Codable, Sendable {
-    /// The engine and the model that made the feature; features of others never compare with it.
+    /// The engine and the model that made the embedding; those of others cannot be compared with it.
     package var engine: String?
     package var modelSHA256: String?
-    /// Characters of the feature: 1,024.
+    /// Characters of the embedding: 1,024.
     package var featureLength: Int?
     /// `add` or `replace`.
     package var mode: String
@@ -28,7 +28,7 @@ package struct EnrollmentData: Codable, Sendable {
 }
 
 extension InspectionDecider {
-    /// The feature that is to be kept under the request's face id; `nil` unless the image was found fit.
+    /// The embedding to store under the request's face id; `nil` unless the image is fit.
     package var template: FaceEmbedding? {
         guard self.facts.request.workflow == .enrollment,
             self.decide().capabilities.enrollment?.first?.decision.type == .passed
@@ -36,7 +36,7 @@ extension InspectionDecider {
         return self.selfie?.faces.first?.feature
     }
 
-    /// Whether a proof of liveness that was asked for was not given: then nothing is compared and nothing kept.
+    /// Whether the job requires liveness and did not pass it: then nothing is compared and nothing stored.
     private var lacksProofOfLife: Bool {
         (self.facts.request.challenge != nil || self.hasVendorSession)
             && self.livenessRecord(isOpen: true).1.type != .passed

@@ -53,7 +53,7 @@ extension InspectionDecider {
         return RejectReason(.missingBack, part: PartKind.back.rawValue)
     }
 
-    /// The client's choice of countries, types and size against what was read.
+    /// Compares the client's accepted countries, types and size with the extracted data.
     private func preselection(_ side: DocumentFacts, _ kind: PartKind) -> CapabilityDecision? {
         let data = ExtractionRules(facts: self.facts, today: self.today).data
         let request = self.facts.request
@@ -107,7 +107,7 @@ extension InspectionDecider {
                 case .fail: CapabilityDecision(type: .rejected, label: label)
                 case .inconclusive: .preconditionNotFulfilled
                 }
-            // Sides that cannot be compared are no worse than a back that was not sent.
+            // Sides that cannot be compared weigh no more than a missing back.
             if isAssessed { decisions.append(decision) }
             records.append(
                 CapabilityRecord(

@@ -1,10 +1,10 @@
 extension InspectionDecider {
     var hasVendorSession: Bool { self.facts.parts.contains(.sessionBlob) }
 
-    /// Cues and frames are measured only where a conforming face was found.
+    /// Signals and frames are measured only where a conforming face was found.
     var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }
 
-    /// What is known about a living person: by a vendor's word, by a challenge that was met, or by what one image shows.
+    /// Decides liveness by a vendor's answer, by a challenge, or by the passive signals of one image.
     func livenessRecord(isOpen: Bool) -> (CapabilityRecord<LivenessData>, CapabilityDecision) {
         if isOpen, self.hasVendorSession, let vendor = self.facts.liveness?.vendor {
             return self.record([.sessionBlob], VendorSessionRules.decide(vendor), VendorSessionRules.data(vendor))
@@ -20,7 +20,8 @@ extension InspectionDecider {
         var data = LivenessData(
             method: "passive", assurance: LivenessRules.assurance, scores: passive?.signals ?? [:],
             reason: faults.isEmpty
-                ? "one image proves no living person; only a challenge can" : faults.joined(separator: ", "))
+                ? "liveness cannot be proven from one image; only a challenge can prove it"
+                : faults.joined(separator: ", "))
         data.findings = passive.map { LivenessRules.findings($0, image: selfie.image) }
         data.network = passive?.network
         guard faults.isEmpty else { return self.record([.face], decision, data) }
@@ -32,13 +33,13 @@ extension InspectionDecider {
             data.steps = outcome.verdicts.flatMap(\.steps)
             data.resultCode = outcome.resultCode
             for verdict in outcome.verdicts { data.scores.merge(verdict.scores) { $1 } }
-            // What one image shows of an artefact is not excused by what the others do.
+            // Signals of an artefact in one image count, whatever the others show.
             if decision.type != .rejected { decision = outcome.decision }
             return self.record([.face, .frames], decision, data)
         }
         if suffices {
             data.evidenceSuffices = true
-            if decision.type == .passed { data.reason = "nothing was found, and the partner lets evidence suffice" }
+            if decision.type == .passed { data.reason = "no signal was found, and the partner accepts passive signals" }
         }
         if let capture = self.facts.liveness?.capture {
             data.scores["framesRepeated"] = CaptureRules.repeatedShare(capture)

@@ -22,8 +22,8 @@ extension InspectionDecider {
         }
         for (record, decision) in further {
             records.append(record)
-            // Beside the printed portrait the chip's is further evidence: it can contradict, and what it cannot tell is no
-            // worse than if it had not been sent. Without one it is the portrait.
+            // Beside a printed portrait, the chip's can only contradict: if it cannot be compared, the result is the same
+            // as without it. Without a printed portrait, it is the portrait.
             if !hasDocument || decision.type == .rejected { decisions.append(decision) }
         }
         return (records, decisions)

@@ -1,4 +1,4 @@
-/// Turns what the stages measured into decisions: which stages are still needed, and the result document.
+/// Decides which stages are still needed, and turns their facts into the result document.
 ///
 /// The chains are Jumio's: usability → imageChecks → extraction → dataChecks, and usability → similarity, liveness. A
 /// rejection makes its successors NOT_EXECUTED with PRECONDITION_NOT_FULFILLED, unless the gate is open.
@@ -23,7 +23,7 @@ package struct InspectionDecider {
         }
     }
 
-    /// Whether a stage can still change the outcome, given what the earlier ones found.
+    /// Whether a stage can still change the outcome, given the facts of the earlier ones.
     package func needs(_ stage: JobStatus) -> Bool {
         switch stage {
         case .acquired: true
@@ -36,9 +36,9 @@ package struct InspectionDecider {
         }
     }
 
-    /// The result document; engine versions and timings are the caller's to add.
+    /// The result document; the caller adds engine versions and timings.
     ///
-    /// - Parameter withFeatures: Whether the faces' features go into the result: biometric data, so only on demand.
+    /// - Parameter withFeatures: Whether the result contains the faces' embeddings: biometric data, so only on demand.
     package func decide(withFeatures: Bool = false) -> ResultDocument {
         var capabilities = Capabilities()
         var outcomes: [CapabilityDecision] = []
@@ -109,8 +109,8 @@ package struct InspectionDecider {
         return document
     }
 
-    /// The whole is as bad as its worst capability, and passes only if every one that was asked for ran and passed: a
-    /// document of which nothing could be read, or an identity whose face never came, is at best a warning.
+    /// The worst capability decides. A job passes only if each requested capability ran and passed: a document without
+    /// readable data, or an identity without a face, is a warning at best.
     private static func overall(_ outcomes: [CapabilityDecision]) -> DecisionType {
         let types = Set(outcomes.map(\.type))
         if types.contains(.rejected) { return .rejected }
@@ -140,7 +140,7 @@ package struct InspectionDecider {
         return documents + persons
     }
 
-    /// Models that had a part in the result, and the processor time of all stages.
+    /// The models used, and the processor time of all stages.
     private var engine: EngineRecord {
         var engine = EngineRecord()
         let faces =

@@ -1,17 +1,17 @@
 package import Foundation
 
-/// Everything that the stages measured, and the request that it is judged by.
+/// The facts of all stages, and the request.
 package struct InspectionFacts: Sendable {
     package var request: InspectionRequest
-    /// The parts that the job brought, images or not.
+    /// All parts of the job, images or not.
     package var parts: [PartKind]
     package var acquisition: AcquisitionFacts?
     package var documents: DocumentStageFacts?
     package var faces: FaceStageFacts?
     package var liveness: LivenessStageFacts?
-    /// What is enrolled under the face id that the request names; `nil` where it names none.
+    /// The templates of the request's face id; `nil` where it names none.
     package var enrolled: EnrolledFace?
-    /// What was measured of the engine that makes the features.
+    /// The calibration of the engine that makes the embeddings.
     package var calibration = FaceCalibration.dlib
 
     package init(request: InspectionRequest, parts: [PartKind]) {
@@ -25,7 +25,7 @@ package struct InspectionFacts: Sendable {
             + (self.liveness?.cpuMs ?? 0)
     }
 
-    /// Processor time by step of looking at documents, over both sides: `cpu.decode`, `cpu.outline`, `cpu.mrz`, ….
+    /// Processor time by step of document analysis, over both sides: `cpu.decode`, `cpu.outline`, `cpu.mrz`, ….
     package var stepsMs: [String: Double] {
         var steps: [String: Double] = [:]
         for side in (self.documents?.sides ?? [:]).values {
@@ -35,7 +35,7 @@ package struct InspectionFacts: Sendable {
         return steps
     }
 
-    /// Takes in what a stage stored.
+    /// Adds a stage's stored output.
     ///
     /// - Throws: ``InspectError`` with ``ErrorCode/internalError`` if the bytes are not that stage's output.
     package mutating func take(_ output: Data, of stage: JobStatus) throws(InspectError) {
@@ -55,6 +55,6 @@ package struct InspectionFacts: Sendable {
 }
 
 extension JobStatus {
-    /// The stage's name towards the analyzer, in timings and in logs.
+    /// The stage's name in analyzer requests, timings and logs.
     package var stageName: String { self.name.lowercased() }
 }

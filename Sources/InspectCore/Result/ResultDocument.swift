@@ -1,6 +1,6 @@
-/// What an inspection ends with: the output of the step with status 128.
+/// The result of an inspection: the output of the step with status 128.
 ///
-/// `insp.job_result` puts the job's ids, references and times around it; `inspectd inspect` prints it as it is.
+/// `insp.job_result` adds the job's ids, references and times; `inspectd inspect` prints it unchanged.
 package struct ResultDocument: Codable, Sendable {
     package var decision: Decision
     package var capabilities: Capabilities
@@ -47,7 +47,7 @@ package struct Decision: Codable, Sendable, Equatable {
 
 extension DecisionType {
     /// The lower end of the class's band of risk scores (Jumio retrieval API: −1 not executed, 0–30 passed, 31–70 warning,
-    /// 71–100 rejected). No finer risk is claimed than the class itself.
+    /// 71–100 rejected). The score is no finer than the class.
     package var riskScore: Int {
         switch self {
         case .notExecuted: -1
@@ -58,7 +58,7 @@ extension DecisionType {
     }
 }
 
-/// The outcome of one capability for the parts that it looked at.
+/// The outcome of one capability for the parts that it examined.
 package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable {
     package var parts: [String]
     package var decision: Decision
@@ -71,7 +71,7 @@ package struct CapabilityRecord<Payload: Codable & Sendable>: Codable, Sendable 
     }
 }
 
-/// The capabilities that the workflow asked for; the others are absent.
+/// The capabilities of the workflow; the others are absent.
 package struct Capabilities: Codable, Sendable {
     package var usability: [CapabilityRecord<UsabilityData>]?
     package var imageChecks: [CapabilityRecord<ImageCheckData>]?
@@ -85,12 +85,12 @@ package struct Capabilities: Codable, Sendable {
     package init() {}
 }
 
-/// What usability was decided on.
+/// The measurements behind the usability decision.
 package struct UsabilityData: Codable, Sendable {
     package var image: ImageFacts
     package var quality: QualityFacts?
     package var outline: OutlineFacts?
-    /// What an objection rests on; absent where there is none.
+    /// The measurements behind an objection; absent where there is none.
     package var failedMeasurements: [FailedMeasurement]?
 
     package init(
@@ -104,11 +104,11 @@ package struct UsabilityData: Codable, Sendable {
     }
 }
 
-/// What the image checks looked at; a check that this version does not have says so.
+/// The image checks; a check that this version lacks is listed as not assessed.
 package struct ImageCheckData: Codable, Sendable {
     package var assessed: [String]
     package var notAssessed: [String]
-    /// What a finding rests on; names of fields, never their values.
+    /// The fields behind a finding: names, never values.
     package var reason: String?
     /// The same where it was measured; absent where nothing is objected to.
     package var failedMeasurements: [FailedMeasurement]?
@@ -124,7 +124,7 @@ package struct ImageCheckData: Codable, Sendable {
     }
 }
 
-/// Cross-checks of what was extracted: each `pass`, `fail` or `inconclusive`.
+/// Cross-checks of the extracted data: each `pass`, `fail` or `inconclusive`.
 package struct DataCheckData: Codable, Sendable {
     package enum Outcome: String, Codable, Sendable {
         case pass, fail, inconclusive
@@ -155,7 +155,7 @@ package struct SimilarityData: Codable, Sendable {
     package var outcome: String
     /// 0–1; `nil` where it was not possible.
     package var similarity: Double?
-    /// Euclidean distance of the features.
+    /// Euclidean distance of the embeddings.
     package var distance: Double?
     package var threshold: Double
     /// Measured false match rate at the threshold: an upper bound, see ``SimilarityScale``.
@@ -177,26 +177,26 @@ package struct SimilarityData: Codable, Sendable {
     }
 }
 
-/// What is known about liveness, and how far it can be trusted.
+/// The liveness findings, and how far they can be trusted.
 package struct LivenessData: Codable, Sendable {
     /// `passive`, `colour_flash`, `motion`, `colour_flash+motion` or `vendor`.
     package var method: String
-    /// `evidence`: signals for a person to weigh, never proof. `challenge`: what the server asked for was done.
+    /// `evidence`: signals for a reviewer, never proof. `challenge`: the person met the server's challenge.
     /// `certified-vendor`: a vendor's server vouches for it.
     package var assurance: String
     package var scores: [String: Double]
     package var reason: String?
-    /// What a person should look at, by name; `nil` where nothing was measured.
+    /// Signals for a reviewer, by name; `nil` where nothing was measured.
     package var findings: [String]?
-    /// What an operator's network says; `nil` where none is configured.
+    /// The score of the operator's network; `nil` where none is configured.
     package var network: LivenessNetworkScore?
-    /// Present and true where the partner lets evidence without any finding pass (`insp.set_liveness_policy`).
+    /// Present and true where the partner accepts passive signals without a finding (`insp.set_liveness_policy`).
     package var evidenceSuffices: Bool?
     /// Each colour or motion of a challenge.
     package var steps: [LivenessVerdict.Step]?
     /// The face SDK's result code: 1 success, 53 too bright, 60 timeout; absent for its error LIVENESS_FAILED.
     package var resultCode: Int?
-    /// What a vendor's server answered.
+    /// A vendor server's answer.
     package var vendor: VendorSessionFacts?
 
     package init(
@@ -213,7 +213,7 @@ package struct LivenessData: Codable, Sendable {
     }
 }
 
-/// A face that was found, without its feature unless the caller asked for it.
+/// A detected face; its embedding only if the caller asked for it.
 package struct FaceRecord: Codable, Sendable {
     package var part: String
     package var box: Box
@@ -248,7 +248,7 @@ package struct ErrorRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// Which program decided, with which models, and how long each stage took.
+/// The program, the models and the duration of each stage.
 package struct EngineRecord: Codable, Sendable {
     /// Program and libraries: name to version.
     package var versions: [String: String]

@@ -24,7 +24,7 @@ package enum ResultEnvelope {
         }
     }
 
-    /// The document that `inspectd inspect` prints: the same as a partner retrieves, less the job's ids and times.
+    /// The document that `inspectd inspect` prints: what a partner retrieves, without the job's ids and times.
     package static func encode(id: String?, workflow: Workflow?, _ document: ResultDocument) -> Data {
         let record = workflow.map {
             Envelope.WorkflowRecord(key: $0.rawValue, definitionKey: $0.definitionKey)
@@ -43,7 +43,8 @@ package enum ResultEnvelope {
     package static func json(_ value: some Encodable) -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Facts hold no NaN or infinity by construction; should one slip through, its place is named, not the value lost.
+        // Facts hold no NaN or infinity by construction. If one occurs nevertheless, it is written as a word rather than
+        // dropped.
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
         guard let data = try? encoder.encode(value) else {

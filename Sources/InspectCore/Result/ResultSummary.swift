@@ -1,4 +1,4 @@
-/// What of a result the database decides and reports by. It looks into nothing else.
+/// The part of a result that the database uses for decisions and reports. It reads nothing else.
 package struct ResultSummary: Encodable, Sendable {
     /// A capability that warned or rejected.
     package struct Label: Encodable, Sendable, Hashable {
@@ -13,7 +13,7 @@ package struct ResultSummary: Encodable, Sendable {
     package var labels: [Label]?
 }
 
-/// What of a result the database keeps unread.
+/// The part of a result that the database stores without reading it.
 package struct ResultBody: Encodable, Sendable {
     package var capabilities: Capabilities
     package var faces: [FaceRecord]

@@ -5,9 +5,9 @@ package struct VIZRecord: Codable, Sendable {
         package var name: String
         /// As printed; `nil` where it was not found. Dates that can be read in one way only are `YYYY-MM-DD`.
         package var value: String?
-        /// Of the least certain character of the line, 0–1; `nil` where there is no value.
+        /// Confidence of the line's least certain character, 0–1; `nil` where there is no value.
         package var confidence: Double?
-        /// Against the machine-readable data; `nil` where these do not have the field.
+        /// Comparison with the machine-readable data; `nil` where these lack the field.
         package var comparison: VIZRules.Outcome?
     }
 

@@ -1,9 +1,9 @@
-/// Decides whether a face is the one that is enrolled under a face id, and whether a face may be enrolled under it.
+/// Decides whether a face matches a face id's templates, and whether a face may be enrolled under it.
 ///
 /// Labels: authentication PASSED MATCH, REJECTED NO_MATCH, WARNING NOT_POSSIBLE; enrollment PASSED ENROLLED, REJECTED
 /// NOT_ENROLLED.
 package enum AuthenticationRules {
-    /// What kept the faces from being compared.
+    /// Why the faces were not compared.
     package enum Obstacle: String, Codable, Sendable {
         case noFace = "NO_FACE_PRESENT"
         case severalPeople = "MULTIPLE_PEOPLE"
@@ -37,7 +37,7 @@ package enum AuthenticationRules {
         }
         let matches = Self.matches(feature, enrolled.templates, threshold: threshold, calibration: calibration)
         guard var best = matches.max(by: { $0.similarity < $1.similarity }) else { return notPossible(.otherEngine) }
-        // Each template is a chance of its own for a stranger: at most the sum (Boole's inequality).
+        // Each template gives a stranger another chance: the sum is the upper bound (Boole's inequality).
         best.fmrAtThreshold = best.fmrAtThreshold.map { min(1, $0 * Double(matches.count)) }
         return Outcome(
             decision: best.match
@@ -46,10 +46,11 @@ package enum AuthenticationRules {
             match: best, compared: matches.count)
     }
 
-    /// Whether a face may be enrolled, and why not: the names of ``FaceConformity/Fault``, a label of liveness, or NO_MATCH.
+    /// Whether a face may be enrolled, and why not: the names of ``FaceConformity/Fault``, a label of liveness, or
+    /// NO_MATCH.
     ///
-    /// A further template must be of the same person as those that are there: otherwise whoever may enrol could add himself to
-    /// somebody else's face id.
+    /// A further template must match the existing ones: otherwise, anyone who may enrol could join another person's face
+    /// id.
     ///
     /// - Parameter liveness: What was decided about the image.
     package static func obstacles(
@@ -64,7 +65,7 @@ package enum AuthenticationRules {
         return matches.isEmpty || matches.contains(where: \.match) ? [] : ["NO_MATCH"]
     }
 
-    /// Comparisons with the templates that can be compared: others are of another engine or model, or damaged.
+    /// Comparisons with all usable templates, skipping those of another engine or model and damaged ones.
     private static func matches(
         _ feature: FaceEmbedding, _ templates: [FaceEmbedding], threshold: Double, calibration: FaceCalibration
     ) -> [FaceMatch] {

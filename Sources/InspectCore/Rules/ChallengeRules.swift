@@ -1,6 +1,6 @@
-/// Decides what the frames of a capture tell: with a challenge whether it was met, without one what speaks against them.
+/// Judges the frames of a capture: whether they meet the challenge or, without one, whether they show an attack.
 ///
-/// A challenge that was met is the only thing of this system's own that proves a living person.
+/// Only a challenge that was met proves a living person, apart from a vendor's answer.
 package enum ChallengeRules {
     package struct Outcome: Sendable {
         package var decision: CapabilityDecision

@@ -1,19 +1,19 @@
-/// Judges what passive authentication found (ICAO Doc 9303-11 §5.1).
+/// Judges the findings of passive authentication (ICAO Doc 9303-11 §5.1).
 package struct ChipRules {
     package enum Status: String, Codable, Sendable {
         case valid, invalid, inconclusive
     }
 
     package let status: Status
-    /// Why it is not valid, the weightiest first; empty when it is.
+    /// Why it is not valid, the most serious first; empty when it is valid.
     package let reasons: [ChipReason]
     /// The document signer's certificate is of the state that issued the document according to DG1.
     package let countryMatch: Bool?
-    /// Nothing is wrong but the document signer's certificate, which has run out: a warning, since it outlives every document
-    /// that it signed if it was issued by the rules (Doc 9303-12 §4.1.2).
+    /// Only the document signer's certificate has expired: a warning, since a certificate that follows the rules outlives
+    /// every document that it signed (Doc 9303-12 §4.1.2).
     package let isExpiredOnly: Bool
 
-    /// - Parameter MRZ: The MRZ of DG1.
+    /// - Parameter mrz: The MRZ of DG1.
     package init(_ facts: PassiveAuthenticationFacts, mrz: MRZDocument?) {
         let country = facts.signer?.country
         self.countryMatch = mrz.flatMap { mrz in
@@ -33,7 +33,7 @@ package struct ChipRules {
             self.status = .valid
         }
         self.isExpiredOnly = !trust.contains(false) && !trust.contains(nil) && facts.periodOK == false
-        // What proves a forgery is said before what could not be told.
+        // Proof of a forgery comes before what is undetermined.
         self.reasons = reasons.filter(Self.isFailure) + reasons.filter { !Self.isFailure($0) }
     }
 

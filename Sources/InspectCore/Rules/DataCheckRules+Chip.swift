@@ -1,5 +1,5 @@
 extension DataCheckRules {
-    /// Passive authentication as a check.
+    /// Passive authentication as a data check.
     static func authenticity(_ chip: ChipRules) -> DataCheckData.Check {
         let reasons = chip.reasons.map(\.rawValue).joined(separator: ", ")
         return switch chip.status {

@@ -1,4 +1,4 @@
-/// Cross-checks of what was extracted (Jumio's capability `dataChecks`).
+/// Cross-checks of the extracted data (Jumio's capability `dataChecks`).
 package struct DataCheckRules {
     package let data: DataCheckData
     package let decision: CapabilityDecision
@@ -73,7 +73,7 @@ package struct DataCheckRules {
         return DataCheckData.Check(name: name, outcome: .pass)
     }
 
-    /// A check digit holds for 29 February 1911, too.
+    /// Check digits also hold for dates that do not exist, such as 29 February 1911.
     private static func calendar(_ mrzs: [MRZDocument]) -> DataCheckData.Check {
         let name = "calendar"
         guard !mrzs.isEmpty else {
@@ -87,7 +87,7 @@ package struct DataCheckRules {
             : DataCheckData.Check(name: name, outcome: .fail, reason: impossible.joined(separator: ", "))
     }
 
-    /// What the same field says in different places must be the same.
+    /// A field must have the same value in every source.
     private static func sources(_ extraction: ExtractionRules) -> DataCheckData.Check {
         let name = "sourcesAgree"
         let readings: [[String: String]] =

@@ -10,7 +10,7 @@ package enum DecisionType: String, Codable, Sendable, CaseIterable {
 package struct RejectReason: Codable, Sendable, Hashable {
     package var code: Int
     package var message: String
-    /// The part that gave rise to it, for example `FRONT`; `nil` if it concerns the whole job.
+    /// The part that it concerns, for example `FRONT`; `nil` for the whole job.
     package var part: String?
 
     package init(code: Int, message: String, part: String? = nil) {
@@ -60,7 +60,7 @@ extension RejectReason {
     }
 }
 
-/// What one capability decided.
+/// The decision of one capability.
 package struct CapabilityDecision: Codable, Sendable, Hashable {
     package var type: DecisionType
     /// One of ``DecisionLabel``.
@@ -74,11 +74,11 @@ package struct CapabilityDecision: Codable, Sendable, Hashable {
         self.reasons = reasons
     }
 
-    /// Nothing to object to.
+    /// No objection.
     package static let passed = CapabilityDecision(type: .passed, label: .ok)
     /// An earlier capability of the chain was rejected, so this one did not run.
     package static let preconditionNotFulfilled = CapabilityDecision(
         type: .notExecuted, label: .preconditionNotFulfilled)
-    /// This one should have run, but could not.
+    /// The capability could not run.
     package static let technicalError = CapabilityDecision(type: .notExecuted, label: .technicalError)
 }

@@ -1,5 +1,4 @@
-/// The word of a capability's decision, named as Jumio's Retrieval API names it. `insp.label` has the same; a test holds them
-/// equal.
+/// The label of a capability's decision, as in Jumio's Retrieval API. `insp.label` has the same; a test holds them equal.
 package enum DecisionLabel: String, Sendable, CaseIterable {
     // Nothing to object to, or nothing decided.
     case ok = "OK"
@@ -55,7 +54,7 @@ package enum DecisionLabel: String, Sendable, CaseIterable {
 }
 
 extension DecisionLabel {
-    /// Whether this version can give it.
+    /// Whether this version can assign it.
     package var isGiven: Bool {
         switch self {
         case .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake: false

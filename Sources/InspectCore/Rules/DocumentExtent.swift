@@ -1,7 +1,7 @@
-/// How far a document reaches, told from its MRZ.
+/// The extent of a document, derived from its MRZ.
 ///
 /// The MRZ is printed at ten characters an inch (ICAO Doc 9303-3 §4.4) at the lower edge of a document of known size, so a
-/// whole MRZ tells where the rest must be: an image may show all of the MRZ and only half of the document.
+/// complete MRZ shows where the rest must be: an image may contain all of the MRZ and only half of the document.
 struct DocumentExtent {
     /// Millimetres: the document's width and height (ISO/IEC 7810: ID-1, ID-2, ID-3), and from line to line.
     private let width, height, lineSpacing: Double
@@ -27,10 +27,9 @@ struct DocumentExtent {
     /// Longer over shorter side.
     var aspectRatio: Double { self.width / self.height }
 
-    /// How far the document goes on outside the frame, over its height; 0 where all of it is inside.
+    /// How far the document extends beyond the frame, over its height; 0 if it is entirely inside.
     ///
-    /// Perspective is undone by the lines' distance alone, so the answer is uncertain by a tenth or so
-    /// in an oblique view.
+    /// Perspective is undone by the lines' distance alone, so the answer is uncertain by a tenth or so in an oblique view.
     ///
     /// - Parameter centres: Of the first and the last character of each line.
     func beyondFrame(_ centres: [Segment], _ image: ImageFacts) -> Double? {
@@ -62,7 +61,7 @@ struct DocumentExtent {
         return max(0, farthest ?? 0) / (self.height * upScale)
     }
 
-    /// The extent that a side's MRZ tells of, and how far that goes on outside the frame.
+    /// The extent by a side's MRZ, and how far it reaches beyond the frame.
     static func of(_ facts: DocumentFacts) -> (extent: DocumentExtent, beyondFrame: Double)? {
         guard let mrz = facts.mrz, let format = MRZFormat(lines: mrz.lines), let extent = DocumentExtent(format),
             let beyond = extent.beyondFrame(mrz.centres ?? [], facts.image)

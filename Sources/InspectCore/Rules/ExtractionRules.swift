@@ -1,5 +1,5 @@
-/// What was read from the document, merged from its sources: the MRZ before the barcode, since its check
-/// digits prove it, and before both a chip that is as it was signed.
+/// The extracted data, merged from the sources in this order: an authentic chip, the MRZ, whose check digits prove it, the
+/// barcode.
 package struct ExtractionRules {
     /// A source together with the part that it was found on.
     struct Source<Value> {
@@ -11,9 +11,9 @@ package struct ExtractionRules {
     let cards: [Source<AAMVACard>]
     /// The MRZ of DG1.
     let chipMRZ: MRZDocument?
-    /// What passive authentication amounts to, where the chip was looked at.
+    /// The judgement of passive authentication; `nil` without chip files.
     let chip: ChipRules?
-    /// For each part, how sure the reader was of every character of its MRZ.
+    /// By part, the reader's confidence in every character of the MRZ.
     let confidences: [String: [[Double]]]
     /// The VIZ text of a side, and how it compares with the machine-readable data.
     let viz: VIZRecord?
@@ -22,7 +22,7 @@ package struct ExtractionRules {
     /// Whether any machine-readable field was read: only these can be checked.
     package var hasData: Bool { !self.mrzs.isEmpty || !self.cards.isEmpty || self.chipMRZ != nil }
 
-    /// Extraction never rejects (Jumio, "Extraction"): it either has something or could not run.
+    /// Extraction never rejects (Jumio, "Extraction"): it passes or is NOT_EXECUTED.
     package var decision: CapabilityDecision {
         self.hasData || self.data.extractionMethod != "NONE" ? .passed : .preconditionNotFulfilled
     }
@@ -53,7 +53,7 @@ package struct ExtractionRules {
         self.chip = chip
         self.viz = VIZRecord(sides: sides, today: today)
 
-        // What the state signed is worth more than what an image shows of it, and anything more than nothing.
+        // Data that the state signed outrank the image; an unverified chip still beats no source.
         let chipLeads = chipMRZ != nil && (chip?.status == .valid || self.mrzs.isEmpty)
         let bestMRZ = chipLeads ? chipMRZ : self.mrzs.first?.value
         let hasMachineReadable = !self.mrzs.isEmpty || !self.cards.isEmpty || chipMRZ != nil
@@ -71,7 +71,7 @@ package struct ExtractionRules {
                     MRZCertainty(mrz.value, reading: $0).uncertain.map(\.rawValue)
                 } ?? []
         }
-        // The barcode that holds a card's data is worth more than a stock label beside it.
+        // A barcode with card data outranks a stock label beside it.
         let card = barcodes.first { AAMVACard($0.value.text) != nil } ?? barcodes.first
         data.barcode = card.map { barcode in
             ExtractionData.BarcodeRecord(

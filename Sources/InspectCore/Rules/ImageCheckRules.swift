@@ -1,15 +1,15 @@
-/// Whether the image is one of the document itself (Jumio's capability `imageChecks`).
+/// Whether the image shows the document itself rather than a copy (Jumio's capability `imageChecks`).
 package enum ImageCheckRules {
     /// Judges one side of a document.
     ///
-    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the image is too small for a copy to show, and its
-    ///   VIZ text was not read.
+    /// - Returns: `NOT_EXECUTED` where nothing could be checked: the image is too small to reveal a copy, and its VIZ text
+    ///   was not read.
     package static func decide(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         if let moire = facts.quality.moire, !Limits.moire.allows(moire), !UsabilityRules.isPrintedCopy(facts.quality) {
             return CapabilityDecision(
                 type: .rejected, label: .digitalCopy, reasons: [RejectReason(.digitalCopy, part: part)])
         }
-        // People are called Muster and Sample, too: a word alone rejects nobody.
+        // Muster and Sample are also surnames: a word alone rejects nobody.
         if self.showsSpecimenWord(facts) { return CapabilityDecision(type: .warning, label: .sample) }
         return self.assessed(facts).isEmpty ? .preconditionNotFulfilled : .passed
     }
@@ -18,14 +18,14 @@ package enum ImageCheckRules {
         facts.visualZone.map { SpecimenWords.line($0) != nil } ?? false
     }
 
-    /// The labels that a check was made for.
+    /// The labels that were checked.
     static func assessed(_ facts: DocumentFacts) -> [String] {
         let labels: [DecisionLabel] =
             (facts.quality.moire == nil ? [] : [.digitalCopy]) + (facts.visualZone == nil ? [] : [.sample])
         return labels.map(\.rawValue)
     }
 
-    /// The labels that no check was made for.
+    /// The labels that were not checked.
     static func notAssessed(_ facts: DocumentFacts) -> [String] {
         let all: [DecisionLabel] = [
             .digitalCopy, .sample, .manipulatedDocument, .punched, .watermark, .ghostImageDifferent, .fake,
@@ -34,7 +34,7 @@ package enum ImageCheckRules {
         return all.map(\.rawValue).filter { !assessed.contains($0) }
     }
 
-    /// What was measured for it, beside its limit.
+    /// Its measurement and limit.
     package static func measurements(_ facts: DocumentFacts) -> [Measurement] {
         [
             Measurement(

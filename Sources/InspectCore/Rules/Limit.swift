@@ -1,4 +1,4 @@
-/// What a rule compares a measurement with. ``Limits`` is the table of all of them.
+/// The limit that a rule compares a measurement with. ``Limits`` is the table of all of them.
 package struct Limit: Sendable, Hashable {
     /// The values that are good.
     package enum Bound: Sendable, Hashable {
@@ -15,7 +15,7 @@ package struct Limit: Sendable, Hashable {
     }
 
     package let bound: Bound
-    /// Where the number comes from: a standard with its section, or what was measured.
+    /// The source of the number: a section of a standard, or a measurement.
     package let basis: String
 
     init(_ bound: Bound, _ basis: String) {
@@ -43,24 +43,24 @@ package struct Measurement: Sendable, Hashable {
     package var name: String
     /// `nil` if it could not be measured.
     package var value: Double?
-    /// `nil` if no rule looks at it.
+    /// `nil` if no rule uses it.
     package var limit: Limit?
-    /// `nil` if no rule looks at it.
+    /// `nil` if no rule uses it.
     package var outcome: Outcome?
     /// Why it was not measured, or does not count.
     package var note: String?
 
-    /// A measurement that no rule looks at.
+    /// A measurement that no rule uses.
     init(_ name: String, _ value: Double?) {
         self.name = name
         self.value = value
     }
 
-    /// A measurement that a rule looks at.
+    /// A measurement that a rule uses.
     ///
     /// - Parameters:
-    ///   - counts: Whether a value beyond the limit is held against the image.
-    ///   - note: Why it is not, or why there is no value; said only where one of these is so.
+    ///   - counts: Whether a value beyond the limit counts against the image.
+    ///   - note: Why it does not count, or why there is no value; ignored otherwise.
     init(_ name: String, _ value: Double?, _ limit: Limit, counts: Bool = true, note: String) {
         self.name = name
         self.value = value

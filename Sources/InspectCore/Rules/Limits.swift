@@ -1,7 +1,7 @@
-/// Every limit that decisions depend on. The rules compare with these and nothing else, and reports print them.
+/// Every limit that decisions depend on. Rules use no other, and reports show them.
 ///
-/// Limits without another source were set on the development images, halfway (in ratio) between the worst good image
-/// and the best bad one.
+/// Limits without another source were set on the development images, halfway (in ratio) between the worst good image and
+/// the best bad one.
 package enum Limits {
     // MARK: Images of documents
 
@@ -15,7 +15,7 @@ package enum Limits {
         "print and security print of sharp images reach 0.27, images taken by a moving hand 0.66 to 0.97")
     /// The same as ``blur``, from which that coherence is a movement's.
     static let movedEdges = Limit(
-        .atMost(4.2), "barcodes and rules of tables agree on one direction, too, but are sharp")
+        .atMost(4.2), "barcodes and rules of tables also agree on one direction, but are sharp")
     /// Mean luminance of the document, 0–255.
     static let brightness = Limit(
         .atLeast(57), "45 when a document could only just be guessed at, 76 in a dim but usable photo")
@@ -104,17 +104,17 @@ package enum Limits {
 
     // MARK: VIZ text
 
-    /// Confidence of the MRZ's reader in one character, from which a comparison counts it.
+    /// The reader's least confidence in an MRZ character that a comparison uses.
     static let sureCharacter = 0.9
-    /// Confidence of the recogniser in the least certain character of a value that contradicts, 0–1.
+    /// The recogniser's least confidence (0–1) in any character of a contradicting value.
     static let sureVIZText = 0.97
-    /// The same at the second look, which must say the same.
+    /// The same for the second reading, which must give the same text.
     package static let confirmedVIZText = 0.9
-    /// The same of the characters that are as expected, in a number of which one or two are not.
+    /// The same for the matching characters of a number that differs in one or two.
     static let legibleVIZText = 0.85
-    /// The same of a value that is reported as the document's, where nothing else says it.
+    /// The same for a reported value that no other source has.
     static let reportedVIZText = 0.97
-    /// The same of a line with a word such as SPECIMEN.
+    /// The same for a line with a word such as SPECIMEN.
     static let specimenWord = 0.9
 
     // MARK: Images of persons
@@ -140,7 +140,8 @@ package enum Limits {
     static let eyeLineY = Limit(.within(0.25...0.9), "ISO/IEC 19794-5: 0.5 to 0.7, widened for selfies")
     /// Rotation in the image plane in degrees.
     static let roll = Limit(
-        .within(-25...25), "ISO/IEC 19794-5: ±8°; the alignment undoes any rotation, but nobody holds a camera so")
+        .within(-25...25),
+        "ISO/IEC 19794-5: ±8°; the alignment undoes any rotation, but people do not hold a camera at such an angle")
     /// How far the nose lies off the middle, in eye distances.
     static let yawOffset = Limit(.within(-0.25...0.25), "ISO/IEC 19794-5: ±5°; 0.25 is a head turned by about 40°")
     /// Mean luminance of the face, linear light.

@@ -1,8 +1,8 @@
-/// Decides what one selfie tells about a living person.
+/// Judges the liveness of a person by one selfie.
 ///
-/// A single image can be enough to reject, never to accept: passive PAD signals do not separate live faces from good artefacts, so
-/// the best outcome is WARNING LIVENESS_UNDETERMINED. Only challenges that the server issued can pass, unless the partner chose
-/// that evidence without any finding suffices. Labels as in Jumio's contract.
+/// A single image can be enough to reject, never to accept: passive PAD signals do not separate live faces from good
+/// artefacts, so the best outcome is WARNING LIVENESS_UNDETERMINED. Only a challenge of the server can pass, unless the
+/// partner accepts passive signals without a finding. Labels as in Jumio's contract.
 package enum LivenessRules {
     /// How far an outcome can be trusted.
     package static let assurance = "evidence"
@@ -16,7 +16,7 @@ package enum LivenessRules {
     ///   - faces: The faces of the selfie, largest first.
     ///   - passive: The signals, or `nil` when they were not measured.
     ///   - image: The image, whose size may be that of a screen.
-    ///   - suffices: Whether evidence passes where everything was measured and nothing was found.
+    ///   - suffices: Whether passive signals pass where all were measured and none was found.
     package static func decide(
         faces: [FaceFacts], passive: LivenessFacts?, image: ImageFacts? = nil, suffices: Bool = false
     ) -> CapabilityDecision {
@@ -35,8 +35,8 @@ package enum LivenessRules {
         return self.undetermined
     }
 
-    /// What a person should look at, whatever was decided: names of signals, also of those that accuse nobody by themselves, and
-    /// `metadata` with its reason.
+    /// Signals for a reviewer, whatever the decision: their names, including those that do not count alone, and `metadata`
+    /// with its reason.
     package static func findings(_ passive: LivenessFacts, image: ImageFacts?) -> [String] {
         LivenessFacts.Signal.allCases.filter { self.isPresent($0, in: passive) }.map(\.rawValue)
             + (passive.network?.isSuspicious == true ? ["network"] : [])
@@ -44,7 +44,7 @@ package enum LivenessRules {
             .map { "metadata: \($0)" }
     }
 
-    /// Whether everything was measured: what was not looked at is not free of findings.
+    /// Whether all signals were measured: an unmeasured signal is not the absence of one.
     private static func isComplete(_ passive: LivenessFacts) -> Bool {
         LivenessFacts.Signal.allCases.allSatisfy { passive[$0] != nil }
             && passive.metadata != nil && passive.network.map { $0.live != nil } ?? true
@@ -54,15 +54,14 @@ package enum LivenessRules {
         passive[signal].map { !Limits.signal.allows($0) } ?? false
     }
 
-    /// A frame around the face is a door or an image on the wall as often as a bezel, and gloss is sweat as often as
-    /// glass, and networks take phones' screens for faces and faces for screens: a screen is only named when two of its marks
-    /// are there together.
+    /// A frame around the face may be a door or a painting instead of a bezel, gloss may be sweat instead of glass, and
+    /// networks confuse screens with faces. A screen is therefore reported only when two of its signals occur together.
     private static func looksLikeScreen(_ passive: LivenessFacts) -> Bool {
         let marks = [.moire, .frame, .specular].count { self.isPresent($0, in: passive) }
         return marks + (passive.network?.isSuspicious == true ? 1 : 0) >= 2
     }
 
-    /// The signals beside their limit, by name. One alone accuses nobody, except lack of any colour.
+    /// The signals with their limits, by name. None counts alone, except the lack of any colour.
     package static func measurements(_ passive: LivenessFacts) -> [Measurement] {
         let isScreen = self.looksLikeScreen(passive)
         let note = { (value: Double?) in value == nil ? "not measured" : "counts only together with others" }
@@ -76,9 +75,9 @@ package enum LivenessRules {
         return signals + [Measurement("network", network.live, limit, counts: isScreen, note: note(network.live))]
     }
 
-    /// What frames that answer no challenge show of an artefact; `nil` where they show nothing of it.
+    /// Signals of an artefact in frames that answer no challenge; `nil` if there are none.
     ///
-    /// - Parameter suffices: Whether evidence passes: frames that do not show the same face throughout then keep it from that.
+    /// - Parameter suffices: Whether passive signals pass. Frames that do not show the same face throughout prevent that.
     package static func decide(
         _ capture: CaptureFacts, suffices: Bool = false
     ) -> (decision: CapabilityDecision, reason: String)? {

@@ -2,7 +2,7 @@
 ///
 /// Labels as in Jumio's contract: PASSED MATCH, REJECTED NO_MATCH, WARNING NOT_POSSIBLE.
 package enum SimilarityRules {
-    /// What kept the faces from being compared.
+    /// Why the faces were not compared.
     package enum Obstacle: String, Codable, Sendable {
         case noPortrait = "NO_FACE_ON_DOCUMENT"
         case portraitTooSmall = "PORTRAIT_TOO_SMALL"
@@ -28,7 +28,7 @@ package enum SimilarityRules {
         portrait: [FaceFacts], selfie: [FaceFacts], threshold: Double = SimilarityScale.portraitThreshold,
         calibration: FaceCalibration = .dlib
     ) throws(InspectError) -> Outcome {
-        // Whose face was meant is not for us to guess: a second person in the selfie fails it.
+        // A second person in the selfie makes the comparison impossible: the rules do not guess who is meant.
         guard !FaceConformity.hasSeveralPeople(selfie) else {
             return Outcome(decision: CapabilityDecision(type: .rejected, label: .noMatch), obstacle: .severalPeople)
         }
@@ -50,7 +50,7 @@ package enum SimilarityRules {
         return Outcome(decision: decision, match: match)
     }
 
-    /// What decides whether the faces can be compared.
+    /// The measurements that decide whether the faces can be compared.
     package static func measurements(portrait: [FaceFacts], selfie: [FaceFacts]) -> [Measurement] {
         [("portraitEyeDistance", portrait.first), ("faceEyeDistance", selfie.first)].map { name, face in
             Measurement(name, face?.quality.interEyeDistance, Limits.comparableEyeDistance, note: "no face was found")

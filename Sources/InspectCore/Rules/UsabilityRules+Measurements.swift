@@ -1,11 +1,11 @@
 extension UsabilityRules {
-    /// Everything that was measured on one side, beside the limits that applied and whether a value beyond them counted.
+    /// All measurements on one side, with their limits and whether a value beyond them counts.
     ///
     /// - Parameter reading: What the image's text proves: it decides which limits apply.
     package static func measurements(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Measurement] {
         let quality = facts.quality
         let reads = reading == .proven
-        let waived = "its text was read, which is the better proof"
+        let waived = "does not count: the text was read, which proves more"
         let isDark = self.isDark(quality)
         let isGrey = self.isBlackAndWhite(facts) || self.isPhotocopy(facts)
         let greyAlone = "counts only where the document should have colour and shows none"
@@ -79,7 +79,7 @@ extension UsabilityRules {
                 "faceShare", self.faceShare(facts), Limits.faceOfDocument, counts: isCrop,
                 note: "counts only for a crop without text"))
         if isCrop, facts.faces.isEmpty {
-            // Nothing but its shape and its colours can tell that this is a document.
+            // Only shape and colours can show that this is a document.
             rows.append(
                 Measurement(
                     "frameAspectRatio", self.frameAspectRatio(facts), Limits.aspectRatio, note: "the image is empty"))
@@ -127,14 +127,14 @@ extension UsabilityRules {
 }
 
 extension UsabilityRules {
-    /// Judges a side before its text was read: what a client is told at once, while the person still holds the document.
+    /// Judges a side before its text is read: an immediate answer, while the person still holds the document.
     ///
-    /// REJECTED is what stays rejected whatever the text will say. WARNING, with the same labels, is what will be
-    /// rejected unless the text proves that the image can be read, or that the side need not have colour.
+    /// REJECTED is final, whatever the text proves. WARNING, with the same labels, becomes a rejection unless the text
+    /// proves that the image is readable, or that the side need not have colour.
     package static func decideBeforeReading(_ facts: DocumentFacts, part: String) -> CapabilityDecision {
         let possible = self.findings(facts, reading: .none)
         let colour: [DecisionLabel] = [.blackWhite, .photocopy]
-        // Readable text is the best that can still be found; whatever is objected to even then stays.
+        // Objections that remain even with readable text are final.
         let certain = self.findings(facts, reading: .proven).filter { !colour.contains($0.label) }
         guard let first = certain.first ?? possible.first else { return .passed }
         return CapabilityDecision(

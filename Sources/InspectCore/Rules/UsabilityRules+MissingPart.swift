@@ -1,9 +1,9 @@
 /// Whether a part of the document lies outside the image.
 extension UsabilityRules {
-    /// What the outline and the MRZ tell about it.
+    /// The evidence of the outline and the MRZ.
     struct MissingPart {
-        /// How far the document goes on outside the frame, over its height, as its MRZ tells; `nil` without an MRZ, or where
-        /// the whole outline is inside the frame.
+        /// How far the document extends beyond the frame by its MRZ, over its height; `nil` without an MRZ, or where the
+        /// whole outline is inside the frame.
         var beyondFrame: Double?
         /// How much of its height an outline on the frame lacks, where the MRZ agrees that something is missing.
         var missingHeight: Double?
@@ -27,8 +27,8 @@ extension UsabilityRules {
         }
     }
 
-    /// Whether the frame cuts the document: the MRZ tells of more than there is, or the outline has corners outside the
-    /// frame, or on its border while the shape is no document's.
+    /// Whether the frame cuts the document: the MRZ implies more than is visible, or the outline has corners outside the
+    /// frame, or on its border while its shape is not that of a document.
     static func isCut(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
         let part = MissingPart(facts, reading: reading)
         if let beyond = part.beyondFrame, !Limits.beyondFrame.allows(beyond) { return true }

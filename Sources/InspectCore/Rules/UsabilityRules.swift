@@ -19,10 +19,10 @@ package enum UsabilityRules {
 
     /// Judges one side of a document.
     ///
-    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where
-    /// they are massive, and for missing parts where its MRZ tells that there must be more: those measure the risk that
-    /// something cannot be read. It is rejected for being a copy, for darkness (the portrait and the security print
-    /// cannot be judged) and for being photographed from too far away.
+    /// An image whose text proves that it can be read is not rejected for hidden parts, for glare and blur only where they
+    /// are massive, and for missing parts where its MRZ tells that there must be more: those measure the risk that
+    /// something is illegible. It is rejected as a copy, for darkness (the portrait and the security print cannot be
+    /// judged) and if the document is too small in it.
     ///
     /// - Parameters:
     ///   - facts: What was measured.
@@ -40,7 +40,7 @@ package enum UsabilityRules {
         var reason: RejectReason.Known
     }
 
-    /// All objections, the most telling first.
+    /// All objections, the most useful first.
     static func findings(_ facts: DocumentFacts, reading: ReadingEvidence) -> [Finding] {
         guard Self.showsDocument(facts, reading: reading) else {
             return [Finding(label: .notADocument, reason: .noDocument)]
@@ -75,7 +75,7 @@ package enum UsabilityRules {
         }
         if !Self.glareLimit(reading).allows(quality.glareShare) {
             let glare = Finding(label: .glare, reason: .glare)
-            // Massive glare washes out the edges around it, too, so it is more telling than a little blur.
+            // Massive glare also washes out the edges around it, so it outranks slight blur.
             let explainsBlur =
                 !Limits.hopelessGlare.allows(quality.glareShare) && Limits.hopelessBlur.allows(Self.blur(quality))
             let blurred = explainsBlur ? findings.firstIndex { $0.reason == .blurry } : nil
@@ -101,7 +101,7 @@ package enum UsabilityRules {
 
     /// The share of the image that the largest face covers; `nil` for an empty image.
     static func faceShare(_ facts: DocumentFacts) -> Double? {
-        // As floating-point numbers: facts come from a process that parsed untrusted bytes, and a product may overflow.
+        // Floating-point: facts come from a process that parses untrusted bytes, and an integer product may overflow.
         let frame = Double(facts.image.width) * Double(facts.image.height)
         return frame > 0 ? (facts.faces.map { $0.box.width * $0.box.height }.max() ?? 0) / frame : nil
     }
@@ -142,7 +142,7 @@ package enum UsabilityRules {
         return Self.isOfOneTint(facts.quality)
     }
 
-    /// Printed in dots: what a copier and a printer do, and security print does not.
+    /// Whether the image consists of printed dots, as copiers and printers make them and security print does not.
     static func isPrintedCopy(_ quality: QualityFacts) -> Bool {
         guard let moire = quality.moire, let halftone = quality.halftone else { return false }
         return !Limits.moire.allows(moire) && !Limits.halftone.allows(halftone)
@@ -155,13 +155,14 @@ package enum UsabilityRules {
             && !Limits.balancedColour.allows(balanced)
     }
 
-    /// Print that has run so far that nothing thin is left of it.
+    /// Whether print is so smeared that no thin stroke is left.
     static func hasRunPrint(_ quality: QualityFacts) -> Bool {
         guard let print = quality.printShare else { return false }
         return !Limits.detail.allows(quality.laplacianVariance) && !Limits.sharpPrint.allows(print)
     }
 
-    /// Whether strokes across one direction are gone. A barcode has no others, so one that was read excuses it.
+    /// Whether the strokes of one direction are blurred away. A barcode has strokes of one direction only, so one that was
+    /// read excuses it.
     static func isMoved(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
         let readsMRZ = facts.mrz != nil && facts.barcodes.isEmpty
         guard let coherence = facts.quality.coherence, reading != .proven || readsMRZ else { return false }
@@ -185,8 +186,8 @@ package enum UsabilityRules {
         quality.edgeWidth * (min(quality.documentWidth, Self.widestView) / 1000).squareRoot()
     }
 
-    /// Whether too few pixels show the document. A small crop that proves readable was made small by someone who could
-    /// read it; a photo in which the document is small was taken from too far away to show more than its text.
+    /// Whether too few pixels show the document. A small but readable crop is acceptable; a photo with a small document was
+    /// taken from too far away to show more than its text.
     static func isTooSmall(_ facts: DocumentFacts, reading: ReadingEvidence) -> Bool {
         let small = !Limits.documentWidth.allows(facts.quality.documentWidth)
         if small, let outline = facts.outline, outline.cornersOutside == 0 { return true }

@@ -1,4 +1,4 @@
-/// Decides by a vendor's answer about a liveness session. Only plain `true` counts as true.
+/// Decides by a vendor's answer about a liveness session. Only a literal `true` counts.
 package enum VendorSessionRules {
     /// How far a vendor's answer can be trusted.
     package static let assurance = "certified-vendor"
@@ -24,8 +24,7 @@ package enum VendorSessionRules {
 }
 
 extension VendorSessionFacts {
-    /// Reads the answer of a server that is trusted to decide, but not to write well: a field of another type than documented
-    /// makes the whole answer void.
+    /// Parses the vendor's answer strictly: a field of an undocumented type makes the whole answer invalid.
     ///
     /// - Parameter members: The JSON object's members by name.
     /// - Throws: ``InspectError`` with ``ErrorCode/vendorResponseInvalid``, naming the field.
@@ -91,7 +90,7 @@ extension VendorSessionFacts {
     }
 }
 
-/// One member of a JSON object, by its type: `1` is no `true`.
+/// One member of a JSON object, by its type: `1` is not `true`.
 package enum VendorValue: Decodable, Sendable, Hashable {
     case null
     case bool(Bool)

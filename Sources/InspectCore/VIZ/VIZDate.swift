@@ -20,7 +20,7 @@ enum VIZDate {
         return table
     }()
 
-    /// Every day that a stretch of `text` may mean; day and month are told apart only where the numbers do.
+    /// Every day that a part of `text` may denote; where the order of day and month is ambiguous, both readings.
     static func readings(_ text: String) -> Set<CalendarDate> {
         var found: Set<CalendarDate> = []
         let tokens = self.tokens(text)
@@ -90,7 +90,7 @@ enum VIZDate {
     private static func days(day: Int, months words: [String], year: String) -> [CalendarDate] {
         let months = words.map { self.months[self.plain($0), default: []] }.filter { !$0.isEmpty }
         guard let first = months.first else { return [] }
-        // Two languages name the same month: what both can mean.
+        // Two languages name the same month: take the months that both allow.
         let both = months.dropFirst().reduce(first) { $0.isDisjoint(with: $1) ? $0.union($1) : $0.intersection($1) }
         return self.years(year).flatMap { year in both.map { CalendarDate(year: year, month: $0, day: day) } }
             .filter(\.isValid)

@@ -1,6 +1,6 @@
-/// What the VIZ should show, because an MRZ or a barcode says so.
+/// The values that the VIZ should show by the MRZ or the barcode.
 package struct VIZExpectation: Sendable, Hashable {
-    /// A field and its value, spelt as its source spells it.
+    /// A field and its value, spelt as in its source.
     package struct Value: Sendable, Hashable {
         package var field: VIZField
         var text: String
@@ -8,7 +8,7 @@ package struct VIZExpectation: Sendable, Hashable {
         /// The source may have cut it.
         var isTruncated = false
 
-        /// About how many characters its print has; dates from `1.2.74` to `30 MAR/MAR 1972`.
+        /// Approximate number of printed characters; dates range from `1.2.74` to `30 MAR/MAR 1972`.
         package var lengths: ClosedRange<Int> {
             guard self.date == nil else { return 6...13 }
             let count = max(self.text.count { $0 != " " }, 1)
@@ -26,9 +26,9 @@ package struct VIZExpectation: Sendable, Hashable {
 
     package var values: [Value]
 
-    /// Fields of an MRZ that its check digits prove; names have none, and count where the reader was sure of them.
+    /// Fields of an MRZ that its check digits prove, and names that the reader was sure of.
     ///
-    /// - Parameter confidences: How sure the reader was of every character.
+    /// - Parameter confidences: The reader's confidence in every character.
     init(_ mrz: MRZDocument, confidences: [[Double]]) {
         self.values = []
         let layout = MRZLayout(mrz.format)
@@ -67,7 +67,7 @@ package struct VIZExpectation: Sendable, Hashable {
         }
     }
 
-    /// What the sides' own machine-readable data say about the print; `nil` where there are none.
+    /// The values by the sides' own machine-readable data; `nil` where there are none.
     package init?(sides: [DocumentFacts], today: CalendarDate) {
         for side in sides {
             if let reading = side.mrz, let mrz = MRZDocument(lines: reading.lines, today: today) {

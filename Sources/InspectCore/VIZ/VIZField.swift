@@ -8,9 +8,9 @@ package enum VIZField: String, Codable, Sendable, CaseIterable {
     var isDate: Bool { self == .dateOfBirth || self == .expiryDate || self == .issuingDate }
 }
 
-/// The words that stand beside or above a field.
+/// The labels beside or above a field.
 enum VIZLabel {
-    /// Names of fields as documents print them, accents dropped. Words that other fields have, too, are left out.
+    /// Names of fields as documents print them, accents dropped. Words that other fields share are left out.
     private static let names: [VIZField: [String]] = [
         .lastName: [
             "SURNAME", "FAMILY NAME", "LAST NAME", "NOM", "NAME", "NACHNAME", "FAMILIENNAME", "APELLIDOS", "APELLIDO",
@@ -47,7 +47,7 @@ enum VIZLabel {
         Self.names.flatMap { field, names in names.map { (VIZText.words($0).map(Self.folded), field) } }
     ) { first, _ in first }
 
-    /// Small print runs together: `rn` and `m` look the same.
+    /// Small letters run together: `rn` and `m` look the same.
     private static func folded(_ word: String) -> String { word.replacing("RN", with: "M") }
 
     /// The field of a name, of whose longer words one letter may have been misread.
@@ -61,7 +61,7 @@ enum VIZLabel {
         return Set(near.values).count == 1 ? near.values.first : nil
     }
 
-    /// Whether one letter more, less or another makes the one word the other.
+    /// Whether the words differ by one insertion, deletion or substitution.
     private static func isNear(_ left: [Character], _ right: [Character]) -> Bool {
         guard abs(left.count - right.count) <= 1 else { return false }
         let start = zip(left, right).prefix { $0 == $1 }.count
@@ -69,7 +69,7 @@ enum VIZLabel {
         return start + end >= max(left.count, right.count) - 1
     }
 
-    /// Names that say too little alone.
+    /// Labels that are ambiguous alone.
     private static let ambiguous: Set<String> = ["NAME", "NOM", "NAAM", "NOMBRE", "NOMI"]
 
     /// The field that `text` names: its first name is one of that field, and no other one, in another language perhaps, is

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Fields of the VIZ, found by the words and numbers that stand beside them.
+/// The fields of the VIZ, found by their printed labels and numbers.
 struct VIZFields {
     /// One field as printed.
     struct Reading: Hashable {
@@ -31,7 +31,7 @@ struct VIZFields {
                 found.append(reading)
             }
         }
-        // A field that seems to stand in two places stands in none for certain.
+        // A field found in two places is certain in neither.
         self.readings = found.filter { reading in
             found.allSatisfy { $0.field != reading.field || $0.value == reading.value }
         }.reduce(into: []) { list, reading in

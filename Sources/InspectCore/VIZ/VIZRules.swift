@@ -1,11 +1,11 @@
-/// Compares a document's print with its machine-readable data, field by field.
+/// Compares a document's VIZ text with its machine-readable data, field by field.
 package struct VIZRules: Sendable {
     package enum Outcome: String, Codable, Sendable {
-        /// The print shows the value.
+        /// The VIZ shows the value.
         case agrees
-        /// The print shows another value at the field's place, read with certainty, twice.
+        /// The VIZ shows another value in the field's position, read twice with certainty.
         case contradicts
-        /// The value was not found, and nothing certain stands in its place.
+        /// The value was not found, and no other value is certain in its position.
         case notFound
     }
 
@@ -18,11 +18,12 @@ package struct VIZRules: Sendable {
 
     package let findings: [Finding]
 
-    /// - Parameter trustsUnconfirmed: Also reports contradictions that no second look has confirmed: which lines need one.
+    /// - Parameter trustsUnconfirmed: Also reports contradictions that no second reading has confirmed, to find the lines
+    ///   that need one.
     package init(_ facts: VIZFacts, expected: VIZExpectation, trustsUnconfirmed: Bool = false) {
         let fields = VIZFields(facts)
         let shown = expected.values.map { value in facts.lines.firstIndex { value.isShown(in: $0.text) } }
-        // Where other values were read as they should be, this is the document and its print can be read.
+        // Two values that agree prove that this is the right document and that its VIZ is legible.
         let isLegible = shown.count { $0 != nil } >= 2
         self.findings = zip(expected.values, shown).map { value, line in
             if let line { return Finding(field: value.field, outcome: .agrees, line: line) }
@@ -40,8 +41,8 @@ package struct VIZRules: Sendable {
         self.findings.filter { $0.outcome == outcome }.map(\.field.rawValue)
     }
 
-    /// Lines that are certain, show nothing that is expected, and could be a value that was not found: which field they are
-    /// is worth knowing.
+    /// Certain lines without an expected value that may be the other value of a missing field: reading their labels is
+    /// worthwhile.
     package static func unexplained(_ facts: VIZFacts, expected: VIZExpectation) -> [Int] {
         let missing = expected.missing(in: facts.lines.map(\.text))
         let missesDate = missing.contains { $0.date != nil }
@@ -58,13 +59,13 @@ package struct VIZRules: Sendable {
         }
     }
 
-    /// The line at the field's place, where it certainly says something else.
+    /// The line in the field's position, if it certainly shows another value.
     private static func contradiction(
         _ value: VIZExpectation.Value, _ fields: VIZFields, _ expected: VIZExpectation
     ) -> Int? {
         guard let reading = fields[value.field], reading.confidence >= Limits.sureVIZText else { return nil }
         let text = reading.value
-        // What belongs to another field stands there because the label was taken for the wrong one.
+        // A value of another field means that its label was misread.
         guard !expected.values.contains(where: { $0.isShown(in: text) }) else { return nil }
         if let expected = value.date {
             guard let date = reading.date else { return nil }
@@ -73,21 +74,21 @@ package struct VIZRules: Sendable {
                 date.year == expected.year && date.month == expected.month && date.day == expected.day % 10
             return isCut ? nil : reading.line
         }
-        // Half a name or number is one that was cut off, not another one.
+        // Half of a name or number is a truncated value, not another one.
         let printed = VIZText.folded(text)
         let wanted = VIZText.folded(value.text)
         guard !printed.contains(wanted), !wanted.contains(printed) else { return nil }
         let shared = Self.similarity(Array(printed), Array(wanted))
-        // Cards bear more numbers than one: only a number that was made of this one contradicts it.
+        // Cards show several numbers: only one that resembles this one contradicts it.
         if value.field == .documentNumber {
             return printed.count == wanted.count && shared >= 0.5 ? reading.line : nil
         }
-        // Names are spelt in more ways than any table holds: only one that shares little contradicts.
+        // Names have more spellings than any table lists: only one that shares little contradicts.
         return shared < 0.5 && text.allSatisfy { $0.isASCII } ? reading.line : nil
     }
 
-    /// A number of the same length with one or two other characters, wherever it stands: no other number on the document
-    /// is so like it.
+    /// A number of the same length with one or two other characters, anywhere: no unrelated number of a document is so
+    /// similar.
     private static func nearMiss(_ value: VIZExpectation.Value, _ facts: VIZFacts) -> Int? {
         guard value.field == .documentNumber else { return nil }
         let wanted = Array(VIZText.folded(value.text))
@@ -120,7 +121,7 @@ package struct VIZRules: Sendable {
     }
 }
 
-/// Words that say of a document that it is a pattern and nobody's.
+/// Words that mark a document as a specimen.
 package enum SpecimenWords {
     private static let words: Set<String> = [
         "SPECIMEN", "SPECIMENS", "SAMPLE", "MUSTER", "MUESTRA", "ESPECIMEN", "CAMPIONE", "VZOR", "WZOR", "MINTA",

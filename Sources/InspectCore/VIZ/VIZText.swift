@@ -1,6 +1,6 @@
 import Foundation
 
-/// Printed text against the text of MRZs.
+/// Compares VIZ text with the text of an MRZ.
 ///
 /// An MRZ spells a name by ICAO Doc 9303-3 §6; several spellings are allowed for one letter, and the recogniser drops
 /// accents, so the printed letter stands for a set of spellings.
@@ -13,7 +13,7 @@ enum VIZText {
         "Ĳ": ["IJ"], "Ł": ["L"], "Ħ": ["H"], "Ŧ": ["T"], "ı": ["I"], "Ŋ": ["N"],
     ]
 
-    /// Characters that readers, people too, take for one another.
+    /// Characters that recognisers and people confuse.
     private static let alike: [Character: Character] = [
         "O": "0", "Q": "0", "D": "0", "I": "1", "L": "1", "|": "1", "Z": "2", "S": "5", "G": "6", "B": "8",
     ]
@@ -61,7 +61,7 @@ enum VIZText {
 
     private static func alternatives(_ letter: Character) -> [[Character]] {
         if let known = self.spellings[letter] { return known.map(Array.init) }
-        // A digit among letters is a letter that looks like it.
+        // A digit among letters stands for the letter that it resembles.
         if let digit = letter.wholeNumberValue {
             return ["0": ["O"], "1": ["I", "L"], "2": ["Z"], "5": ["S"], "6": ["G"], "8": ["B"]][
                 String(digit), default: []

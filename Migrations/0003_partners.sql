@@ -44,16 +44,16 @@ CREATE TABLE insp.partner (
     rate_per_second double precision CHECK (rate_per_second > 0),
     rate_burst integer CHECK (rate_burst > 0),
     review text NOT NULL DEFAULT 'never' CHECK (review IN ('never', 'rejected', 'warning', 'always')),
-    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts BETWEEN '1 hour' AND '100 years'),
-    keep_results interval NOT NULL DEFAULT '30 days' CHECK (keep_results BETWEEN '1 hour' AND '100 years'),
+    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts BETWEEN '1 hour' AND '36525 days'),
+    keep_results interval NOT NULL DEFAULT '30 days' CHECK (keep_results BETWEEN '1 hour' AND '36525 days'),
     face_templates smallint NOT NULL DEFAULT 5 CHECK (face_templates BETWEEN 1 AND 20),
     face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
     face_window interval NOT NULL DEFAULT '10 minutes' CHECK (face_window > '0' AND face_window <= '1 day'),
-    keep_faces interval CHECK (keep_faces BETWEEN '1 hour' AND '100 years'),
+    keep_faces interval CHECK (keep_faces BETWEEN '1 hour' AND '36525 days'),
     liveness_evidence_suffices boolean NOT NULL DEFAULT false,
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
-    keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '100 years')
+    keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days')
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;

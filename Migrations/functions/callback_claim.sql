@@ -223,22 +223,24 @@ BEGIN
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
         far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
-        to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
+        to_json(c.decision)::text, c.is_expired, whole.result,
         -- Less than what may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
-            OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
+            OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
         c.form
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
         -- No partition of jobs is looked into where nothing is to be read from there.
         LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
-        CROSS JOIN LATERAL (SELECT insp.personal(j.personal, j.seal) AS personal OFFSET 0) said
+        CROSS JOIN LATERAL (SELECT CASE WHEN j.id IS NOT NULL THEN insp.readable_personal(j.personal, j.seal) END AS personal
+            OFFSET 0) said
         -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
         CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
             AND coalesce(m.endpoint_id = ANY (guarded), false)
             AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
             AS elsewhere) AS far
         -- Never more than the body had at first, so that it stays the same under its name.
-        CROSS JOIN LATERAL (SELECT c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere AS is_wanted) AS whole;
+        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere
+            THEN insp.callback_result(c.job_id) END AS result OFFSET 0) AS whole;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS

@@ -1,4 +1,5 @@
 -- What operators see of callbacks and do about them. Every such act is recorded.
+-- After: urls
 
 CREATE OR REPLACE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -124,23 +125,31 @@ $$;
 COMMENT ON FUNCTION insp.callback_since(timestamptz) IS
     'The number below which callbacks are older than a time, as far as numbers rise with time: off by the length of a transaction';
 
-CREATE OR REPLACE FUNCTION insp.callback_bury(p_webhook_id text, p_reason text DEFAULT 'buried by an operator') RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
+    job constant bigint := (SELECT c.job_id FROM insp.callback c WHERE c.id = number);
+    words text := p_reason;
 BEGIN
+    -- Locked against erasure and retention, as in insp.resolve_dead: words about a job are there before these look, or are not
+    -- written any more. An endpoint's own events are about no job.
+    PERFORM FROM insp.job j WHERE j.id = job AND j.forgotten_at IS NULL FOR SHARE;
+    IF NOT FOUND AND job > 0 THEN
+        words := NULL;
+    END IF;
     IF NOT EXISTS (SELECT FROM insp.v_callback c WHERE c.id = number AND c.state IN ('pending', 'held'))
-        OR NOT insp.callback_renew(number, 'dead', p_reason) THEN
+        OR NOT insp.callback_renew(number, 'dead', coalesce(words, 'dead-lettered by an operator')) THEN
         RETURN false;
     END IF;
-    PERFORM insp.record('callback_bury', (SELECT c.webhook_id FROM insp.callback c WHERE c.id = number),
-        jsonb_build_object('reason', p_reason));
+    PERFORM insp.record('callback_dead_letter', (SELECT c.webhook_id FROM insp.callback c WHERE c.id = number),
+        jsonb_build_object('reason', words));
     RETURN true;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_bury(text, text) IS
-    'Gives up a callback that is pending or held; an attempt under way may still arrive. false: nothing to bury';
-GRANT EXECUTE ON FUNCTION insp.callback_bury(text, text) TO insp_operator;
+COMMENT ON FUNCTION insp.callback_dead_letter(text, text) IS
+    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept of a job whose references are removed. false: the callback is in another state, or there is none';
+GRANT EXECUTE ON FUNCTION insp.callback_dead_letter(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_counts() RETURNS TABLE (
     endpoint_id bigint, pending bigint, retrying bigint, held bigint, dead bigint, in_flight bigint, oldest bigint,
@@ -205,7 +214,7 @@ COMMENT ON FUNCTION insp.callback_delivered_at(insp.callback) IS 'When a callbac
 GRANT EXECUTE ON FUNCTION insp.callback_delivered_at(insp.callback) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_callback AS
-SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, c.url, c.created_at,
+SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, insp.url_origin(c.url) AS origin, c.created_at,
     coalesce(w.state, CASE WHEN l.callback_id IS NULL THEN 'delivered' ELSE 'pending' END) AS state,
     coalesce(l.lease_until > now(), false) AS is_claimed,
     coalesce(w.due_at, l.due_at) AS due_at,
@@ -220,11 +229,11 @@ FROM insp.callback c LEFT JOIN insp.callback_waiting w ON w.callback_id = c.id
     LEFT JOIN insp.callback_lease l ON l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
 COMMENT ON VIEW insp.v_callback IS 'Each callback and how far it is';
 COMMENT ON COLUMN insp.v_callback.id IS 'Internal number';
-COMMENT ON COLUMN insp.v_callback.webhook_id IS 'What callback_replay and callback_bury take';
+COMMENT ON COLUMN insp.v_callback.webhook_id IS 'What callback_replay and callback_dead_letter take';
 COMMENT ON COLUMN insp.v_callback.job_id IS 'The job''s internal number';
 COMMENT ON COLUMN insp.v_callback.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_callback.event IS 'What it tells';
-COMMENT ON COLUMN insp.v_callback.url IS 'Where to';
+COMMENT ON COLUMN insp.v_callback.origin IS 'Where to: scheme, host and port. The rest of a URL that a job brought may name a person';
 COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was made';
 COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (given up) or held (the endpoint is disabled)';
 COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent, or is the next of a dispatcher';

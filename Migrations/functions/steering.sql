@@ -216,7 +216,7 @@ BEGIN
         CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
-    INSERT INTO insp.purge_later (look_at, what, job_id)
+    INSERT INTO insp.purge_later (due_at, what, job_id)
     SELECT now() + interval '1 minute', 'links', number FROM insp.job_reference r
     WHERE r.job_id = number AND r.kind = 'user' AND old.person_id IS NULL;
     INSERT INTO insp.rerun (job_id, first_id)

@@ -1,10 +1,10 @@
 -- Workers, the duties of maintenance that they share, and what they know of the server and its clock.
 
 CREATE SEQUENCE insp.steady AS bigint MINVALUE 0 START 0;
-CREATE SEQUENCE insp.looked AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE insp.scanned AS bigint MINVALUE 0 START 0;
 COMMENT ON SEQUENCE insp.steady IS
     'Microseconds that maintenance watched the fleet: goes on with its looks, never by leaps, whatever is done to the clock';
-COMMENT ON SEQUENCE insp.looked IS 'When maintenance last looked, in microseconds since 1970 by the database''s clock';
+COMMENT ON SEQUENCE insp.scanned IS 'When maintenance last scanned the fleet, in microseconds since 1970 by the database''s clock';
 
 CREATE TABLE insp.worker (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -249,7 +249,7 @@ CREATE FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with t
     AS ...
 
 CREATE FUNCTION insp.callback_result(p_job bigint) RETURNS text
-    LANGUAGE sql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -464,6 +464,11 @@ CREATE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.check_epoch() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -476,6 +481,11 @@ CREATE FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) RETURNS v
 
 CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) RETURNS void
     LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.check_floors() RETURNS bigint
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -846,7 +856,7 @@ CREATE FUNCTION insp.find_producers() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_seal smallint DEFAULT (0)::smallint) RETURNS SETOF bigint
+CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_seal smallint DEFAULT (0)::smallint, p_readable boolean DEFAULT true) RETURNS SETOF bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -854,6 +864,11 @@ CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries json
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) RETURNS SETOF bigint
@@ -1000,6 +1015,11 @@ CREATE FUNCTION insp.is_length(p_interval interval) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.is_passing(p_state text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS ...
@@ -1095,16 +1115,6 @@ CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
 
 CREATE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL::integer) RETURNS void
     LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
-CREATE FUNCTION insp.look_at_epoch() RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
-CREATE FUNCTION insp.look_at_floors() RETURNS bigint
-    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1353,6 +1363,10 @@ CREATE FUNCTION insp.random_key() RETURNS bytea
 CREATE FUNCTION insp.random_token() RETURNS text
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
     AS ...
 
 CREATE FUNCTION insp.reasons(language text DEFAULT 'en'::text) RETURNS TABLE(code text, labels text[], parts text[], contract_code integer, advice text)
@@ -1712,6 +1726,10 @@ CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.settle_ended(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
     AS ...
 
 CREATE FUNCTION insp.signing_purpose(p_key text) RETURNS text
@@ -2348,13 +2366,6 @@ CREATE TABLE insp.lease (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
 
-CREATE SEQUENCE insp.looked
-    START WITH 0
-    INCREMENT BY 1
-    MINVALUE 0
-    NO MAXVALUE
-    CACHE 1;
-
 CREATE TABLE insp.observer (
     single boolean DEFAULT true NOT NULL,
     CONSTRAINT observer_single_check CHECK (single)
@@ -2567,6 +2578,13 @@ CREATE TABLE insp.review_wait (
     since timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE SEQUENCE insp.scanned
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
 
 CREATE TABLE insp.scope (
     scope text NOT NULL,
@@ -3646,9 +3664,13 @@ GRANT SELECT(request) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(seal) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(forgotten_at) ON TABLE insp.job TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_enrollment(p_job insp.job, p_face text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_epoch() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.check_epoch() TO insp_worker;
+GRANT ALL ON FUNCTION insp.check_epoch() TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_floors() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
@@ -3751,7 +3773,8 @@ REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint, p_readable boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
@@ -3781,6 +3804,7 @@ REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FR
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
@@ -3807,10 +3831,6 @@ REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.look_at_epoch() FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.look_at_epoch() TO insp_worker;
-GRANT ALL ON FUNCTION insp.look_at_epoch() TO insp_operator;
-REVOKE ALL ON FUNCTION insp.look_at_floors() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
@@ -3860,6 +3880,7 @@ REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partn
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_gateway;
@@ -3948,6 +3969,7 @@ GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.settle_ended(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.signing_purpose(p_key text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.snapshot(p_rate interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_worker;

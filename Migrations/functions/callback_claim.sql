@@ -165,7 +165,7 @@ DECLARE
     claim bigint;
 BEGIN
     -- Claims have numbers, which a server that went back would give out twice.
-    PERFORM insp.look_at_epoch();
+    PERFORM insp.check_epoch();
     IF p_floor IS NULL THEN
         PERFORM insp.callback_free(moment);
     END IF;

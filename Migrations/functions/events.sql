@@ -23,7 +23,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    current_epoch constant bigint := insp.look_at_epoch();
+    current_epoch constant bigint := insp.check_epoch();
     c insp.event_cursor;
     seen pg_snapshot;
     rows tid[];

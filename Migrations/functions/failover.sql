@@ -1,7 +1,7 @@
 -- A database that went back (a standby promoted, a backup restored, a crash that lost what was committed asynchronously) and
 -- a clock that was set are noticed, and nothing that was given out before is given out again.
 
-CREATE OR REPLACE FUNCTION insp.look_at_epoch() RETURNS bigint
+CREATE OR REPLACE FUNCTION insp.check_epoch() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     epoch bigint;
@@ -13,11 +13,11 @@ BEGIN
     RETURN coalesce(epoch, insp.begin_epoch());
 END
 $$;
-COMMENT ON FUNCTION insp.look_at_epoch() IS
+COMMENT ON FUNCTION insp.check_epoch() IS
     'The epoch, a new one if the server is not the one it was; for whatever draws numbers that must not be given out twice';
-GRANT EXECUTE ON FUNCTION insp.look_at_epoch() TO insp_worker, insp_operator;
+GRANT EXECUTE ON FUNCTION insp.check_epoch() TO insp_worker, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.look_at_floors() RETURNS bigint
+CREATE OR REPLACE FUNCTION insp.check_floors() RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     fence bigint;
@@ -27,10 +27,10 @@ BEGIN
     IF EXISTS (SELECT FROM insp.fence f, insp.ready_seq s WHERE f.last_value < fence OR s.last_value < seq) THEN
         RETURN insp.begin_epoch(fence, seq);
     END IF;
-    RETURN insp.look_at_epoch();
+    RETURN insp.check_epoch();
 END
 $$;
-COMMENT ON FUNCTION insp.look_at_floors() IS
+COMMENT ON FUNCTION insp.check_floors() IS
     'The epoch, a new one if the server is not the one it was or some floor lies above all that was given out';
 
 CREATE OR REPLACE FUNCTION insp.begin_epoch(p_fence bigint DEFAULT 0, p_seq bigint DEFAULT 0) RETURNS bigint
@@ -113,8 +113,8 @@ BEGIN
     -- One at a time; who comes second leaves it to the first.
     PERFORM FROM insp.observer FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN; END IF;
-    SELECT now - s.last_value INTO passed FROM insp.looked s;
-    PERFORM setval('insp.looked', now);
+    SELECT now - s.last_value INTO passed FROM insp.scanned s;
+    PERFORM setval('insp.scanned', now);
     -- The least of what the database's clock says, what the caller's own says, and twice the usual time between two looks:
     -- fifteen of them without a heartbeat are a death, one long one is not.
     PERFORM setval('insp.steady', s.last_value

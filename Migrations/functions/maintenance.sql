@@ -108,7 +108,7 @@ BEGIN
     given_up := 0;
     workers := 0;
     dead := '{}';
-    PERFORM insp.look_at_epoch();
+    PERFORM insp.check_epoch();
     PERFORM insp.watch(p_dead_after, p_elapsed);
     SELECT s.last_value INTO watched FROM insp.steady s;
     -- Dead is who was watched for so long without a heartbeat. Time in which nobody looked counts for little, so that neither
@@ -202,7 +202,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 DECLARE
     moved integer;
 BEGIN
-    PERFORM insp.look_at_floors();
+    PERFORM insp.check_floors();
     WITH floors AS (
         -- The highest floor of the fleet: what lies before it some worker no longer sees.
         SELECT u.queue, max(u.seq) AS seq

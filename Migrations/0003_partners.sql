@@ -125,7 +125,7 @@ CREATE TABLE insp.quota (
     bytes bigint NOT NULL DEFAULT 0,
     measured_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE insp.quota IS 'What partners with a quota had taken when insp.measure_quotas looked';
+COMMENT ON TABLE insp.quota IS 'What partners with a quota had taken at the last insp.measure_quotas';
 COMMENT ON COLUMN insp.quota.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota.waiting IS 'Waiting jobs at that time, counted up to one more than the quota';
 COMMENT ON COLUMN insp.quota.bytes IS 'Bytes of parts at that time';
@@ -139,7 +139,7 @@ CREATE TABLE insp.quota_use (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX quota_use_partner ON insp.quota_use (partner_id);
 COMMENT ON TABLE insp.quota_use IS
-    'What partners with a quota took since insp.measure_quotas looked: as many rows for each as transactions wrote at once';
+    'What partners with a quota took since the last insp.measure_quotas: as many rows for each as transactions wrote at once';
 COMMENT ON COLUMN insp.quota_use.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota_use.waiting IS 'Jobs that were accepted';
 COMMENT ON COLUMN insp.quota_use.bytes IS 'Bytes of parts that came, less those that went';

@@ -84,13 +84,13 @@ CREATE INDEX callback_waiting_idle ON insp.callback_waiting (state, endpoint_id,
 COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
 COMMENT ON COLUMN insp.callback_waiting.callback_id IS 'The callback';
 COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
-COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before; of a dead one, when it was given up';
+COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before; of a dead one, when it was dead-lettered';
 COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
 COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
-COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (given up)';
+COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (dead-lettered)';
 COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
-COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null: to be looked up, after a replay';
-COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator gave it up';
+COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null after a replay: they are counted then';
+COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator dead-lettered it';
 -- Not the ordering key: it can be a digest of a person's reference.
 GRANT SELECT (callback_id, endpoint_id, due_at, attempts, released, state, recorded, reason) ON insp.callback_waiting
     TO insp_operator, insp_auditor;

@@ -29,7 +29,7 @@ COMMENT ON TABLE insp.retention_cursor IS 'How far insp.purge has come';
 COMMENT ON COLUMN insp.retention_cursor.what IS
     'What is being removed; late: what purge_later has; rows: keys, the record, batches of events and challenges';
 COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners that keep it so long; 0 where that is not the partner''s choice';
-COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Everything before was looked at';
+COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Every lower number was visited';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it: what has waited longest comes first';
 GRANT SELECT ON insp.retention_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.retention_cursor (what) VALUES ('callbacks'), ('partitions'), ('late'), ('rows');
@@ -61,7 +61,7 @@ CREATE TABLE insp.purge_later (
 -- Links can be many beside few of the others, and the other way round.
 CREATE INDEX purge_later_due ON insp.purge_later (due_at) WHERE what <> 'links';
 CREATE INDEX purge_later_links ON insp.purge_later (due_at) WHERE what = 'links';
-COMMENT ON TABLE insp.purge_later IS 'What insp.purge looks at later: jobs and callbacks that were not of age, or were locked, when the cursor passed them, persons whom somebody held, and jobs that do not name their person yet';
+COMMENT ON TABLE insp.purge_later IS 'What insp.purge comes back to: jobs and callbacks that were not of age, or were locked, when the cursor passed them, persons whom somebody held, and jobs that do not name their person yet';
 COMMENT ON COLUMN insp.purge_later.due_at IS 'When insp.purge comes back to it';
 COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks; persons: whether anything is left of one; links: a job whose person is to be found';
 COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; of callbacks and persons: the callback, the person';

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION insp.callback_announce() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- At most once in 50 ms, as insp.wake does and for the same reason. Who is woken looks again 60 ms later, for what was
+    -- At most once in 50 ms, as insp.wake does and for the same reason. Who is woken polls again 60 ms later, for what was
     -- committed behind an announcement.
     tick constant bigint := floor(extract(epoch FROM clock_timestamp()) * 20);
 BEGIN

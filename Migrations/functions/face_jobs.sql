@@ -110,7 +110,7 @@ DECLARE
     job insp.job;
     face insp.face_job;
 BEGIN
-    -- Locked, so that the lease cannot end between this look and the commit: nothing is left behind for a job that is over.
+    -- Locked, so that the lease cannot end between this read and the commit: nothing is left behind for a job that is over.
     PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence = p_fence FOR KEY SHARE;
     IF FOUND THEN
         -- A cancellation leaves a lease that is locked, and goes by the job.

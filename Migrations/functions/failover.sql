@@ -65,7 +65,7 @@ BEGIN
         RAISE EXCEPTION 'the fence or place that the worker saw cannot have been given out' USING ERRCODE = 'numeric_value_out_of_range';
     END IF;
     -- Sequences move at once and for good, whatever becomes of this transaction. If it does not come to its end the epoch is
-    -- as it was, and the next to look moves them on once more; nothing is claimed in between.
+    -- as it was, and the next scan moves them on once more; nothing is claimed in between.
     --
     -- A fence must not be given out again that any history of this database gave out: the one that was lost, of which
     -- nobody knows how far it went, or another one that began at the same backup. So a random place among 2^46, behind a gap
@@ -115,12 +115,12 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     SELECT now - s.last_value INTO passed FROM insp.scanned s;
     PERFORM setval('insp.scanned', now);
-    -- The least of what the database's clock says, what the caller's own says, and twice the usual time between two looks:
+    -- The least of what the database's clock says, what the caller's own says, and twice the usual time between two scans:
     -- fifteen of them without a heartbeat are a death, one long one is not.
     PERFORM setval('insp.steady', s.last_value
         + greatest(0, least(passed, measured, (extract(epoch FROM p_dead_after) * 1000000 * 2 / 15)::bigint)))
     FROM insp.steady s;
-    -- The clock was set: back, or further on than the caller's own clock went since its last look, which was not after
+    -- The clock was set: back, or further on than the caller's own clock went since its last scan, which was not after
     -- this one's. Deadlines go with it, of what began before; a little too late does no harm.
     step := make_interval(secs => CASE WHEN passed < -2000000 THEN passed
         WHEN passed - measured > 2000000 THEN passed - measured END / 1e6);
@@ -152,4 +152,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.watch(interval, interval) IS
-    'Counts the time in which maintenance watched the fleet, and moves deadlines along with a clock that was set. p_elapsed is how long ago, by its own clock, the caller looked last; null: it never did';
+    'Counts the time in which maintenance watched the fleet, and moves deadlines along with a clock that was set. p_elapsed is how long ago, by its own clock, the caller scanned last; null: it never did';

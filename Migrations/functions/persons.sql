@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
 LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(p_reference, 'UTF8')) $$;
-COMMENT ON FUNCTION insp.reference_index(text) IS 'What a reference is looked up by: equal for equal references';
+COMMENT ON FUNCTION insp.reference_index(text) IS 'The key by which a reference is found: equal for equal references';
 
 CREATE OR REPLACE FUNCTION insp.new_persons(p_payloads jsonb[]) RETURNS TABLE (partner_id integer, index bytea)
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp
@@ -183,7 +183,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
-    'Removes the references of those of the given persons who have no job and no face any more; waits for nobody: retention looks again at those whom somebody holds';
+    'Removes the references of those of the given persons who have no job and no face any more; waits for nobody: retention comes back to those whom somebody holds';
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

@@ -3,7 +3,7 @@
 -- Finished jobs that have come of age are not searched for: job has no index on any column that changes, and needs none. For each
 -- distinct time that partners keep things, a cursor walks the jobs in the order of their ids, which is nearly that of
 -- their age, and passes each job once. The few that were not finished, or finished late, when the cursor came by are noted in
--- purge_later with the time to look again.
+-- purge_later with the time to come back.
 
 CREATE OR REPLACE FUNCTION insp.purge(
     p_limit integer DEFAULT 1000,
@@ -117,7 +117,7 @@ BEGIN
         h.safe_id := drawn;
         h.waits_for := '{}';
     ELSIF NOT h.waits_for && open THEN
-        -- All that it waited for are over; from the first time on that it looks at all.
+        -- All that it waited for are over, or this is the first time that it asks.
         h.safe_id := greatest(h.safe_id, h.next_id);
         h.next_id := drawn;
         h.waits_for := open;
@@ -135,7 +135,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'job');
-    -- Few partners of many have a time of their own: the walk passes the others' jobs without a look at their parts.
+    -- Few partners of many have a time of their own: the walk passes the others' jobs without reading their parts.
     members constant integer[] := ARRAY(SELECT p.id FROM insp.partner p WHERE insp.keep_of(p, p_what) = p_keep);
     start bigint;
     reached bigint;
@@ -294,7 +294,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS
-    'Looks again at what was not of age, or was held, when retention came by, and links jobs to their persons';
+    'Comes back to what was too young or locked when retention passed it, and links jobs to their persons';
 
 CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp

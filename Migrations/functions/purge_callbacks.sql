@@ -16,7 +16,7 @@ BEGIN
     )
     SELECT array_agg(g.id) INTO old FROM page g
     WHERE g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > horizon), 9223372036854775807);
-    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to look again.
+    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to come back.
     walked := coalesce(cardinality(old), 0);
     removed := 0;
     IF walked > 0 THEN

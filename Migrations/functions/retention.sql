@@ -71,7 +71,7 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     ON CONFLICT DO NOTHING
 $$;
 COMMENT ON FUNCTION insp.look_again(text, integer) IS
-    'Has retention look at once at what it noted for later (of one partner): the time of that may have changed';
+    'Makes retention come back at once to what it noted for later (of one partner): the time of that may have changed';
 
 CREATE OR REPLACE FUNCTION insp.partner_keeps() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -117,7 +117,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.retention_keeps() IS 'Has retention look again at what a changed time concerns, and at nothing else';
+COMMENT ON FUNCTION insp.retention_keeps() IS 'Makes retention come back to what a changed period concerns, and to nothing else';
 CREATE OR REPLACE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention
     FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
 

@@ -31,7 +31,7 @@ BEGIN
             coalesce(CASE WHEN d.own_callback AND p_readable THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
             d.person_id IS NOT NULL OR p_readable AND coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false),
-            -- A URL that the job brought is looked at only where there is a result to be kept from it.
+            -- A URL that the job brought is read only where there is a result to be kept from it.
             CASE WHEN NOT p_readable THEN false WHEN e.inline_result AND d.own_callback THEN (
                 SELECT insp.endpoint_owns(x, insp.personal(d.personal, d.seal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
                 ELSE e.inline_result END
@@ -71,7 +71,7 @@ BEGIN
         END LOOP;
         RETURN;
     END;
-    -- Cancelled and expired jobs are no one's fault, and nobody has to look at them.
+    -- Cancelled and expired jobs are no one's fault, and nobody has to deal with them.
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     SELECT u.job_id, u.code, u.detail, u.attempts, u.crashes
     FROM unnest(p_jobs, p_codes, p_details, p_attempts, p_crashes) AS u (job_id, code, detail, attempts, crashes)
@@ -119,7 +119,7 @@ BEGIN
     WITH input AS MATERIALIZED (
         SELECT u.* FROM unnest(p_jobs, p_fences, p_statuses, p_bodies) AS u (job_id, fence, status, body)
     ), held AS MATERIALIZED (
-        -- Locked, so that no rescue can end the lease between this look and the commit.
+        -- Locked, so that no rescue can end the lease between this read and the commit.
         SELECT l.* FROM (SELECT i.job_id, i.fence, max(i.status) AS status FROM input i GROUP BY i.job_id, i.fence) i, LATERAL (
             SELECT l.job_id, l.fence, l.claimed_at, i.status FROM insp.lease l
             WHERE l.job_id = i.job_id AND l.fence IS NOT DISTINCT FROM i.fence FOR KEY SHARE) l

@@ -7,7 +7,7 @@ DECLARE
     piece text[];
     host text;
 BEGIN
-    -- The common case in one look; everything else is taken apart to say what is wrong.
+    -- The common case in one comparison; everything else is taken apart to say what is wrong.
     IF length(p_url) <= p_max AND p_url ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
         AND p_url !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)' THEN
         RETURN NULL;

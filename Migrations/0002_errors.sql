@@ -122,6 +122,8 @@ INSERT INTO insp.error_code (code, sqlstate, message, retryable, http_status, hi
     ('REQUEST_PURGED', 'IN135', 'the job''s request was removed', false, 409, NULL),
     ('ISOLATION_LEVEL_INVALID', 'IN136', 'the call needs the isolation level READ COMMITTED', false, NULL,
         'Begin with BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to read committed.'),
+    ('ROW_LOCKED', 'IN137', 'another transaction holds a row that the call needs', true, NULL,
+        'Call again. Operators find transactions that stay open in insp.v_xmin_holders.'),
     ('PARTS_TOO_LARGE', 'IN145', 'all parts of the job together are larger than the limit', false, 413, NULL),
     ('FACE_ID_INVALID', 'IN261',
         'a face id is missing where the workflow needs one, or is not 1 to 100 characters', false, 400, NULL),

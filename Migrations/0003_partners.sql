@@ -44,16 +44,16 @@ CREATE TABLE insp.partner (
     rate_per_second double precision CHECK (rate_per_second > 0),
     rate_burst integer CHECK (rate_burst > 0),
     review text NOT NULL DEFAULT 'never' CHECK (review IN ('never', 'rejected', 'warning', 'always')),
-    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts BETWEEN '1 hour' AND '100 years'),
-    keep_results interval NOT NULL DEFAULT '30 days' CHECK (keep_results BETWEEN '1 hour' AND '100 years'),
+    keep_parts interval NOT NULL DEFAULT '30 days' CHECK (keep_parts BETWEEN '1 hour' AND '36525 days'),
+    keep_results interval NOT NULL DEFAULT '30 days' CHECK (keep_results BETWEEN '1 hour' AND '36525 days'),
     face_templates smallint NOT NULL DEFAULT 5 CHECK (face_templates BETWEEN 1 AND 20),
     face_attempts integer NOT NULL DEFAULT 10 CHECK (face_attempts > 0),
     face_window interval NOT NULL DEFAULT '10 minutes' CHECK (face_window > '0' AND face_window <= '1 day'),
-    keep_faces interval CHECK (keep_faces BETWEEN '1 hour' AND '100 years'),
+    keep_faces interval CHECK (keep_faces BETWEEN '1 hour' AND '36525 days'),
     liveness_evidence_suffices boolean NOT NULL DEFAULT false,
     max_waiting bigint CHECK (max_waiting > 0),
     max_bytes bigint CHECK (max_bytes > 0),
-    keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '100 years')
+    keep_references interval CHECK (keep_references BETWEEN '1 hour' AND '36525 days')
 );
 CREATE INDEX partner_restricted ON insp.partner (id)
     WHERE paused OR max_running IS NOT NULL OR rate_per_second IS NOT NULL;
@@ -125,7 +125,7 @@ CREATE TABLE insp.quota (
     bytes bigint NOT NULL DEFAULT 0,
     measured_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE insp.quota IS 'What partners with a quota had taken when insp.measure_quotas looked';
+COMMENT ON TABLE insp.quota IS 'What partners with a quota had taken at the last insp.measure_quotas';
 COMMENT ON COLUMN insp.quota.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota.waiting IS 'Waiting jobs at that time, counted up to one more than the quota';
 COMMENT ON COLUMN insp.quota.bytes IS 'Bytes of parts at that time';
@@ -139,7 +139,7 @@ CREATE TABLE insp.quota_use (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX quota_use_partner ON insp.quota_use (partner_id);
 COMMENT ON TABLE insp.quota_use IS
-    'What partners with a quota took since insp.measure_quotas looked: as many rows for each as transactions wrote at once';
+    'What partners with a quota took since the last insp.measure_quotas: as many rows for each as transactions wrote at once';
 COMMENT ON COLUMN insp.quota_use.partner_id IS 'The partner';
 COMMENT ON COLUMN insp.quota_use.waiting IS 'Jobs that were accepted';
 COMMENT ON COLUMN insp.quota_use.bytes IS 'Bytes of parts that came, less those that went';

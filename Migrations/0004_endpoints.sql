@@ -29,7 +29,7 @@ CREATE TABLE insp.endpoint (
     origins text[] NOT NULL DEFAULT '{}' CHECK (cardinality(origins) <= 32)
 );
 CREATE UNIQUE INDEX endpoint_default ON insp.endpoint (partner_id) WHERE is_default;
--- Looked at by every statement that stores results: empty for as long as nobody asks for more than job.finished.
+-- Read by every statement that stores results: empty for as long as nobody asks for more than job.finished.
 CREATE INDEX endpoint_progress ON insp.endpoint (id) WHERE events && ARRAY['job.status', 'job.review_needed'];
 CREATE INDEX endpoint_special ON insp.endpoint (id) WHERE ordering IS NOT NULL OR NOT events @> ARRAY['job.finished'];
 CREATE INDEX endpoint_disabled ON insp.endpoint (id) WHERE NOT enabled;

@@ -1,4 +1,4 @@
--- The queue. One queue for each region, lane and partner: a claim looks at queues, and how often it looks at each decides the
+-- The queue. One queue for each region, lane and partner: a claim scans queues, and how often it scans each of them decides the
 -- shares of lanes and partners.
 
 CREATE SEQUENCE insp.ready_seq AS bigint;
@@ -55,7 +55,7 @@ CREATE TABLE insp.lease (
     epoch bigint NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 100000);
--- With the fence: a worker's leases are looked up from its lowest one on, or the look would wade through all it ever had.
+-- With the fence: a worker's leases are looked up from its lowest one on, or the scan would read through all that it ever had.
 CREATE INDEX lease_worker ON insp.lease (worker_id, fence);
 COMMENT ON TABLE insp.lease IS 'Jobs being worked on. Every write for a claimed job must match (job_id, fence)';
 COMMENT ON COLUMN insp.lease.job_id IS 'The job';

@@ -1,10 +1,10 @@
 -- Workers, the duties of maintenance that they share, and what they know of the server and its clock.
 
 CREATE SEQUENCE insp.steady AS bigint MINVALUE 0 START 0;
-CREATE SEQUENCE insp.looked AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE insp.scanned AS bigint MINVALUE 0 START 0;
 COMMENT ON SEQUENCE insp.steady IS
-    'Microseconds that maintenance watched the fleet: goes on with its looks, never by leaps, whatever is done to the clock';
-COMMENT ON SEQUENCE insp.looked IS 'When maintenance last looked, in microseconds since 1970 by the database''s clock';
+    'Microseconds that maintenance watched the fleet: advances with each scan and never leaps, even if somebody sets the clock';
+COMMENT ON SEQUENCE insp.scanned IS 'When maintenance last scanned the fleet, in microseconds since 1970 by the database''s clock';
 
 CREATE TABLE insp.worker (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -39,7 +39,7 @@ COMMENT ON COLUMN insp.worker.draining IS 'Set to make it claim no more, finish 
 COMMENT ON COLUMN insp.worker.started_at IS 'When it registered';
 COMMENT ON COLUMN insp.worker.heartbeat_at IS 'Last sign of life, by the database''s clock';
 COMMENT ON COLUMN insp.worker.floor_queues IS 'Queues it has a floor for';
-COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: it does not look at waiting jobs before them';
+COMMENT ON COLUMN insp.worker.floor_seqs IS 'The floors: its scans begin there';
 COMMENT ON COLUMN insp.worker.fence_floor IS 'None of its leases has a lower fence';
 COMMENT ON COLUMN insp.worker.beat IS 'Last sign of life, in the time that is watched (insp.steady)';
 COMMENT ON COLUMN insp.worker.epoch IS 'The epoch (insp.epoch) that its floors are of';
@@ -90,7 +90,7 @@ CREATE TABLE insp.epoch (
     reason text NOT NULL
 );
 COMMENT ON TABLE insp.epoch IS
-    'The server as it was when numbers were last moved ahead. Whoever claims, beats or looks after the others compares it first';
+    'The server as it was when numbers were last moved ahead. Claims, heartbeats and rescues compare it first';
 COMMENT ON COLUMN insp.epoch.single IS 'There is one row';
 COMMENT ON COLUMN insp.epoch.id IS
     'Where fences began; drawn at random, so that two histories of one database never have the same';

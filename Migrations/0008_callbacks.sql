@@ -53,7 +53,9 @@ COMMENT ON COLUMN insp.callback.has_result IS
 COMMENT ON COLUMN insp.callback.is_erased IS 'Whether erasure took its decision';
 COMMENT ON COLUMN insp.callback.form IS
     'How the body is composed. A release that composes it, or insp.job_result, in another way gives new rows another number and goes on composing old ones as before';
-GRANT SELECT ON insp.callback TO insp_operator, insp_auditor;
+-- Not the URL and the trace, which a job's caller chose: either may name a person. insp.v_callback has the origin.
+GRANT SELECT (id, webhook_id, job_id, endpoint_id, event, body, created_at, public_id, definition_key, decision, is_expired,
+    has_reference, has_result, is_erased, form) ON insp.callback TO insp_operator, insp_auditor;
 
 -- What changes with each attempt stands in two narrow tables, as insp.ready and insp.lease do for jobs: the wide row of
 -- insp.callback is written once. A callback that is in neither of the two is delivered, and its attempts say when; written
@@ -82,14 +84,16 @@ CREATE INDEX callback_waiting_idle ON insp.callback_waiting (state, endpoint_id,
 COMMENT ON TABLE insp.callback_waiting IS 'Each callback that is neither delivered nor being sent: one row, which a claim moves to insp.callback_lease';
 COMMENT ON COLUMN insp.callback_waiting.callback_id IS 'The callback';
 COMMENT ON COLUMN insp.callback_waiting.endpoint_id IS 'Whose limits apply';
-COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before; of a dead one, when it was given up';
+COMMENT ON COLUMN insp.callback_waiting.due_at IS 'Not before; of a dead one, when it was dead-lettered';
 COMMENT ON COLUMN insp.callback_waiting.attempts IS 'Attempts made that count';
 COMMENT ON COLUMN insp.callback_waiting.released IS 'Attempts that failed through a fault on our side';
-COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (given up)';
+COMMENT ON COLUMN insp.callback_waiting.state IS 'pending, held (the endpoint is disabled) or dead (dead-lettered)';
 COMMENT ON COLUMN insp.callback_waiting.ordering_key IS 'Of an endpoint''s callbacks with the same key, one is sent after the other';
-COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null: to be looked up, after a replay';
-COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator gave it up';
-GRANT SELECT ON insp.callback_waiting TO insp_operator, insp_auditor;
+COMMENT ON COLUMN insp.callback_waiting.recorded IS 'Attempts that are in insp.callback_attempt; null after a replay: they are counted then';
+COMMENT ON COLUMN insp.callback_waiting.reason IS 'Why an operator dead-lettered it';
+-- Not the ordering key: it can be a digest of a person's reference.
+GRANT SELECT (callback_id, endpoint_id, due_at, attempts, released, state, recorded, reason) ON insp.callback_waiting
+    TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.callback_lease (
     endpoint_id bigint NOT NULL,
@@ -118,7 +122,8 @@ COMMENT ON COLUMN insp.callback_lease.released IS 'Uncounted attempts before thi
 COMMENT ON COLUMN insp.callback_lease.ordering_key IS 'As it waited';
 COMMENT ON COLUMN insp.callback_lease.recorded IS 'As it waited';
 COMMENT ON COLUMN insp.callback_lease.holder IS 'The dispatcher that has it; null: one that sends all that it gets at once';
-GRANT SELECT ON insp.callback_lease TO insp_operator, insp_auditor;
+GRANT SELECT (endpoint_id, claim_id, callback_id, lease_until, due_at, attempts, released, recorded, holder)
+    ON insp.callback_lease TO insp_operator, insp_auditor;
 
 CREATE TABLE insp.callback_attempt (
     callback_id bigint NOT NULL,

@@ -4,11 +4,12 @@ CREATE TABLE insp.retention (
     what text PRIMARY KEY CHECK (what IN
         ('events', 'callbacks', 'dead_callbacks', 'idempotency_keys', 'operator_events', 'access_events', 'endpoint_events',
             'samples')),
-    keep interval NOT NULL CHECK (keep BETWEEN '1 hour' AND '100 years')
+    keep interval NOT NULL CHECK (keep BETWEEN '1 hour' AND '36525 days'),
+    CHECK (keep >= '366 days' OR what NOT IN ('operator_events', 'access_events'))
 );
 COMMENT ON TABLE insp.retention IS 'How long things are kept that are kept alike for all partners';
 COMMENT ON COLUMN insp.retention.what IS
-    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both never below a year), and endpoint_events; samples: of the queue';
+    'events: the bare jobs with what happened to them; callbacks: delivered ones, and the references of those that still wait; dead_callbacks: dead-lettered ones; idempotency_keys; of the record (insp.record) operator_events, with vendor sessions, and access_events (both at least 366 days), and endpoint_events; samples: of the queue';
 COMMENT ON COLUMN insp.retention.keep IS 'For how long';
 GRANT SELECT ON insp.retention TO insp_operator, insp_auditor;
 INSERT INTO insp.retention (what, keep) VALUES
@@ -28,7 +29,7 @@ COMMENT ON TABLE insp.retention_cursor IS 'How far insp.purge has come';
 COMMENT ON COLUMN insp.retention_cursor.what IS
     'What is being removed; late: what purge_later has; rows: keys, the record, batches of events and challenges';
 COMMENT ON COLUMN insp.retention_cursor.keep IS 'For partners that keep it so long; 0 where that is not the partner''s choice';
-COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Everything before was looked at';
+COMMENT ON COLUMN insp.retention_cursor.next_id IS 'Every lower number was visited';
 COMMENT ON COLUMN insp.retention_cursor.ran_at IS 'When insp.purge last worked on it: what has waited longest comes first';
 GRANT SELECT ON insp.retention_cursor TO insp_operator, insp_auditor;
 INSERT INTO insp.retention_cursor (what) VALUES ('callbacks'), ('partitions'), ('late'), ('rows');
@@ -52,12 +53,15 @@ GRANT SELECT ON insp.retention_horizon TO insp_operator, insp_auditor;
 INSERT INTO insp.retention_horizon (what) VALUES ('job'), ('callback');
 
 CREATE TABLE insp.purge_later (
-    look_at timestamptz NOT NULL,
+    due_at timestamptz NOT NULL,
     what text NOT NULL,
     job_id bigint NOT NULL,
-    PRIMARY KEY (look_at, what, job_id)
+    PRIMARY KEY (what, job_id, due_at)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
-COMMENT ON TABLE insp.purge_later IS 'What insp.purge looks at later: jobs and callbacks that were not of age, or were locked, when the cursor passed them, persons whom somebody held, and jobs that do not name their person yet';
-COMMENT ON COLUMN insp.purge_later.look_at IS 'When to look again';
+-- Links can be many beside few of the others, and the other way round.
+CREATE INDEX purge_later_due ON insp.purge_later (due_at) WHERE what <> 'links';
+CREATE INDEX purge_later_links ON insp.purge_later (due_at) WHERE what = 'links';
+COMMENT ON TABLE insp.purge_later IS 'What insp.purge comes back to: jobs and callbacks that were not of age, or were locked, when the cursor passed them, persons whom somebody held, and jobs that do not name their person yet';
+COMMENT ON COLUMN insp.purge_later.due_at IS 'When insp.purge comes back to it';
 COMMENT ON COLUMN insp.purge_later.what IS 'parts, results, references or callbacks; persons: whether anything is left of one; links: a job whose person is to be found';
 COMMENT ON COLUMN insp.purge_later.job_id IS 'The job; of callbacks and persons: the callback, the person';

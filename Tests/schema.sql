@@ -103,11 +103,6 @@ CREATE FUNCTION insp.callback_breaker_reset(p_endpoint bigint) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.callback_bury(p_webhook_id text, p_reason text DEFAULT 'buried by an operator'::text) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
 CREATE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -133,6 +128,12 @@ CREATE FUNCTION insp.callback_counts() RETURNS TABLE(endpoint_id bigint, pending
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS ...
 
@@ -248,7 +249,7 @@ CREATE FUNCTION insp.callback_replay(p_endpoint bigint, p_since timestamp with t
     AS ...
 
 CREATE FUNCTION insp.callback_result(p_job bigint) RETURNS text
-    LANGUAGE sql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -366,10 +367,10 @@ CREATE TABLE insp.partner (
     CONSTRAINT partner_face_templates_check CHECK (((face_templates >= 1) AND (face_templates <= 20))),
     CONSTRAINT partner_face_window_check CHECK (((face_window > '00:00:00'::interval) AND (face_window <= '1 day'::interval))),
     CONSTRAINT partner_job_lifetime_check CHECK ((job_lifetime > '00:00:00'::interval)),
-    CONSTRAINT partner_keep_faces_check CHECK (((keep_faces >= '01:00:00'::interval) AND (keep_faces <= '100 years'::interval))),
-    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '100 years'::interval))),
-    CONSTRAINT partner_keep_references_check CHECK (((keep_references >= '01:00:00'::interval) AND (keep_references <= '100 years'::interval))),
-    CONSTRAINT partner_keep_results_check CHECK (((keep_results >= '01:00:00'::interval) AND (keep_results <= '100 years'::interval))),
+    CONSTRAINT partner_keep_faces_check CHECK (((keep_faces >= '01:00:00'::interval) AND (keep_faces <= '36525 days'::interval))),
+    CONSTRAINT partner_keep_parts_check CHECK (((keep_parts >= '01:00:00'::interval) AND (keep_parts <= '36525 days'::interval))),
+    CONSTRAINT partner_keep_references_check CHECK (((keep_references >= '01:00:00'::interval) AND (keep_references <= '36525 days'::interval))),
+    CONSTRAINT partner_keep_results_check CHECK (((keep_results >= '01:00:00'::interval) AND (keep_results <= '36525 days'::interval))),
     CONSTRAINT partner_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
     CONSTRAINT partner_max_bytes_check CHECK ((max_bytes > 0)),
     CONSTRAINT partner_max_running_check CHECK ((max_running > 0)),
@@ -463,6 +464,11 @@ CREATE FUNCTION insp.check_enrollment(p_job insp.job, p_face text) RETURNS void
     SET enable_seqscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.check_epoch() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -478,7 +484,12 @@ CREATE FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval) RETURNS void
+CREATE FUNCTION insp.check_floors() RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval DEFAULT '01:00:00'::interval) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
@@ -786,6 +797,7 @@ CREATE FUNCTION insp.face_forget(p_templates bigint[]) RETURNS integer
 CREATE FUNCTION insp.face_import(partner text, face_id text, feature text, engine text, model_sha256 text, replace boolean DEFAULT false, user_reference text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     AS ...
 
 CREATE FUNCTION insp.face_keep(p_partner integer, p_face text, p_replace boolean, p_engine text, p_model_sha256 text, p_feature text, p_job uuid, p_person bigint DEFAULT NULL::bigint) RETURNS bigint
@@ -844,7 +856,7 @@ CREATE FUNCTION insp.find_producers() RETURNS trigger
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
-CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_seal smallint DEFAULT (0)::smallint) RETURNS SETOF bigint
+CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL::bytea[], p_started timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_seal smallint DEFAULT (0)::smallint, p_readable boolean DEFAULT true) RETURNS SETOF bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -852,6 +864,11 @@ CREATE FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries json
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
 CREATE FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) RETURNS SETOF bigint
@@ -993,6 +1010,16 @@ CREATE FUNCTION insp.is_empty(p_worker bigint) RETURNS boolean
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.is_length(p_interval interval) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.is_passing(p_state text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS ...
@@ -1066,6 +1093,15 @@ CREATE FUNCTION insp.link_record(p_limit integer DEFAULT 5000) RETURNS integer
     SET enable_bitmapscan TO 'off'
     AS ...
 
+CREATE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS ...
+
 CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1079,16 +1115,6 @@ CREATE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
 
 CREATE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL::integer) RETURNS void
     LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
-CREATE FUNCTION insp.look_at_epoch() RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    AS ...
-
-CREATE FUNCTION insp.look_at_floors() RETURNS bigint
-    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1182,6 +1208,11 @@ CREATE FUNCTION insp.partner_number(p_partner text) RETURNS integer
 
 CREATE FUNCTION insp.partner_settings(p insp.partner) RETURNS jsonb
     LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.partner_units() RETURNS trigger
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
@@ -1299,6 +1330,7 @@ CREATE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
 CREATE FUNCTION insp.purge_late(p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET enable_sort TO 'off'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -1331,6 +1363,10 @@ CREATE FUNCTION insp.random_key() RETURNS bytea
 CREATE FUNCTION insp.random_token() RETURNS text
     LANGUAGE sql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
+CREATE FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
     AS ...
 
 CREATE FUNCTION insp.reasons(language text DEFAULT 'en'::text) RETURNS TABLE(code text, labels text[], parts text[], contract_code integer, advice text)
@@ -1577,6 +1613,7 @@ CREATE FUNCTION insp.retry_later(p_jobs bigint[], p_fences bigint[], p_seconds d
 CREATE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL::text, note text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET lock_timeout TO '5s'
     SET jit TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
@@ -1689,6 +1726,10 @@ CREATE FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    AS ...
+
+CREATE FUNCTION insp.settle_ended(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
     AS ...
 
 CREATE FUNCTION insp.signing_purpose(p_key text) RETURNS text
@@ -2325,13 +2366,6 @@ CREATE TABLE insp.lease (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='100000');
 
-CREATE SEQUENCE insp.looked
-    START WITH 0
-    INCREMENT BY 1
-    MINVALUE 0
-    NO MAXVALUE
-    CACHE 1;
-
 CREATE TABLE insp.observer (
     single boolean DEFAULT true NOT NULL,
     CONSTRAINT observer_single_check CHECK (single)
@@ -2408,7 +2442,7 @@ CREATE TABLE insp.producer_partner (
 );
 
 CREATE TABLE insp.purge_later (
-    look_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
     what text NOT NULL,
     job_id bigint NOT NULL
 )
@@ -2516,7 +2550,8 @@ CREATE TABLE insp.rerun (
 CREATE TABLE insp.retention (
     what text NOT NULL,
     keep interval NOT NULL,
-    CONSTRAINT retention_keep_check CHECK (((keep >= '01:00:00'::interval) AND (keep <= '100 years'::interval))),
+    CONSTRAINT retention_check CHECK (((keep >= '366 days'::interval) OR (what <> ALL (ARRAY['operator_events'::text, 'access_events'::text])))),
+    CONSTRAINT retention_keep_check CHECK (((keep >= '01:00:00'::interval) AND (keep <= '36525 days'::interval))),
     CONSTRAINT retention_what_check CHECK ((what = ANY (ARRAY['events'::text, 'callbacks'::text, 'dead_callbacks'::text, 'idempotency_keys'::text, 'operator_events'::text, 'access_events'::text, 'endpoint_events'::text, 'samples'::text])))
 );
 
@@ -2543,6 +2578,13 @@ CREATE TABLE insp.review_wait (
     since timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+CREATE SEQUENCE insp.scanned
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
 
 CREATE TABLE insp.scope (
     scope text NOT NULL,
@@ -2605,7 +2647,7 @@ CREATE VIEW insp.v_callback AS
     c.job_id,
     c.endpoint_id,
     c.event,
-    c.url,
+    insp.url_origin(c.url) AS origin,
     c.created_at,
     COALESCE(w.state,
         CASE
@@ -3324,7 +3366,7 @@ ALTER TABLE ONLY insp.person
 ALTER TABLE ONLY insp.producer_partner
     ADD CONSTRAINT producer_partner_pkey PRIMARY KEY (login, partner_id);
 ALTER TABLE ONLY insp.purge_later
-    ADD CONSTRAINT purge_later_pkey PRIMARY KEY (look_at, what, job_id);
+    ADD CONSTRAINT purge_later_pkey PRIMARY KEY (what, job_id, due_at);
 ALTER TABLE ONLY insp.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY insp.queue
@@ -3406,6 +3448,8 @@ CREATE INDEX lease_worker ON insp.lease USING btree (worker_id, fence);
 CREATE INDEX partner_restricted ON insp.partner USING btree (id) WHERE (paused OR (max_running IS NOT NULL) OR (rate_per_second IS NOT NULL));
 CREATE INDEX person_erased ON insp.person USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 CREATE INDEX producer_partner_role ON insp.producer_partner USING btree (role);
+CREATE INDEX purge_later_due ON insp.purge_later USING btree (due_at) WHERE (what <> 'links'::text);
+CREATE INDEX purge_later_links ON insp.purge_later USING btree (due_at) WHERE (what = 'links'::text);
 CREATE INDEX quota_use_partner ON insp.quota_use USING btree (partner_id);
 CREATE INDEX record_job ON insp.record USING btree (((subject)::uuid)) WHERE (chain = 'access'::text);
 CREATE UNIQUE INDEX record_place ON insp.record USING btree (chain, seq) WHERE (seq IS NOT NULL);
@@ -3441,6 +3485,8 @@ CREATE TRIGGER keep_policy AFTER INSERT OR UPDATE ON insp.partner FOR EACH ROW E
 CREATE TRIGGER make_queue AFTER INSERT OR UPDATE OF lane, region ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.make_queue();
 
 CREATE TRIGGER partner_keeps AFTER UPDATE OF keep_parts, keep_results, keep_references ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.partner_keeps();
+
+CREATE TRIGGER partner_units BEFORE INSERT OR UPDATE OF keep_parts, keep_results, keep_references ON insp.partner FOR EACH ROW EXECUTE FUNCTION insp.partner_units();
 
 CREATE TRIGGER record_chain_guard BEFORE DELETE OR UPDATE ON insp.record_chain FOR EACH ROW EXECUTE FUNCTION insp.record_chain_guard();
 
@@ -3504,8 +3550,6 @@ REVOKE ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url te
 GRANT ALL ON FUNCTION insp.callback_authorize(p_endpoint bigint, p_token_url text, p_client_id text, p_client_secret text, p_scope text, p_method text, p_provider text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_breaker_reset(p_endpoint bigint) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.callback_bury(p_webhook_id text, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.callback_bury(p_webhook_id text, p_reason text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.callback_by_webhook_id(p_webhook_id text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_choose(p_limit integer, p_retries integer, p_moment timestamp with time zone, p_endpoints bigint[], p_starts timestamp with time zone[], p_places integer[], p_lates integer[], p_ordered bigint[], p_has_retries boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_retries integer, p_floor bigint, p_endpoints bigint[], p_floors bigint[], p_claims bigint[], p_holder bigint) FROM PUBLIC;
@@ -3513,8 +3557,38 @@ GRANT ALL ON FUNCTION insp.callback_claim(p_limit integer, p_lease interval, p_r
 REVOKE ALL ON FUNCTION insp.callback_counts() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_counts() TO insp_operator;
 GRANT ALL ON FUNCTION insp.callback_counts() TO insp_auditor;
-GRANT SELECT ON TABLE insp.callback TO insp_operator;
-GRANT SELECT ON TABLE insp.callback TO insp_auditor;
+REVOKE ALL ON FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text) TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(id) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(webhook_id) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(webhook_id) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(job_id) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(job_id) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(event) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(event) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(body) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(body) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(created_at) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(created_at) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(public_id) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(public_id) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(definition_key) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(definition_key) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(decision) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(decision) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(is_expired) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(is_expired) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(has_reference) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(has_reference) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(has_result) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(has_result) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(is_erased) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(is_erased) ON TABLE insp.callback TO insp_auditor;
+GRANT SELECT(form) ON TABLE insp.callback TO insp_operator;
+GRANT SELECT(form) ON TABLE insp.callback TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_operator;
 GRANT ALL ON FUNCTION insp.callback_delivered_at(c insp.callback) TO insp_auditor;
@@ -3590,10 +3664,14 @@ GRANT SELECT(request) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(seal) ON TABLE insp.job TO insp_operator;
 GRANT SELECT(forgotten_at) ON TABLE insp.job TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_enrollment(p_job insp.job, p_face text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_epoch() FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.check_epoch() TO insp_worker;
+GRANT ALL ON FUNCTION insp.check_epoch() TO insp_operator;
 REVOKE ALL ON FUNCTION insp.check_face_owner(p_partner integer, p_face text, p_reference bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_face_request(p jsonb, p_flow insp.workflow) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_feature(p_engine text, p_model_sha256 text, p_feature text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_floors() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_kinds(p_format text, p_flow insp.workflow, p_kinds text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part(p_kind text, p_bytes bytea, p_digest text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.check_part_url(p_kind text, p_part jsonb, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
@@ -3695,7 +3773,8 @@ REVOKE ALL ON FUNCTION insp.find_job(id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_operator;
 GRANT ALL ON FUNCTION insp.find_job(id text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.find_producers() FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_seal smallint, p_readable boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.finish_damaged(p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamp with time zone) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finish_failed(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
@@ -3724,6 +3803,8 @@ REVOKE ALL ON FUNCTION insp.in_words(p_time interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_content_needed(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_empty(p_worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.is_empty(p_worker bigint) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.is_length(p_interval interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.is_passing(p_state text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_plain_part(p_part jsonb, p_url text, p_sha256 text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.is_retention_done(p_from bigint, p_before bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.iso_time(p_time timestamp with time zone) FROM PUBLIC;
@@ -3746,13 +3827,10 @@ GRANT ALL ON FUNCTION insp.limit_partner(partner text, max_running integer, rate
 REVOKE ALL ON FUNCTION insp.link_persons(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.link_record(p_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.link_record(p_limit integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.lock_chains(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.locked_jobs(p_jobs bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.look_again(p_what text, p_partner integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.look_at_epoch() FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.look_at_epoch() TO insp_worker;
-GRANT ALL ON FUNCTION insp.look_at_epoch() TO insp_operator;
-REVOKE ALL ON FUNCTION insp.look_at_floors() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.make_queue() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_act(p_partner integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.may_lead(e insp.endpoint, p_url text) FROM PUBLIC;
@@ -3770,6 +3848,7 @@ REVOKE ALL ON FUNCTION insp.partner_keeps() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_lock(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_number(p_partner text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.partner_settings(p insp.partner) FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.partner_units() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.parts(p_job bigint, p_fence bigint, p_limit bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.pause(lane text, partner text, reason text) FROM PUBLIC;
@@ -3801,6 +3880,7 @@ REVOKE ALL ON FUNCTION insp.queue_of(p_region smallint, p_lane smallint, p_partn
 REVOKE ALL ON FUNCTION insp.random_id(p_prefix text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_key() FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.random_token() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reasons(language text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_producer;
 GRANT ALL ON FUNCTION insp.reasons(language text) TO insp_gateway;
@@ -3889,6 +3969,7 @@ GRANT ALL ON FUNCTION insp.set_retention(partner text, keep_parts interval, keep
 REVOKE ALL ON FUNCTION insp.set_secret(p_owner text, p_purpose text, p_value text, p_overlap interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.settle(p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.settle_ended(p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamp with time zone[], p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.signing_purpose(p_key text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.snapshot(p_rate interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.snapshot(p_rate interval) TO insp_worker;
@@ -3922,6 +4003,8 @@ GRANT ALL ON FUNCTION insp.token_take(p_endpoint bigint, p_refused bigint, OUT t
 REVOKE ALL ON FUNCTION insp.unbind_producer(login text, partner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.unbind_producer(login text, partner text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.url_origin(p_url text) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_operator;
+GRANT ALL ON FUNCTION insp.url_origin(p_url text) TO insp_auditor;
 REVOKE ALL ON FUNCTION insp.url_problem(p_url text, p_max integer, p_allow_http boolean, p_allow_private boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.verify_record(p_chain text, p_seq bigint, p_hash text, OUT outcome text, OUT broken_at bigint, OUT reason text, OUT first bigint, OUT last bigint, OUT hash text, OUT erased bigint) TO insp_operator;
@@ -3959,10 +4042,40 @@ GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_operator;
 GRANT SELECT(last_code) ON TABLE insp.access_token TO insp_auditor;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_operator;
 GRANT SELECT ON TABLE insp.callback_attempt TO insp_auditor;
-GRANT SELECT ON TABLE insp.callback_lease TO insp_operator;
-GRANT SELECT ON TABLE insp.callback_lease TO insp_auditor;
-GRANT SELECT ON TABLE insp.callback_waiting TO insp_operator;
-GRANT SELECT ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(claim_id) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(claim_id) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(callback_id) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(callback_id) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(lease_until) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(lease_until) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(due_at) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(due_at) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(attempts) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(attempts) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(released) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(released) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(recorded) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_operator;
+GRANT SELECT(holder) ON TABLE insp.callback_lease TO insp_auditor;
+GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(callback_id) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(endpoint_id) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(due_at) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(due_at) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(attempts) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(released) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(state) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(recorded) ON TABLE insp.callback_waiting TO insp_auditor;
+GRANT SELECT(reason) ON TABLE insp.callback_waiting TO insp_operator;
+GRANT SELECT(reason) ON TABLE insp.callback_waiting TO insp_auditor;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_operator;
 GRANT SELECT(id) ON TABLE insp.challenge TO insp_auditor;
 GRANT SELECT(partner_id) ON TABLE insp.challenge TO insp_operator;

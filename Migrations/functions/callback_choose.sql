@@ -9,9 +9,9 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     wanted integer[] := ARRAY[p_fresh, p_late];
     found bigint[] := '{}'::bigint[];
-    -- How many are looked at in the order in which they are due. Mostly nearly all of them are heads.
+    -- How many are read in the order in which they are due. Mostly nearly all of them are heads.
     breadth integer;
-    looked integer;
+    scanned integer;
     is_short boolean := false;
     oldest timestamptz;
     point timestamptz;
@@ -24,7 +24,7 @@ BEGIN
     FOR lates IN 0..1 LOOP
         CONTINUE WHEN wanted[1 + lates] <= 0;
         breadth := 16 + 4 * wanted[1 + lates];
-        looked := 0;
+        scanned := 0;
         FOR r IN
             SELECT x.place, x.callback_id, x.due_at, x.ordering_key IS NOT NULL AND (
                 EXISTS (SELECT FROM insp.callback_waiting w WHERE w.endpoint_id = p_endpoint AND w.ordering_key = x.ordering_key
@@ -36,7 +36,7 @@ BEGIN
                     AND w.due_at <= p_moment
                 ORDER BY w.due_at, w.callback_id LIMIT breadth) AS x
         LOOP
-            looked := looked + 1;
+            scanned := scanned + 1;
             oldest := least(oldest, r.due_at);
             IF NOT r.follows THEN
                 RETURN QUERY SELECT r.place, r.callback_id, r.due_at, lates = 1;
@@ -45,7 +45,7 @@ BEGIN
                 EXIT WHEN wanted[1 + lates] = 0;
             END IF;
         END LOOP;
-        is_short := is_short OR wanted[1 + lates] > 0 AND looked = breadth;
+        is_short := is_short OR wanted[1 + lates] > 0 AND scanned = breadth;
     END LOOP;
     IF NOT is_short THEN
         RETURN;
@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_heads(bigint, timestamptz, timestamptz, integer, integer) IS
-    'Due callbacks of an endpoint with ordering keys before which none of the same key stands: at most so many first attempts and so many retries. Looks at a few in the order in which they are due, and then at the first of each of up to 128 keys, however many wait behind them';
+    'Due callbacks of an endpoint with ordering keys before which no other of the same key comes: at most so many first attempts and so many retries. Reads a few in the order in which they are due, and then at the first of each of up to 128 keys, however many wait behind them';
 
 CREATE OR REPLACE FUNCTION insp.callback_choose(
     p_limit integer, p_retries integer, p_moment timestamptz, p_endpoints bigint[], p_starts timestamptz[],

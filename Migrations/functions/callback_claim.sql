@@ -63,7 +63,7 @@ BEGIN
                 AND w.due_at <= p_moment AND has_retries
             ORDER BY w.due_at, w.callback_id LIMIT 1) AS retry ON true
         WHERE fresh.due_at IS NOT NULL OR retry.due_at IS NOT NULL
-        -- By lot: those whose places are all taken must not stand before the others for ever.
+        -- At random: those whose places are all taken must not stand before the others for ever.
         ORDER BY random()
     ), taken AS MATERIALIZED (
         -- Two dispatchers must not both take an endpoint's last free place. Whoever holds its row counts alone; the other
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.callback_due(integer, timestamptz, bigint, bigint[], bigint[]) IS
-    'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of those, at most p_limit that may be sent to and that nobody else holds: locked, with from where on to look and whether retries are due';
+    'Endpoints with something due (waiting) and since when (heads, in microseconds since 1970); of those, at most p_limit that may be sent to and that nobody else holds: locked, with where their scans begin and whether retries are due';
 
 CREATE OR REPLACE FUNCTION insp.callback_places(
     p_taken bigint[], p_starts timestamptz[], p_retried boolean[], p_moment timestamptz, p_claim bigint, p_holder bigint,
@@ -165,7 +165,7 @@ DECLARE
     claim bigint;
 BEGIN
     -- Claims have numbers, which a server that went back would give out twice.
-    PERFORM insp.look_at_epoch();
+    PERFORM insp.check_epoch();
     IF p_floor IS NULL THEN
         PERFORM insp.callback_free(moment);
     END IF;
@@ -192,7 +192,7 @@ BEGIN
                 -- The newest first, as the index has them. callback_rotate_secret sees to it that they are few.
                 ORDER BY s.purpose DESC, s.valid_until DESC),
             e.allow_http, e.allow_private,
-            -- Looked at here as well, because most endpoints have none and the call costs more than this whole line.
+            -- Checked here as well, because most endpoints have none and the call costs more than this whole line.
             CASE WHEN e.http2 OR e.pins IS NOT NULL OR e.allowed_networks IS NOT NULL OR e.client_certificate IS NOT NULL
                 OR e.api_key_header IS NOT NULL OR EXISTS (SELECT FROM insp.endpoint_authorization a WHERE a.endpoint_id = e.id)
                 THEN insp.endpoint_options(e) END)::insp.callback_endpoint)
@@ -223,22 +223,24 @@ BEGIN
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
         far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
-        to_json(c.decision)::text, c.is_expired, CASE WHEN whole.is_wanted THEN insp.callback_result(c.job_id) END,
+        to_json(c.decision)::text, c.is_expired, whole.result,
         -- Less than what may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
-            OR CASE WHEN whole.is_wanted THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
+            OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
         c.form
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
-        -- No partition of jobs is looked into where nothing is to be read from there.
+        -- No partition of jobs is opened where nothing is to be read from it.
         LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
-        CROSS JOIN LATERAL (SELECT insp.personal(j.personal, j.seal) AS personal OFFSET 0) said
+        CROSS JOIN LATERAL (SELECT CASE WHEN j.id IS NOT NULL THEN insp.readable_personal(j.personal, j.seal) END AS personal
+            OFFSET 0) said
         -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
         CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
             AND coalesce(m.endpoint_id = ANY (guarded), false)
             AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
             AS elsewhere) AS far
         -- Never more than the body had at first, so that it stays the same under its name.
-        CROSS JOIN LATERAL (SELECT c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere AS is_wanted) AS whole;
+        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere
+            THEN insp.callback_result(c.job_id) END AS result OFFSET 0) AS whole;
 END
 $$;
 COMMENT ON FUNCTION insp.callback_claim(integer, interval, integer, bigint, bigint[], bigint[], bigint[], bigint) IS

@@ -1,4 +1,5 @@
 -- What operators see of callbacks and do about them. Every such act is recorded.
+-- After: urls
 
 CREATE OR REPLACE FUNCTION insp.callback_by_webhook_id(p_webhook_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
@@ -7,7 +8,7 @@ DECLARE
     -- As a receiver knows it, with what a reduced body adds.
     name constant text := regexp_replace(p_webhook_id, '_r[0-9a-f]{8}$', '');
 BEGIN
-    -- A job's callbacks are named by the job, an endpoint's events are few; no other name is worth a look at every callback.
+    -- A job's callbacks are named by the job, an endpoint's events are few; no other name is worth reading every callback.
     IF name ~ '^msg_[0-9a-f]{32}' THEN
         SELECT c.id INTO callback_id FROM insp.job j JOIN insp.callback c ON c.job_id = j.id
         WHERE j.public_id = substr(name, 5, 32)::uuid AND c.webhook_id = name;
@@ -35,7 +36,7 @@ BEGIN
     SELECT c.id, e.id, clock_timestamp(), 0, 0, p_state,
         CASE WHEN e.ordering IS NOT NULL THEN insp.callback_ordering_key(e.ordering, c.job_id) END, NULL, p_reason
     FROM insp.endpoint e WHERE e.id = c.endpoint_id
-    -- Given up, its attempts are still of interest.
+    -- Of a dead letter the attempts are still of interest.
     ON CONFLICT (callback_id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, recorded = NULL,
         attempts = CASE WHEN p_reason IS NULL THEN 0 ELSE w.attempts END, released = 0, reason = excluded.reason;
     DELETE FROM insp.callback_lease l WHERE l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
@@ -124,23 +125,31 @@ $$;
 COMMENT ON FUNCTION insp.callback_since(timestamptz) IS
     'The number below which callbacks are older than a time, as far as numbers rise with time: off by the length of a transaction';
 
-CREATE OR REPLACE FUNCTION insp.callback_bury(p_webhook_id text, p_reason text DEFAULT 'buried by an operator') RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+CREATE OR REPLACE FUNCTION insp.callback_dead_letter(p_webhook_id text, p_reason text DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     number constant bigint := insp.callback_by_webhook_id(p_webhook_id);
+    job constant bigint := (SELECT c.job_id FROM insp.callback c WHERE c.id = number);
+    words text := p_reason;
 BEGIN
+    -- Locked against erasure and retention, as in insp.resolve_dead: words about a job are there before these look, or are not
+    -- written any more. An endpoint's own events are about no job.
+    PERFORM FROM insp.job j WHERE j.id = job AND j.forgotten_at IS NULL FOR SHARE;
+    IF NOT FOUND AND job > 0 THEN
+        words := NULL;
+    END IF;
     IF NOT EXISTS (SELECT FROM insp.v_callback c WHERE c.id = number AND c.state IN ('pending', 'held'))
-        OR NOT insp.callback_renew(number, 'dead', p_reason) THEN
+        OR NOT insp.callback_renew(number, 'dead', coalesce(words, 'dead-lettered by an operator')) THEN
         RETURN false;
     END IF;
-    PERFORM insp.record('callback_bury', (SELECT c.webhook_id FROM insp.callback c WHERE c.id = number),
-        jsonb_build_object('reason', p_reason));
+    PERFORM insp.record('callback_dead_letter', (SELECT c.webhook_id FROM insp.callback c WHERE c.id = number),
+        jsonb_build_object('reason', words));
     RETURN true;
 END
 $$;
-COMMENT ON FUNCTION insp.callback_bury(text, text) IS
-    'Gives up a callback that is pending or held; an attempt under way may still arrive. false: nothing to bury';
-GRANT EXECUTE ON FUNCTION insp.callback_bury(text, text) TO insp_operator;
+COMMENT ON FUNCTION insp.callback_dead_letter(text, text) IS
+    'Dead-letters a callback that is pending or held; an attempt under way may still arrive. The reason is not kept of a job whose references are removed. false: the callback is in another state, or there is none';
+GRANT EXECUTE ON FUNCTION insp.callback_dead_letter(text, text) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.callback_counts() RETURNS TABLE (
     endpoint_id bigint, pending bigint, retrying bigint, held bigint, dead bigint, in_flight bigint, oldest bigint,
@@ -201,11 +210,11 @@ BEGIN
         WHERE a.callback_id = c.id AND a.error IS NULL), c.created_at);
 END
 $$;
-COMMENT ON FUNCTION insp.callback_delivered_at(insp.callback) IS 'When a callback was delivered; null: it is still to be, or was given up';
+COMMENT ON FUNCTION insp.callback_delivered_at(insp.callback) IS 'When a callback was delivered; null: not yet, or it was dead-lettered';
 GRANT EXECUTE ON FUNCTION insp.callback_delivered_at(insp.callback) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE VIEW insp.v_callback AS
-SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, c.url, c.created_at,
+SELECT c.id, c.webhook_id, c.job_id, c.endpoint_id, c.event, insp.url_origin(c.url) AS origin, c.created_at,
     coalesce(w.state, CASE WHEN l.callback_id IS NULL THEN 'delivered' ELSE 'pending' END) AS state,
     coalesce(l.lease_until > now(), false) AS is_claimed,
     coalesce(w.due_at, l.due_at) AS due_at,
@@ -220,20 +229,20 @@ FROM insp.callback c LEFT JOIN insp.callback_waiting w ON w.callback_id = c.id
     LEFT JOIN insp.callback_lease l ON l.endpoint_id = c.endpoint_id AND l.callback_id = c.id;
 COMMENT ON VIEW insp.v_callback IS 'Each callback and how far it is';
 COMMENT ON COLUMN insp.v_callback.id IS 'Internal number';
-COMMENT ON COLUMN insp.v_callback.webhook_id IS 'What callback_replay and callback_bury take';
+COMMENT ON COLUMN insp.v_callback.webhook_id IS 'What callback_replay and callback_dead_letter take';
 COMMENT ON COLUMN insp.v_callback.job_id IS 'The job''s internal number';
 COMMENT ON COLUMN insp.v_callback.endpoint_id IS 'The endpoint';
 COMMENT ON COLUMN insp.v_callback.event IS 'What it tells';
-COMMENT ON COLUMN insp.v_callback.url IS 'Where to';
+COMMENT ON COLUMN insp.v_callback.origin IS 'Where to: scheme, host and port. The rest of a URL that a job brought may name a person';
 COMMENT ON COLUMN insp.v_callback.created_at IS 'When it was made';
-COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (given up) or held (the endpoint is disabled)';
+COMMENT ON COLUMN insp.v_callback.state IS 'pending, delivered, dead (dead-lettered) or held (the endpoint is disabled)';
 COMMENT ON COLUMN insp.v_callback.is_claimed IS 'Whether it is being sent, or is the next of a dispatcher';
 COMMENT ON COLUMN insp.v_callback.due_at IS 'Not sent before; null: delivered';
 COMMENT ON COLUMN insp.v_callback.attempts IS 'Attempts that count towards its schedule; of one that is delivered, all that were made';
 COMMENT ON COLUMN insp.v_callback.released IS 'Attempts that failed through a fault on our side, until it is delivered';
 COMMENT ON COLUMN insp.v_callback.delivered_at IS 'When a 2xx came';
 COMMENT ON COLUMN insp.v_callback.last_http_status IS 'Status of the last attempt''s answer; null: none came';
-COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator gave it up';
+COMMENT ON COLUMN insp.v_callback.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';
 COMMENT ON COLUMN insp.v_callback.last_attempt_at IS 'When the last attempt began';
 GRANT SELECT ON insp.v_callback TO insp_operator, insp_auditor;
 
@@ -243,7 +252,7 @@ SELECT p.name AS partner, c.webhook_id, c.endpoint_id, c.job_id, c.event, c.crea
 FROM insp.v_callback c JOIN insp.endpoint e ON e.id = c.endpoint_id JOIN insp.partner p ON p.id = e.partner_id
 -- First the few that wait: asked of all callbacks, the state would take long.
 WHERE c.id IN (SELECT w.callback_id FROM insp.callback_waiting w WHERE w.state = 'dead');
-COMMENT ON VIEW insp.v_callback_dead IS 'Callbacks given up; insp.callback_replay sends them again';
+COMMENT ON VIEW insp.v_callback_dead IS 'Dead-lettered callbacks; insp.callback_replay sends them again';
 COMMENT ON COLUMN insp.v_callback_dead.partner IS 'Whose it is';
 COMMENT ON COLUMN insp.v_callback_dead.webhook_id IS 'What callback_replay takes';
 COMMENT ON COLUMN insp.v_callback_dead.endpoint_id IS 'The endpoint';
@@ -252,7 +261,7 @@ COMMENT ON COLUMN insp.v_callback_dead.event IS 'What it tells';
 COMMENT ON COLUMN insp.v_callback_dead.created_at IS 'When the job was finished';
 COMMENT ON COLUMN insp.v_callback_dead.attempts IS 'Attempts made';
 COMMENT ON COLUMN insp.v_callback_dead.last_http_status IS 'Status of the last answer; null: none came';
-COMMENT ON COLUMN insp.v_callback_dead.last_error IS 'What was wrong with the last attempt, or why an operator gave it up';
+COMMENT ON COLUMN insp.v_callback_dead.last_error IS 'What was wrong with the last attempt, or why an operator dead-lettered it';
 COMMENT ON COLUMN insp.v_callback_dead.last_attempt_at IS 'When the last attempt began';
 GRANT SELECT ON insp.v_callback_dead TO insp_operator, insp_auditor;
 
@@ -282,7 +291,7 @@ COMMENT ON COLUMN insp.v_callbacks.pending IS 'Those that wait (at most 10,000 f
 COMMENT ON COLUMN insp.v_callbacks.in_flight IS 'Being sent, or the next of a dispatcher';
 COMMENT ON COLUMN insp.v_callbacks.retrying IS 'Pending after a failed attempt';
 COMMENT ON COLUMN insp.v_callbacks.held IS 'Those that wait until the endpoint is enabled; counted up to 10,000';
-COMMENT ON COLUMN insp.v_callbacks.dead IS 'Those given up; counted up to 10,000';
+COMMENT ON COLUMN insp.v_callbacks.dead IS 'Dead-lettered ones; counted up to 10,000';
 COMMENT ON COLUMN insp.v_callbacks.delivered IS 'Delivered within the last hour';
 COMMENT ON COLUMN insp.v_callbacks.oldest_pending IS 'Age of the oldest pending one';
 COMMENT ON COLUMN insp.v_callbacks.last_delivered_at IS 'Last success within the hour';

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION insp.callback_announce() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- At most once in 50 ms, as insp.wake does and for the same reason. Who is woken looks again 60 ms later, for what was
+    -- At most once in 50 ms, as insp.wake does and for the same reason. Who is woken polls again 60 ms later, for what was
     -- committed behind an announcement.
     tick constant bigint := floor(extract(epoch FROM clock_timestamp()) * 20);
 BEGIN
@@ -60,15 +60,18 @@ BEGIN
     END IF;
     INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, event, url, definition_key, has_reference)
     SELECT 'msg_' || replace(j.public_id::text, '-', '') || '_' || i.status, j.id, j.public_id, j.traceparent, e.id, w.event,
-        coalesce(CASE WHEN j.own_callback THEN insp.personal(j.personal, j.seal) ->> 'callbackUrl' END, e.url),
-        insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(insp.personal(j.personal, j.seal) ? 'userReference', false)
+        coalesce(CASE WHEN j.own_callback THEN said.personal ->> 'callbackUrl' END, e.url),
+        insp.definition_key(j.workflow), j.person_id IS NOT NULL OR coalesce(said.personal ? 'userReference', false)
     FROM inserted i
         -- Only what the job's row says, too: stages that are stored together with the end were never its status.
         JOIN insp.job j ON j.id = ANY (ARRAY[i.job_id]) AND j.status = i.status
         JOIN insp.endpoint e ON e.id = ANY (ARRAY[j.endpoint_id])
         CROSS JOIN LATERAL (SELECT CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status' END AS kind,
             CASE i.status WHEN 64 THEN 'job.review_needed' ELSE 'job.status.' || i.status END AS event) w
-    WHERE i.status < 128 AND w.kind = ANY (e.events) AND (j.own_callback OR e.url IS NOT NULL)
+        CROSS JOIN LATERAL (SELECT CASE WHEN w.kind = ANY (e.events) THEN insp.readable_personal(j.personal, j.seal) END AS personal
+            OFFSET 0) said
+    WHERE i.status < 128 AND w.kind = ANY (e.events)
+        AND (e.url IS NOT NULL OR j.own_callback AND said.personal ? 'callbackUrl')
     ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
@@ -84,7 +87,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     -- Of a user's reference only a digest: the key needs to be equal, not to be read.
     SELECT CASE p_ordering
         WHEN 'user' THEN coalesce((SELECT 'user '
-            || encode(sha256(convert_to(insp.personal(j.personal, j.seal) ->> 'userReference', 'UTF8')), 'hex')
+            || encode(sha256(convert_to(insp.readable_personal(j.personal, j.seal) ->> 'userReference', 'UTF8')), 'hex')
             FROM insp.job j WHERE j.id = p_job), 'job ' || p_job)
         WHEN 'job' THEN 'job ' || p_job END
 $$;
@@ -92,11 +95,15 @@ COMMENT ON FUNCTION insp.callback_ordering_key(text, bigint) IS
     'The ordering key of a job''s callbacks for an endpoint''s setting; null: in any order';
 
 CREATE OR REPLACE FUNCTION insp.callback_result(p_job bigint) RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT insp.result_document(j)::text FROM insp.job j WHERE j.id = p_job
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+BEGIN
+    RETURN (SELECT insp.result_document(j)::text FROM insp.job j WHERE j.id = p_job);
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN NULL;
+END
 $$;
 COMMENT ON FUNCTION insp.callback_result(bigint) IS
-    'The whole result for the body of a job.finished callback; null: there is no such job any more';
+    'The whole result for the body of a job.finished callback; null: there is no such job any more, or it cannot be read';
 
 CREATE OR REPLACE FUNCTION insp.callback_is_reduced(p_job bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp SET enable_seqscan = off AS $$

@@ -27,11 +27,11 @@ BEGIN
             AS u (endpoint, id, claim, outcome, delay, started, duration, status, code, error)
         WHERE l.endpoint_id = ANY (ARRAY[u.endpoint]) AND l.claim_id = u.claim AND l.callback_id = u.id
         RETURNING l.callback_id, l.endpoint_id, l.ordering_key,
-            CASE u.outcome WHEN 'return' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
+            CASE u.outcome WHEN 'unsent' THEN l.recorded ELSE l.recorded + 1 END AS recorded,
             coalesce(u.outcome, 'delivered') AS outcome, u.duration, to_timestamp(u.started / 1e6) AS started,
-            CASE WHEN u.outcome IN ('release', 'return') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
+            CASE WHEN u.outcome IN ('release', 'unsent') THEN l.attempts ELSE l.attempts + 1 END AS attempts,
             CASE u.outcome WHEN 'release' THEN l.released + 1 ELSE l.released END AS released,
-            CASE WHEN u.outcome IN ('retry', 'release', 'return') THEN moment + u.delay * interval '1 millisecond'
+            CASE WHEN u.outcome IN ('retry', 'release', 'unsent') THEN moment + u.delay * interval '1 millisecond'
                 WHEN u.outcome = 'dead' THEN moment ELSE l.due_at END AS due_at,
             nullif(u.status, 0)::integer AS status, nullif(u.code, '') AS code, nullif(u.error, '') AS error,
             CASE WHEN coalesce(u.outcome, 'delivered') IN ('delivered', 'dead') THEN coalesce(u.outcome, 'delivered')
@@ -50,7 +50,7 @@ BEGIN
         SELECT j.callback_id, coalesce(j.recorded,
                 1 + coalesce((SELECT max(a.attempt) FROM insp.callback_attempt a WHERE a.callback_id = j.callback_id), 0)),
             j.started, j.duration, j.status, j.code, j.error, p_worker
-        FROM freed j WHERE j.outcome <> 'return'
+        FROM freed j WHERE j.outcome <> 'unsent'
     )
     SELECT array_agg(j.callback_id), array_agg(j.endpoint_id),
         -- What was never sent, or failed by our own fault, says nothing about the endpoint.
@@ -93,6 +93,6 @@ END
 $$;
 COMMENT ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[],
     text[], text) IS
-    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or return (none was made: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more (lost), of which nothing is changed, and what became of which endpoints (failing, recovered, disabled)';
+    'Records attempts: outcome delivered, retry (after a delay in milliseconds), dead, release (retry without counting the attempt), or unsent (a release without any attempt: it waits again); status 0, code and error empty mean none; of outcomes, delays, codes and errors an empty array means delivered and none for all; started is microseconds since 1970. Returns the callbacks whose claim does not hold any more (lost), of which nothing is changed, and what became of which endpoints (failing, recovered, disabled)';
 GRANT EXECUTE ON FUNCTION insp.callback_settle(bigint[], bigint[], bigint[], text[], bigint[], bigint[], bigint[], bigint[], text[], text[], text)
     TO insp_worker;

@@ -157,7 +157,7 @@ BEGIN
     ELSIF used.expires_at < clock_timestamp() THEN
         PERFORM insp.refuse('CHALLENGE_EXPIRED');
     END IF;
-    -- From here on the job carries what was asked: no attempt and no rerun looks at the challenge again.
+    -- From here on the job carries what was asked: no attempt and no rerun reads the challenge again.
     NEW.request := NEW.request || jsonb_build_object('challenge', used.spec || jsonb_build_object('id', used.id,
         'frameTimes', NEW.request #> '{challenge,frameTimes}',
         'ageMs', round(1000 * extract(epoch FROM clock_timestamp() - used.issued_at))));

@@ -67,7 +67,7 @@ BEGIN
         h.succeeded := 0;
         h.failed := 0;
     ELSIF h.failing_since < moment - interval '5 days' AND p_failed > 0 THEN
-        -- Beyond every schedule of attempts: nobody looks after it any more.
+        -- Beyond every schedule of attempts: nobody maintains it any more.
         kind := 'disabled';
         detail := jsonb_build_object('reason', 'nothing was delivered for five days', 'lastCode', p_code);
     ELSIF h.open_until IS NULL AND h.failed >= 10 AND h.failed >= 0.7 * (h.failed + h.succeeded) THEN

@@ -176,7 +176,7 @@ CREATE OR REPLACE FUNCTION insp.enqueue(
 ) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- Before anything is looked at: digests belongs to a payload that may be of any shape.
+    -- Before anything is checked: digests belongs to a payload that may be of any shape.
     named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
         THEN payload -> 'digests' ELSE '{}' END;
     kinds text[];

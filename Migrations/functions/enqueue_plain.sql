@@ -72,7 +72,7 @@ DECLARE
     partner constant text := p_payloads[1] ->> 'partner';
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
-    -- OFFSET 0 makes it a look at the index for one partner, whatever the statistics say, as ANY does in insp.claim.
+    -- OFFSET 0 makes it one index scan for each partner, whatever the statistics say, as ANY does in insp.claim.
     SELECT x.id, e.id AS endpoint_id, x.lane, coalesce(x.region, 0::smallint) AS region, now() + x.job_lifetime AS expires_at,
         x.max_waiting
     INTO whose

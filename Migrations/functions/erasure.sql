@@ -1,6 +1,28 @@
 -- What is left of a person: erasure of whole chains of reruns, and everything that a caller, a document, a reviewer or an
 -- operator can fill, job by job and never by partition.
 
+CREATE OR REPLACE FUNCTION insp.lock_chains(p_jobs bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    firsts constant bigint[] := ARRAY(
+        SELECT DISTINCT coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = u.id), u.id) FROM unnest(p_jobs) AS u (id));
+    chains bigint[];
+    locked bigint[] := '{}'::bigint[];
+BEGIN
+    LOOP
+        -- A rerun locks the job that it copies: it is in the list, or it finds the job erased.
+        chains := ARRAY(SELECT unnest(firsts) UNION SELECT r.job_id FROM insp.rerun r WHERE r.first_id = ANY (firsts) ORDER BY 1);
+        EXIT WHEN chains = locked;
+        PERFORM FROM insp.job j WHERE j.id = ANY (chains) ORDER BY j.id FOR NO KEY UPDATE;
+        locked := chains;
+    END LOOP;
+    RETURN chains;
+END
+$$;
+COMMENT ON FUNCTION insp.lock_chains(bigint[]) IS
+    'Locks the whole chains of reruns that jobs belong to and returns their jobs. In the order of their numbers: two calls that erase the same jobs never wait for each other';
+
 CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 -- A person's right does not wait for a transaction that somebody forgot.
@@ -8,9 +30,7 @@ SET lock_timeout = '5s' SET jit = off SET enable_seqscan = off SET enable_hashjo
 #variable_conflict use_column
 DECLARE
     job bigint;
-    first bigint;
     chain bigint[];
-    locked bigint[] := '{}'::bigint[];
     open uuid;
     n integer;
     removed integer;
@@ -20,14 +40,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');
     END IF;
-    first := coalesce((SELECT r.first_id FROM insp.rerun r WHERE r.job_id = job), job);
-    LOOP
-        -- A rerun locks the job that it copies: it is in the list, or it finds the job erased.
-        chain := ARRAY(SELECT first UNION SELECT r.job_id FROM insp.rerun r WHERE r.first_id = first ORDER BY 1);
-        EXIT WHEN chain = locked;
-        PERFORM FROM insp.job j WHERE j.id = ANY (chain) ORDER BY j.id FOR NO KEY UPDATE;
-        locked := chain;
-    END LOOP;
+    chain := insp.lock_chains(ARRAY[job]);
     SELECT j.public_id INTO open FROM insp.job j WHERE j.id = ANY (chain) AND j.status < 128 ORDER BY j.id LIMIT 1;
     IF open = erase.id THEN
         PERFORM insp.refuse('JOB_NOT_FINISHED', NULL, 'insp.cancel ends it.');
@@ -52,7 +65,7 @@ BEGIN
     -- What another job's open request counts on goes with the window.
     DELETE FROM insp.face_rate r WHERE r.ctid = ANY (ARRAY(
         SELECT x.ctid FROM insp.job j JOIN insp.face_rate x ON x.partner_id = j.partner_id
-            AND x.face_id = insp.personal(j.personal, j.seal) ->> 'faceId'
+            AND x.face_id = insp.readable_personal(j.personal, j.seal) ->> 'faceId'
         WHERE j.id = ANY (chain) FOR UPDATE OF x SKIP LOCKED));
     DELETE FROM insp.face_job f WHERE f.job_id = ANY (chain);
     DELETE FROM insp.face_pending f WHERE f.job_id = ANY (chain);
@@ -65,10 +78,13 @@ BEGIN
     END IF;
     PERFORM insp.record('erase', erase.id::text, jsonb_build_object('jobs', nullif(cardinality(chain), 1)));
     RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+    RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.erase(uuid) IS
-    'Removes at once what there is of a finished job''s person, and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. That they existed and when they ended stays, and a proof of the consent. false: nothing was left. Fails with SQLSTATE 55P03 if another transaction holds something of the job for five seconds';
+    'Removes at once what there is of a finished job''s person, and of all jobs of its chain of reruns: parts, results, references, keys, notes, templates, and the references and decisions of callbacks that still wait. That they existed and when they ended stays, and a proof of the consent. false: nothing was left. ROW_LOCKED if another transaction holds something of the job for five seconds';
 GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
@@ -129,7 +145,7 @@ BEGIN
     PERFORM insp.need_consent_key();
     UPDATE insp.job j SET person_id = NULL, rerun_of = NULL, own_callback = false, traceparent = NULL, request = NULL, seal = 0,
         personal = NULL,
-        consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.personal(j.personal, j.seal) -> 'consent')),
+        consent_proof = coalesce(j.consent_proof, insp.consent_proof(insp.readable_personal(j.personal, j.seal) -> 'consent')),
         forgotten_at = clock_timestamp()
     WHERE j.id = ANY (p_jobs) AND (j.rerun_of IS NOT NULL OR j.traceparent IS NOT NULL OR j.personal IS NOT NULL
         OR j.request - ARRAY['partner', 'workflow'] <> '{}');

@@ -23,7 +23,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    current_epoch constant bigint := insp.look_at_epoch();
+    current_epoch constant bigint := insp.check_epoch();
     c insp.event_cursor;
     seen pg_snapshot;
     rows tid[];
@@ -34,13 +34,13 @@ BEGIN
     SELECT * INTO STRICT c FROM insp.event_cursor x FOR UPDATE;
     IF c.epoch <> current_epoch THEN
         -- The server is not the one it was. Places begin anew, above all that were given out before; and whatever its transactions'
-        -- numbers are now, all that waits is looked at.
+        -- numbers are now, all that waits is read.
         c.epoch := current_epoch;
         c.position := 0;
         c.next_xid := '0';
         c.open_xids := '{}';
     END IF;
-    -- What can be seen now and could not when it was last looked: found by transaction, so that neither one that stays open, nor
+    -- What is visible now and was not at the last scan: found by transaction, so that neither one that stays open, nor
     -- dead entries of the index that it keeps, cost anything.
     WITH fresh AS MATERIALIZED (
         SELECT b.ctid AS row, b.id, cardinality(b.jobs) AS events FROM insp.event_batch b

@@ -27,7 +27,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 #variable_conflict use_column
 DECLARE
     digits constant text := lower(replace(btrim(find_job.id), '-', ''));
-    -- How many jobs of each kind are looked at for an id's end, which no index knows.
+    -- How many jobs of each kind are searched for an id's end, which no index knows.
     most constant integer := 100000;
     found uuid[];
 BEGIN
@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.find_job(text) IS
-    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was given up, finished recently, is the first of its queue or one of the newest: of each kind 100,000 are looked at. Refuses an id that fits no job, or several';
+    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was given up, finished recently, is the first of its queue or one of the newest: 100,000 of each kind are searched. Refuses an id that fits no job, or several';
 GRANT EXECUTE ON FUNCTION insp.find_job(text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.explain_running(p_job bigint) RETURNS TABLE (aspect text, explanation text)

@@ -110,7 +110,7 @@ DECLARE
     job insp.job;
     face insp.face_job;
 BEGIN
-    -- Locked, so that the lease cannot end between this look and the commit: nothing is left behind for a job that is over.
+    -- Locked, so that the lease cannot end between this read and the commit: nothing is left behind for a job that is over.
     PERFORM FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence FOR KEY SHARE;
     IF FOUND THEN
         -- A cancellation leaves a lease that is locked, and goes by the job.
@@ -146,13 +146,13 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
 DECLARE
     pending insp.face_pending;
     decision text;
-    personal constant jsonb := insp.personal(NEW.personal, NEW.seal);
-    id constant text := personal ->> 'faceId';
+    id text;
 BEGIN
+    DELETE FROM insp.face_job j WHERE j.job_id = NEW.id RETURNING j.face_id INTO id;
+    -- A rerun of a job whose face id was deleted.
     IF id IS NULL THEN
         RETURN NULL;
     END IF;
-    DELETE FROM insp.face_job j WHERE j.job_id = NEW.id;
     INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
     DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
     IF pending.job_id IS NOT NULL THEN
@@ -160,8 +160,8 @@ BEGIN
         IF decision IN ('PASSED', 'WARNING') THEN
             -- A template is found by its person alone: where the job is not linked yet, this waits for the person.
             PERFORM insp.face_keep(NEW.partner_id, id, NEW.enrollment_mode = 'replace',
-                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id,
-                    insp.person_of(NEW.partner_id, insp.reference_index(personal ->> 'userReference'))));
+                pending.engine, pending.model_sha256, pending.feature, NEW.public_id, coalesce(NEW.person_id, insp.person_of(
+                    NEW.partner_id, insp.reference_index(insp.personal(NEW.personal, NEW.seal) ->> 'userReference'))));
         END IF;
     END IF;
     PERFORM insp.remove_parts(ARRAY[NEW.id]);

@@ -90,7 +90,9 @@ CREATE OR REPLACE FUNCTION insp.face_import(
     partner text, face_id text, feature text, engine text, model_sha256 text, "replace" boolean DEFAULT false,
     user_reference text DEFAULT NULL
 ) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
+-- A request of the same person, or a job that enrols the face, may be in a transaction that stays open.
+SET lock_timeout = '5s' AS $$
 #variable_conflict use_column
 DECLARE
     owner constant integer := insp.partner_number(face_import.partner);
@@ -118,10 +120,13 @@ BEGIN
         face_import.model_sha256, face_import.feature, NULL, insp.person_of(owner, reference));
     DELETE FROM insp.face_pending f WHERE f.partner_id = owner AND f.face_id = face_import.face_id;
     RETURN template;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+    RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) IS
-    'Enrols a feature that an engine of the same name and model made elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it';
+    'Enrols a feature that an engine of the same name and model made elsewhere, for the person of a userReference; without one insp.erase_person does not find it. Returns the template''s number; FACE_TAKEN if the face is another person''s and is not replaced, FACE_BUSY while a job is enrolling it, ROW_LOCKED if another transaction holds the face or the person for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_import(text, text, text, text, text, boolean, text) TO insp_producer;
 
 CREATE OR REPLACE FUNCTION insp.face_features(partner text, face_id text)
@@ -165,7 +170,7 @@ BEGIN
     -- No request names it any more.
     open := ARRAY(SELECT n.job_id FROM insp.face_named n WHERE n.partner_id = owner AND n.face_id = face_delete.face_id);
     PERFORM FROM insp.job j WHERE j.id = ANY (open) ORDER BY j.id FOR NO KEY UPDATE;
-    UPDATE insp.job j SET personal = insp.personal_bytes(insp.personal(j.personal, j.seal) - 'faceId') WHERE j.id = ANY (open);
+    UPDATE insp.job j SET personal = insp.personal_bytes(insp.readable_personal(j.personal, j.seal) - 'faceId') WHERE j.id = ANY (open);
     DELETE FROM insp.face_named n WHERE n.job_id = ANY (open);
     persons := ARRAY(SELECT f.person_id FROM insp.face f
         WHERE f.partner_id = owner AND f.face_id = face_delete.face_id FOR UPDATE);
@@ -180,10 +185,13 @@ BEGIN
     PERFORM insp.record('face_delete', 'partner ' || face_delete.partner,
         jsonb_build_object('templates', removed, 'jobs', ended));
     RETURN jsonb_build_object('templates', removed, 'jobs', ended, 'deletedAt', insp.iso_time(clock_timestamp()));
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+    RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.face_delete(text, text) IS
-    'Deletes a partner''s face id with all its templates, and ends its waiting and running jobs as FACE_DELETED. Returns how many templates and jobs; 0 and 0: there was nothing';
+    'Deletes a partner''s face id with all its templates, and ends its waiting and running jobs as FACE_DELETED. Returns how many templates and jobs; 0 and 0: there was nothing. ROW_LOCKED if another transaction holds something of it for five seconds';
 GRANT EXECUTE ON FUNCTION insp.face_delete(text, text) TO insp_producer, insp_operator;
 
 CREATE OR REPLACE FUNCTION insp.face_purge(p_limit integer DEFAULT 1000) RETURNS integer
@@ -233,8 +241,9 @@ DECLARE
 BEGIN
     PERFORM insp.check_keep('PARTNER_INVALID', 'keep', set_face_limits.keep);
     PERFORM insp.require((set_face_limits.templates BETWEEN 1 AND 20) IS NOT FALSE AND (set_face_limits.attempts > 0) IS NOT FALSE
-            AND (set_face_limits."window" > '0' AND set_face_limits."window" <= '1 day') IS NOT FALSE, 'templates, attempts or window',
-        'templates is 1 to 20, attempts is at least 1, window is above 0 and at most a day.', 'PARTNER_INVALID');
+            AND (set_face_limits."window" > '0' AND set_face_limits."window" <= '1 day'
+                AND insp.is_length(set_face_limits."window")) IS NOT FALSE, 'templates, attempts or window',
+        'templates is 1 to 20, attempts is at least 1, window is above 0 and at most a day, without a negative part.', 'PARTNER_INVALID');
     UPDATE insp.partner p SET face_templates = coalesce(set_face_limits.templates, p.face_templates),
         face_attempts = coalesce(set_face_limits.attempts, p.face_attempts),
         face_window = coalesce(set_face_limits."window", p.face_window),

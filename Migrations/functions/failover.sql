@@ -1,7 +1,7 @@
 -- A database that went back (a standby promoted, a backup restored, a crash that lost what was committed asynchronously) and
 -- a clock that was set are noticed, and nothing that was given out before is given out again.
 
-CREATE OR REPLACE FUNCTION insp.look_at_epoch() RETURNS bigint
+CREATE OR REPLACE FUNCTION insp.check_epoch() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     epoch bigint;
@@ -13,11 +13,11 @@ BEGIN
     RETURN coalesce(epoch, insp.begin_epoch());
 END
 $$;
-COMMENT ON FUNCTION insp.look_at_epoch() IS
+COMMENT ON FUNCTION insp.check_epoch() IS
     'The epoch, a new one if the server is not the one it was; for whatever draws numbers that must not be given out twice';
-GRANT EXECUTE ON FUNCTION insp.look_at_epoch() TO insp_worker, insp_operator;
+GRANT EXECUTE ON FUNCTION insp.check_epoch() TO insp_worker, insp_operator;
 
-CREATE OR REPLACE FUNCTION insp.look_at_floors() RETURNS bigint
+CREATE OR REPLACE FUNCTION insp.check_floors() RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     fence bigint;
@@ -27,10 +27,10 @@ BEGIN
     IF EXISTS (SELECT FROM insp.fence f, insp.ready_seq s WHERE f.last_value < fence OR s.last_value < seq) THEN
         RETURN insp.begin_epoch(fence, seq);
     END IF;
-    RETURN insp.look_at_epoch();
+    RETURN insp.check_epoch();
 END
 $$;
-COMMENT ON FUNCTION insp.look_at_floors() IS
+COMMENT ON FUNCTION insp.check_floors() IS
     'The epoch, a new one if the server is not the one it was or some floor lies above all that was given out';
 
 CREATE OR REPLACE FUNCTION insp.begin_epoch(p_fence bigint DEFAULT 0, p_seq bigint DEFAULT 0) RETURNS bigint
@@ -65,7 +65,7 @@ BEGIN
         RAISE EXCEPTION 'the fence or place that the worker saw cannot have been given out' USING ERRCODE = 'numeric_value_out_of_range';
     END IF;
     -- Sequences move at once and for good, whatever becomes of this transaction. If it does not come to its end the epoch is
-    -- as it was, and the next to look moves them on once more; nothing is claimed in between.
+    -- as it was, and the next scan moves them on once more; nothing is claimed in between.
     --
     -- A fence must not be given out again that any history of this database gave out: the one that was lost, of which
     -- nobody knows how far it went, or another one that began at the same backup. So a random place among 2^46, behind a gap
@@ -113,14 +113,14 @@ BEGIN
     -- One at a time; who comes second leaves it to the first.
     PERFORM FROM insp.observer FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN; END IF;
-    SELECT now - s.last_value INTO passed FROM insp.looked s;
-    PERFORM setval('insp.looked', now);
-    -- The least of what the database's clock says, what the caller's own says, and twice the usual time between two looks:
+    SELECT now - s.last_value INTO passed FROM insp.scanned s;
+    PERFORM setval('insp.scanned', now);
+    -- The least of what the database's clock says, what the caller's own says, and twice the usual time between two scans:
     -- fifteen of them without a heartbeat are a death, one long one is not.
     PERFORM setval('insp.steady', s.last_value
         + greatest(0, least(passed, measured, (extract(epoch FROM p_dead_after) * 1000000 * 2 / 15)::bigint)))
     FROM insp.steady s;
-    -- The clock was set: back, or further on than the caller's own clock went since its last look, which was not after
+    -- The clock was set: back, or further on than the caller's own clock went since its last scan, which was not after
     -- this one's. Deadlines go with it, of what began before; a little too late does no harm.
     step := make_interval(secs => CASE WHEN passed < -2000000 THEN passed
         WHEN passed - measured > 2000000 THEN passed - measured END / 1e6);
@@ -152,4 +152,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.watch(interval, interval) IS
-    'Counts the time in which maintenance watched the fleet, and moves deadlines along with a clock that was set. p_elapsed is how long ago, by its own clock, the caller looked last; null: it never did';
+    'Counts the time in which maintenance watched the fleet, and moves deadlines along with a clock that was set. p_elapsed is how long ago, by its own clock, the caller scanned last; null: it never did';

@@ -126,7 +126,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
     SELECT u.id FROM unnest(p_jobs) AS u (id)
     WHERE NOT EXISTS (SELECT FROM insp.job j WHERE j.id = u.id AND j.status < 128)
 $$;
-COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished, or gone: one look for all that wait';
+COMMENT ON FUNCTION insp.gateway_finished(bigint[]) IS 'Which of these jobs are finished, or gone: one query for all that wait';
 GRANT EXECUTE ON FUNCTION insp.gateway_finished(bigint[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.record_access(p_credential bigint, p_action text, p_scope text, p_job uuid) RETURNS void

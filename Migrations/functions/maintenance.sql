@@ -28,7 +28,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
     WHERE d.name = p_name AND p_outcome IS DISTINCT FROM '-1' AND (d.error IS NOT NULL OR d.finished_at IS NULL
         OR d.finished_at NOT BETWEEN clock_timestamp() - interval '4 s' AND clock_timestamp())
 $$;
-COMMENT ON FUNCTION insp.duty_done(text, text, jsonb) IS 'Notes that a round of a duty has ended well; with -1 it could not look, and nothing is noted';
+COMMENT ON FUNCTION insp.duty_done(text, text, jsonb) IS 'Notes that a round of a duty has ended well; -1: it could not scan, and nothing is noted';
 GRANT EXECUTE ON FUNCTION insp.duty_done(text, text, jsonb) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.duty_failed(p_name text, p_by text, p_error text) RETURNS void
@@ -108,10 +108,10 @@ BEGIN
     given_up := 0;
     workers := 0;
     dead := '{}';
-    PERFORM insp.look_at_epoch();
+    PERFORM insp.check_epoch();
     PERFORM insp.watch(p_dead_after, p_elapsed);
     SELECT s.last_value INTO watched FROM insp.steady s;
-    -- Dead is who was watched for so long without a heartbeat. Time in which nobody looked counts for little, so that neither
+    -- Dead is who was watched for so long without a heartbeat. Time in which nobody scanned counts for little, so that neither
     -- a clock that is set nor a database that stood still or was away makes anybody look dead. A worker that nobody
     -- watched, and that is silent by the clock as well, is dead once it must have dropped its work itself.
     SELECT coalesce(array_agg(w.id), '{}') INTO dead FROM (
@@ -139,7 +139,7 @@ BEGIN
         SELECT l.ctid AS row, l.job_id FROM insp.lease l
         WHERE l.ctid = ANY (ARRAY(SELECT s.row FROM stale s UNION SELECT o.row FROM orphans o))
     ), open AS MATERIALIZED (
-        -- A job that somebody holds is left for the next look: to wait for it would hold up all others.
+        -- A job that somebody holds is left for the next scan: to wait for it would hold up all others.
         SELECT j.id FROM insp.job j WHERE j.id = ANY (ARRAY(SELECT x.job_id FROM lapsed x)) FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
         DELETE FROM insp.lease l
@@ -192,7 +192,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.rescue(interval, integer, integer, integer, boolean, interval) IS
-    'Takes jobs back from dead workers and from leases past their deadline; each counts as a crash. p_thorough also finds leases of workers that are gone, reading every lease. p_elapsed is how long ago, by its own clock, the caller looked last; null: it never did. Returns how many jobs it put back and gave up, and how many workers it struck off';
+    'Takes jobs back from dead workers and from leases past their deadline; each counts as a crash. p_thorough also finds leases of workers that are gone, reading every lease. p_elapsed is how long ago, by its own clock, the caller scanned last; null: it never did. Returns how many jobs it put back and gave up, and how many workers it struck off';
 GRANT EXECUTE ON FUNCTION insp.rescue(interval, integer, integer, integer, boolean, interval) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.sweep(p_limit integer DEFAULT 10000) RETURNS integer
@@ -202,7 +202,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 DECLARE
     moved integer;
 BEGIN
-    PERFORM insp.look_at_floors();
+    PERFORM insp.check_floors();
     WITH floors AS (
         -- The highest floor of the fleet: what lies before it some worker no longer sees.
         SELECT u.queue, max(u.seq) AS seq
@@ -265,7 +265,7 @@ BEGIN
             SELECT x.ctid AS row, x.job_id FROM insp.ready x
             WHERE x.queue = q.queue AND x.seq >= q.floor
             ORDER BY x.seq LIMIT 32) r, LATERAL (
-            -- One look for each: with OFFSET it cannot become a join that reads all jobs.
+            -- One index scan for each: with OFFSET it cannot become a join that reads all jobs.
             SELECT j.expires_at <= moment OR j.status = 128 AS is_over FROM insp.job j WHERE j.id = r.job_id OFFSET 0) j
     ), over AS MATERIALIZED (
         SELECT h.row, h.job_id FROM heads h WHERE h.is_over

@@ -136,7 +136,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    -- Each job is looked at once: one that was finished and old stays so. A job that is not stops the walk until it is.
+    -- Each job is read once: one that is finished and old stays so, and one that is not stops the walk until it is.
     SELECT max(g.id) + 1, bool_or(NOT g.over), min(g.id) FILTER (WHERE NOT g.over) INTO reached, blocked, start
     FROM (
         SELECT j.id, j.status = 128 AND j.completed_at <= horizon AS over FROM insp.job j
@@ -144,7 +144,7 @@ BEGIN
     IF blocked OR reached IS NOT NULL THEN
         UPDATE insp.retention_cursor c SET next_id = coalesce(start, reached) WHERE c.what = 'partitions';
     END IF;
-    -- Nothing was left to look at: the whole partition is over, unless later reruns still need bytes that came with its jobs. What
+    -- No job was left to read: the whole partition is over, unless later reruns still need bytes that came with its jobs. What
     -- its jobs leave elsewhere, persons and words, nobody would find without them: that goes before them, job by job.
     IF reached IS NOT NULL OR insp.is_content_needed(lowest, lowest + width)
         OR NOT insp.is_retention_done(lowest, lowest + width) THEN
@@ -170,7 +170,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.drop_history(integer) IS
-    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every limit, insp.purge has passed it, and no rerun needs bytes of it. Looks at up to p_limit jobs a call; returns 1 if it dropped one';
+    'Drops the oldest partition of jobs, parts, their bytes, steps and events once every job in it is finished and older than every limit, insp.purge has passed it, and no rerun needs bytes of it. Reads up to p_limit jobs a call; returns 1 if it dropped one';
 GRANT EXECUTE ON FUNCTION insp.drop_history(integer) TO insp_operator;
 
 -- The first partitions, in a new database; later ones are a duty of maintenance.

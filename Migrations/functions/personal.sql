@@ -5,6 +5,17 @@ CREATE OR REPLACE FUNCTION insp.personal(p_personal bytea, p_seal smallint) RETU
 LANGUAGE sql STABLE AS $$ SELECT CASE p_seal WHEN 0 THEN convert_from(p_personal, 'UTF8')::jsonb END $$;
 COMMENT ON FUNCTION insp.personal(bytea, smallint) IS 'Opens what job.personal holds; null: nothing, or it is sealed';
 
+CREATE OR REPLACE FUNCTION insp.readable_personal(p_personal bytea, p_seal smallint) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN insp.personal(p_personal, p_seal);
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION insp.readable_personal(bytea, smallint) IS
+    'As insp.personal, and null as well where the bytes are damaged: for calls about many jobs, which one job must not stop. A call costs a subtransaction, so what runs for every job does without';
+
 CREATE OR REPLACE FUNCTION insp.personal_bytes(p_personal jsonb) RETURNS bytea
 LANGUAGE sql STABLE AS $$ SELECT convert_to(nullif(p_personal, '{}')::text, 'UTF8') $$;
 COMMENT ON FUNCTION insp.personal_bytes(jsonb) IS 'What job.personal is to hold';

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION insp.reference_index(p_reference text) RETURNS bytea
 LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(p_reference, 'UTF8')) $$;
-COMMENT ON FUNCTION insp.reference_index(text) IS 'What a reference is looked up by: equal for equal references';
+COMMENT ON FUNCTION insp.reference_index(text) IS 'The key by which a reference is found: equal for equal references';
 
 CREATE OR REPLACE FUNCTION insp.new_persons(p_payloads jsonb[]) RETURNS TABLE (partner_id integer, index bytea)
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp
@@ -94,7 +94,7 @@ SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_merg
             CROSS JOIN (VALUES ('customer', 'customerInternalReference'), ('user', 'userReference')) AS k (kind, key)
         WHERE u.payload ? k.key
     ), unlinked AS (
-        INSERT INTO insp.purge_later (look_at, what, job_id)
+        INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT now() + interval '1 minute', 'links', n.id FROM named n WHERE n.kind = 'user' AND n.person_id IS NULL
     )
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
@@ -126,7 +126,7 @@ BEGIN
         WHERE r.kind = 'user'
     )
     UPDATE insp.job j SET person_id = f.id FROM found f WHERE j.id = ANY (ARRAY[f.job_id]);
-    INSERT INTO insp.purge_later (look_at, what, job_id)
+    INSERT INTO insp.purge_later (due_at, what, job_id)
     SELECT now() + least(interval '1 hour', greatest(interval '1 minute', now() - j.created_at)), 'links', j.id
     FROM insp.job j WHERE j.id = ANY (p_jobs) AND j.person_id IS NULL AND j.forgotten_at IS NULL
     ON CONFLICT DO NOTHING;
@@ -173,7 +173,7 @@ BEGIN
     )
     UPDATE insp.person p SET reference_index = NULL, erased_at = clock_timestamp()
     FROM bare b WHERE p.id = ANY (ARRAY[b.id]);
-    INSERT INTO insp.purge_later (look_at, what, job_id)
+    INSERT INTO insp.purge_later (due_at, what, job_id)
     SELECT now() + interval '1 minute', 'persons', u.id FROM unnest(p_persons) AS u (id), LATERAL (
         SELECT x.erased_at FROM insp.person x WHERE x.id = u.id OFFSET 0) p
     WHERE p.erased_at IS NULL
@@ -183,7 +183,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.forget_persons(bigint[]) IS
-    'Removes the references of those of the given persons who have no job and no face any more; waits for nobody: retention looks again at those whom somebody holds';
+    'Removes the references of those of the given persons who have no job and no face any more; waits for nobody: retention comes back to those whom somebody holds';
 
 CREATE OR REPLACE FUNCTION insp.erase_person(partner text, reference text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
@@ -199,10 +199,14 @@ DECLARE
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
-    -- All jobs before the person, as everything else that erases locks them.
-    SELECT array_agg(l.public_id) INTO jobs FROM (
-        SELECT j.public_id FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
-        WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by ORDER BY j.id FOR NO KEY UPDATE OF j) l;
+    -- All jobs before the person, as everything else that erases locks them, and those as well of their chains that do not
+    -- name the person any more.
+    PERFORM insp.lock_chains(ARRAY(
+        SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by));
+    -- A new statement: what another erasure did while this one waited is not done again.
+    SELECT array_agg(j.public_id ORDER BY j.id) INTO jobs
+    FROM insp.job_reference r JOIN insp.job j ON j.id = ANY (ARRAY[r.job_id])
+    WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by;
     FOREACH job IN ARRAY coalesce(jobs, '{}') LOOP
         -- One of the same chain of reruns may have erased it already.
         rest := insp.erase(job);
@@ -222,6 +226,9 @@ BEGIN
         PERFORM insp.record('erase_person', 'partner ' || erase_person.partner, jsonb_build_object('person', person, 'jobs', erased));
     END IF;
     RETURN erased;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM insp.refuse('ROW_LOCKED');
+    RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION insp.erase_person(text, text) IS

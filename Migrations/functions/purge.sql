@@ -3,7 +3,7 @@
 -- Finished jobs that have come of age are not searched for: job has no index on any column that changes, and needs none. For each
 -- distinct time that partners keep things, a cursor walks the jobs in the order of their ids, which is nearly that of
 -- their age, and passes each job once. The few that were not finished, or finished late, when the cursor came by are noted in
--- purge_later with the time to look again.
+-- purge_later with the time to come back.
 
 CREATE OR REPLACE FUNCTION insp.purge(
     p_limit integer DEFAULT 1000,
@@ -117,7 +117,7 @@ BEGIN
         h.safe_id := drawn;
         h.waits_for := '{}';
     ELSIF NOT h.waits_for && open THEN
-        -- All that it waited for are over; from the first time on that it looks at all.
+        -- All that it waited for are over, or this is the first time that it asks.
         h.safe_id := greatest(h.safe_id, h.next_id);
         h.next_id := drawn;
         h.waits_for := open;
@@ -135,7 +135,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     safe constant bigint := (SELECT h.safe_id FROM insp.retention_horizon h WHERE h.what = 'job');
-    -- Few partners of many have a time of their own: the walk passes the others' jobs without a look at their parts.
+    -- Few partners of many have a time of their own: the walk passes the others' jobs without reading their parts.
     members constant integer[] := ARRAY(SELECT p.id FROM insp.partner p WHERE insp.keep_of(p, p_what) = p_keep);
     start bigint;
     reached bigint;
@@ -166,7 +166,7 @@ BEGIN
             (SELECT min(y.id) FROM page y WHERE y.created_at > now() - p_keep),
             (SELECT max(y.id) + 1 FROM page y)) AS id
     ), later AS (
-        INSERT INTO insp.purge_later (look_at, what, job_id)
+        INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT coalesce(o.completed_at + p_keep, now() + least(p_keep, interval '1 day')), p_what, o.id
         FROM old o WHERE NOT o.is_due AND o.id < (SELECT s.id FROM stop s)
         ON CONFLICT DO NOTHING
@@ -201,13 +201,17 @@ DECLARE
     -- What erases, copies or finishes a job holds its row.
     free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED);
     held bigint[] := ARRAY(SELECT unnest(p_jobs) EXCEPT SELECT unnest(free));
+    broken bigint[] := '{}'::bigint[];
     removed integer := 0;
     job bigint;
 BEGIN
     BEGIN
         removed := insp.purge_batch(p_what, free);
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        -- Somebody holds something else of one of them: one by one, and as long as there is time.
+    EXCEPTION WHEN OTHERS THEN
+        IF insp.is_passing(SQLSTATE) AND SQLSTATE NOT IN ('55P03', '40P01') THEN
+            RAISE;
+        END IF;
+        -- Somebody holds something else of one of them, or a row cannot be processed: one by one, and as long as there is time.
         FOREACH job IN ARRAY free LOOP
             BEGIN
                 IF clock_timestamp() < statement_timestamp() + interval '5 seconds' THEN
@@ -216,22 +220,31 @@ BEGIN
                 END IF;
             EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
                 NULL;
+            WHEN OTHERS THEN
+                IF insp.is_passing(SQLSTATE) THEN
+                    RAISE;
+                END IF;
+                RAISE LOG 'inspectd: retention cannot remove % of job %: SQLSTATE %', p_what, job, SQLSTATE;
+                broken := broken || job;
+                CONTINUE;
             END;
             held := held || job;
         END LOOP;
     END;
-    INSERT INTO insp.purge_later (look_at, what, job_id) SELECT now() + interval '1 minute', p_what, h.id FROM unnest(held) AS h (id)
+    INSERT INTO insp.purge_later (due_at, what, job_id)
+    SELECT now() + interval '1 minute', p_what, h.id FROM unnest(held) AS h (id)
+    UNION ALL SELECT now() + interval '1 day', p_what, b.id FROM unnest(broken) AS b (id)
     ON CONFLICT DO NOTHING;
     RETURN removed;
 END
 $$;
 COMMENT ON FUNCTION insp.purge_jobs(text, bigint[]) IS
-    'Removes parts, results or references of jobs that are due; those that somebody holds are noted for later';
+    'Removes parts, results or references of jobs that are due; those that somebody holds, or whose rows cannot be processed, are noted for later';
 
 CREATE OR REPLACE FUNCTION insp.purge_late(
     p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer
 )
-LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp SET enable_sort = off
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     part_jobs bigint[];
@@ -242,8 +255,12 @@ DECLARE
     links bigint[];
 BEGIN
     WITH due AS MATERIALIZED (
-        SELECT l.ctid AS row FROM insp.purge_later l WHERE l.look_at <= now()
-        ORDER BY l.look_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+        -- Links by themselves: those of jobs that are not finished come again each hour, and must not keep others waiting.
+        SELECT o.row FROM (SELECT l.ctid AS row FROM insp.purge_later l WHERE l.what <> 'links' AND l.due_at <= now()
+            ORDER BY l.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED) o
+        UNION ALL
+        SELECT k.row FROM (SELECT l.ctid AS row FROM insp.purge_later l WHERE l.what = 'links' AND l.due_at <= now()
+            ORDER BY l.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED) k
     ), taken AS (
         DELETE FROM insp.purge_later l WHERE l.ctid = ANY (ARRAY(SELECT d.row FROM due d)) RETURNING l.what, l.job_id
     ), judged AS MATERIALIZED (
@@ -253,13 +270,13 @@ BEGIN
             LATERAL (SELECT insp.keep_of(p, t.what) AS keep) k
         WHERE t.what IN ('parts', 'results', 'references')
     ), again AS (
-        INSERT INTO insp.purge_later (look_at, what, job_id)
+        INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT coalesce(g.completed_at + g.keep, now() + least(g.keep, interval '1 day')), g.what, g.job_id
         FROM judged g WHERE NOT g.is_due
         ON CONFLICT DO NOTHING
     )
     SELECT array_agg(g.job_id) FILTER (WHERE g.what = 'parts'), array_agg(g.job_id) FILTER (WHERE g.what = 'results'),
-        array_agg(g.job_id) FILTER (WHERE g.what = 'references'), (SELECT count(*) FROM taken),
+        array_agg(g.job_id) FILTER (WHERE g.what = 'references'), greatest((SELECT count(*) FROM taken t WHERE t.what <> 'links'), (SELECT count(*) FROM taken t WHERE t.what = 'links')),
         (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'callbacks'),
         (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'persons'),
         (SELECT array_agg(DISTINCT t.job_id) FROM taken t WHERE t.what = 'links')
@@ -277,17 +294,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_late(integer) IS
-    'Looks again at what was not of age, or was held, when retention came by, and links jobs to their persons';
+    'Comes back to what was too young or locked when retention passed it, and links jobs to their persons';
 
 CREATE OR REPLACE FUNCTION insp.purge_rows(p_limit integer, OUT keys integer, OUT others integer, OUT more boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
-    -- What operators did and who was given which result: a year at least.
-    done_until constant timestamptz := now() - greatest(interval '366 days',
-        (SELECT r.keep FROM insp.retention r WHERE r.what = 'operator_events'));
-    seen_until constant timestamptz := now() - greatest(interval '366 days',
-        (SELECT r.keep FROM insp.retention r WHERE r.what = 'access_events'));
+    done_until constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'operator_events');
+    seen_until constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'access_events');
     told_until constant timestamptz := now() - (SELECT r.keep FROM insp.retention r WHERE r.what = 'endpoint_events');
     due record;
     n integer;

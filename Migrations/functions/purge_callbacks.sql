@@ -16,7 +16,7 @@ BEGIN
     )
     SELECT array_agg(g.id) INTO old FROM page g
     WHERE g.id < coalesce((SELECT min(y.id) FROM page y WHERE y.created_at > horizon), 9223372036854775807);
-    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to look again.
+    -- Each is passed once; what is still to be delivered or was dead-lettered is noted with the time to come back.
     walked := coalesce(cardinality(old), 0);
     removed := 0;
     IF walked > 0 THEN
@@ -49,7 +49,7 @@ BEGIN
         SELECT g.id FROM judged g
         WHERE g.delivered_at <= now() - sent OR g.is_dead AND g.created_at <= now() - buried
     ), later AS (
-        INSERT INTO insp.purge_later (look_at, what, job_id)
+        INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT CASE WHEN g.delivered_at IS NOT NULL THEN g.delivered_at + sent WHEN g.is_dead THEN g.created_at + buried
             ELSE now() + interval '1 day' END, 'callbacks', g.id
         FROM judged g WHERE g.id NOT IN (SELECT o.id FROM over o)
@@ -69,7 +69,7 @@ BEGIN
         PERFORM insp.forget_callbacks(bare, false);
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         removed := 0;
-        INSERT INTO insp.purge_later (look_at, what, job_id)
+        INSERT INTO insp.purge_later (due_at, what, job_id)
         SELECT now() + interval '1 minute', 'callbacks', x.id FROM unnest(over || bare) AS x (id) ON CONFLICT DO NOTHING;
     END;
     RETURN removed;

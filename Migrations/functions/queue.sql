@@ -1,4 +1,4 @@
--- Queues, lanes and how workers are woken; what operators look at first. Every view costs little, also with ten million
+-- Queues, lanes and how workers are woken; what operators read first. Every view costs little, also with ten million
 -- jobs waiting.
 -- After: metrics
 
@@ -90,14 +90,14 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT insp.notify('insp_ready', l::text) FROM generate_series(0, 2) l;
     SELECT insp.tell()
 $$;
-COMMENT ON FUNCTION insp.wake_all() IS 'Has every worker look at every lane once this transaction is committed';
+COMMENT ON FUNCTION insp.wake_all() IS 'Makes every worker poll every lane once this transaction has committed';
 
 CREATE OR REPLACE FUNCTION insp.tell(p_worker bigint DEFAULT NULL) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT insp.notify('insp_control', coalesce(p_worker::text, '*'))
 $$;
 COMMENT ON FUNCTION insp.tell(bigint) IS
-    'Asks a worker (or all) on channel insp_control to look at once, unless insp.notify is off; a hint only, heartbeats and claims see everything anyway';
+    'Asks one worker or all of them, on channel insp_control, to poll at once, unless insp.notify is off; a hint only, heartbeats and claims see everything anyway';
 
 CREATE OR REPLACE FUNCTION insp.notify(p_channel text, p_payload text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -114,7 +114,7 @@ CREATE OR REPLACE VIEW insp.v_floor AS
 SELECT u.queue, min(u.seq) AS seq
 FROM insp.worker w, unnest(w.floor_queues, w.floor_seqs) AS u (queue, seq)
 GROUP BY u.queue;
-COMMENT ON VIEW insp.v_floor IS 'Where the slowest worker looks for waiting jobs in each queue; below it lie only rows that were claimed';
+COMMENT ON VIEW insp.v_floor IS 'Where the slowest worker''s scan of each queue begins; below it are only rows that were claimed';
 COMMENT ON COLUMN insp.v_floor.queue IS 'The queue';
 COMMENT ON COLUMN insp.v_floor.seq IS 'The floor';
 GRANT SELECT ON insp.v_floor TO insp_operator, insp_auditor;
@@ -194,7 +194,7 @@ COMMENT ON COLUMN insp.v_stuck.id IS 'The job''s public id';
 COMMENT ON COLUMN insp.v_stuck.job_id IS 'Its internal number';
 COMMENT ON COLUMN insp.v_stuck.state IS 'running, delayed or waiting';
 COMMENT ON COLUMN insp.v_stuck.since IS 'For how long';
-COMMENT ON COLUMN insp.v_stuck.what IS 'What to look at';
+COMMENT ON COLUMN insp.v_stuck.what IS 'What to check';
 GRANT SELECT ON insp.v_stuck TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.why_waiting(p_queues integer[])

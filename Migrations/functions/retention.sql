@@ -17,16 +17,46 @@ $$;
 COMMENT ON FUNCTION insp.retention_classes() IS
     'What is removed job by job, and each time that a partner keeps it: every one has a cursor of its own';
 
-CREATE OR REPLACE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval) RETURNS void
+CREATE OR REPLACE FUNCTION insp.is_length(p_interval interval) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Years and months have one sign, and so have hours, minutes and seconds.
+    SELECT least(extract(year FROM p_interval), extract(month FROM p_interval), extract(day FROM p_interval),
+        extract(hour FROM p_interval), extract(minute FROM p_interval), extract(second FROM p_interval)) >= 0
+$$;
+COMMENT ON FUNCTION insp.is_length(interval) IS
+    'Whether no part of an interval is negative. Only then does its place between two others say how far it leads from a time: 10000 years less 3564000 days compare as 99 years, and lead out of the calendar';
+
+CREATE OR REPLACE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval DEFAULT '1 hour') RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
-    IF p_keep NOT BETWEEN '1 hour' AND '100 years' THEN
-        PERFORM insp.refuse(p_code, format('%s is %s', p_what, p_keep), 'Things are kept for an hour to 100 years.');
+    IF NOT (CASE WHEN p_keep BETWEEN p_least AND '36525 days' AND insp.is_length(p_keep)
+        -- Compared alone, a year is 360 days.
+        THEN now() - p_keep >= now() - interval '36525 days' ELSE p_keep IS NULL END) THEN
+        PERFORM insp.refuse(p_code, format('%s is %s', p_what, p_keep), format('%s is %s to 100 years, without a negative part.',
+            p_what, CASE p_least WHEN '1 hour' THEN 'an hour' ELSE p_least::text END));
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.check_keep(text, text, interval) IS
-    'Refuses with a code a time for which nothing can be kept: one that is out of the calendar would end every round of retention. Null is none';
+COMMENT ON FUNCTION insp.check_keep(text, text, interval, interval) IS
+    'Refuses with a code a retention period that is too short or too long: one that leads out of the calendar would end every round of retention. Null is allowed';
+
+CREATE OR REPLACE FUNCTION insp.partner_units() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Without a zone: there every day has 24 hours.
+    moment constant timestamp := now() AT TIME ZONE 'UTC';
+BEGIN
+    -- A year and 360 days are equal to PostgreSQL, and partners who keep parts equally long share a cursor: those of the one
+    -- would go with those of the other. In days and hours, equal periods are the same period.
+    NEW.keep_parts := moment - (moment - NEW.keep_parts);
+    NEW.keep_results := moment - (moment - NEW.keep_results);
+    NEW.keep_references := moment - (moment - NEW.keep_references);
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION insp.partner_units() IS 'Stores a partner''s retention periods in days and hours, as they count from now on';
+CREATE OR REPLACE TRIGGER partner_units BEFORE INSERT OR UPDATE OF keep_parts, keep_results, keep_references ON insp.partner
+    FOR EACH ROW EXECUTE FUNCTION insp.partner_units();
 
 CREATE OR REPLACE FUNCTION insp.look_again(p_what text, p_partner integer DEFAULT NULL) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -37,11 +67,11 @@ LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
         RETURNING l.job_id
     )
     -- One row for each, and no two of a job's rows may come to lie on each other.
-    INSERT INTO insp.purge_later (look_at, what, job_id) SELECT DISTINCT now(), p_what, n.job_id FROM noted n
+    INSERT INTO insp.purge_later (due_at, what, job_id) SELECT DISTINCT now(), p_what, n.job_id FROM noted n
     ON CONFLICT DO NOTHING
 $$;
 COMMENT ON FUNCTION insp.look_again(text, integer) IS
-    'Has retention look at once at what it noted for later (of one partner): the time of that may have changed';
+    'Makes retention come back at once to what it noted for later (of one partner): the time of that may have changed';
 
 CREATE OR REPLACE FUNCTION insp.partner_keeps() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
@@ -87,7 +117,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.retention_keeps() IS 'Has retention look again at what a changed time concerns, and at nothing else';
+COMMENT ON FUNCTION insp.retention_keeps() IS 'Makes retention come back to what a changed period concerns, and to nothing else';
 CREATE OR REPLACE TRIGGER retention_keeps AFTER UPDATE OF keep ON insp.retention
     FOR EACH ROW EXECUTE FUNCTION insp.retention_keeps();
 
@@ -115,7 +145,9 @@ BEGIN
         RETURN format('partner %s: parts %s, results %s, references %s', was.name, kept.parts, kept.results, kept.requests);
     ELSIF num_nulls(set_retention.what, set_retention.keep) = 0 AND num_nonnulls(set_retention.partner, set_retention.keep_parts,
         set_retention.keep_results, set_retention.keep_references) = 0 THEN
-        PERFORM insp.check_keep('PARAMETER_INVALID', 'keep', set_retention.keep);
+        PERFORM insp.check_keep('PARAMETER_INVALID', 'keep', set_retention.keep,
+            -- insp.record_guard removes nothing of these that is younger than a year.
+            CASE WHEN set_retention.what IN ('access_events', 'operator_events') THEN interval '366 days' ELSE '1 hour' END);
         UPDATE insp.retention r SET keep = set_retention.keep WHERE r.what = set_retention.what;
         IF NOT FOUND THEN
             PERFORM insp.refuse('PARAMETER_INVALID', 'what is ' || left(quote_literal(set_retention.what), 40),
@@ -130,7 +162,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) IS
-    'Sets how long a partner''s parts, results and references are kept, or how long something is kept for all (insp.retention): from an hour to 100 years';
+    'Sets how long a partner''s parts, results and references are kept, or how long something is kept for all partners (insp.retention): an hour to 100 years, access_events and operator_events at least 366 days. A partner''s periods are stored in days and hours';
 GRANT EXECUTE ON FUNCTION insp.set_retention(text, interval, interval, text, interval, interval) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_retention AS

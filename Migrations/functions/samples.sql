@@ -21,7 +21,7 @@ BEGIN
         FROM pg_inherits i WHERE i.inhparent = 'insp.event'::regclass AND pg_relation_size(i.inhrelid) > 0
         ORDER BY i.inhrelid DESC LIMIT 8
     LOOP
-        -- The first page of that time; one page is looked at in each step.
+        -- The first page of that time; each step reads one page.
         older := -1;
         first := part.pages;
         WHILE first - older > 1 LOOP

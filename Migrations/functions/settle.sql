@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION insp.finish(
     p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[] DEFAULT NULL,
-    p_started timestamptz[] DEFAULT NULL, p_seal smallint DEFAULT 0::smallint
+    p_started timestamptz[] DEFAULT NULL, p_seal smallint DEFAULT 0::smallint, p_readable boolean DEFAULT true
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -28,21 +28,21 @@ BEGIN
         INSERT INTO insp.callback (webhook_id, job_id, public_id, traceparent, endpoint_id, url, definition_key, decision, is_expired,
             has_reference, has_result)
         SELECT 'msg_' || replace(d.public_id::text, '-', ''), d.id, d.public_id, d.traceparent, e.id,
-            coalesce(CASE WHEN d.own_callback THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
+            coalesce(CASE WHEN d.own_callback AND p_readable THEN insp.personal(d.personal, d.seal) ->> 'callbackUrl' END, e.url),
             insp.definition_key(d.workflow), d.decision #>> '{}', coalesce(d.error = '"EXPIRED"', false),
-            d.person_id IS NOT NULL OR coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false),
-            -- A URL that the job brought is looked at only where there is a result to be kept from it.
-            CASE WHEN e.inline_result AND d.own_callback THEN (
+            d.person_id IS NOT NULL OR p_readable AND coalesce(insp.personal(d.personal, d.seal) ? 'userReference', false),
+            -- A URL that the job brought is read only where there is a result to be kept from it.
+            CASE WHEN NOT p_readable THEN false WHEN e.inline_result AND d.own_callback THEN (
                 SELECT insp.endpoint_owns(x, insp.personal(d.personal, d.seal) ->> 'callbackUrl') FROM insp.endpoint x WHERE x.id = e.id)
                 ELSE e.inline_result END
         FROM done d JOIN insp.endpoint e ON e.id = ANY (ARRAY[d.endpoint_id])
-        WHERE d.own_callback OR e.url IS NOT NULL
+        WHERE d.own_callback AND p_readable OR e.url IS NOT NULL
     )
     SELECT d.id FROM done d;
 END
 $$;
-COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], smallint) IS
-    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is';
+COMMENT ON FUNCTION insp.finish(bigint[], bigint[], jsonb[], bytea[], timestamptz[], smallint, boolean) IS
+    'Brings jobs to 128: result, terminal event and callback in one transaction; p_started are the times of the claims. Returns those it finished; a job that was finished before is left as it is. p_readable false: what may name a person is not read, and the callback goes to the endpoint''s own URL';
 
 CREATE OR REPLACE FUNCTION insp.finish_failed(
     p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_attempts smallint[], p_crashes smallint[]
@@ -50,11 +50,28 @@ CREATE OR REPLACE FUNCTION insp.finish_failed(
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     finished bigint[];
+    one record;
 BEGIN
-    SELECT coalesce(array_agg(f.id), '{}') INTO finished FROM insp.finish(p_jobs, p_fences, ARRAY(
-        SELECT insp.failure_summary(u.code, u.detail)
-        FROM unnest(p_codes, p_details) WITH ORDINALITY AS u (code, detail, n) ORDER BY u.n)) AS f (id);
-    -- Cancelled and expired jobs are no one's fault, and nobody has to look at them.
+    BEGIN
+        finished := ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, ARRAY(
+            SELECT insp.failure_summary(x.code, x.detail)
+            FROM unnest(p_codes, p_details) WITH ORDINALITY AS x (code, detail, n) ORDER BY x.n)) AS f (id));
+    EXCEPTION WHEN OTHERS THEN
+        IF insp.is_passing(SQLSTATE) THEN
+            RAISE;
+        ELSIF cardinality(p_jobs) = 1 THEN
+            RETURN QUERY SELECT f.id FROM insp.finish_damaged(p_jobs[1], p_fences[1], SQLSTATE, p_attempts[1], p_crashes[1]) AS f (id);
+            RETURN;
+        END IF;
+        -- One row that cannot be processed must not keep the others from their end.
+        FOR one IN SELECT * FROM unnest(p_jobs, p_fences, p_codes, p_details, p_attempts, p_crashes)
+            AS x (job_id, fence, code, detail, attempts, crashes) LOOP
+            RETURN QUERY SELECT f.id FROM insp.finish_failed(ARRAY[one.job_id], ARRAY[one.fence], ARRAY[one.code], ARRAY[one.detail],
+                ARRAY[one.attempts], ARRAY[one.crashes]) AS f (id);
+        END LOOP;
+        RETURN;
+    END;
+    -- Cancelled and expired jobs are no one's fault, and nobody has to deal with them.
     INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
     SELECT u.job_id, u.code, u.detail, u.attempts, u.crashes
     FROM unnest(p_jobs, p_codes, p_details, p_attempts, p_crashes) AS u (job_id, code, detail, attempts, crashes)
@@ -64,7 +81,33 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], smallint[], smallint[]) IS
-    'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the given-up ones in insp.dead';
+    'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the dead-lettered ones in insp.dead. One whose row cannot be processed ends by insp.finish_damaged';
+
+CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '53', '55', '57', '58'])
+$$;
+COMMENT ON FUNCTION insp.is_passing(text) IS
+    'Whether the same call may succeed later: somebody holds a row, or the server lacks something. Any other SQLSTATE comes again each time';
+
+CREATE OR REPLACE FUNCTION insp.finish_damaged(
+    p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamptz DEFAULT NULL
+) RETURNS SETOF bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- The server's own words may quote the row.
+    detail constant text := format('the job''s row cannot be processed: SQLSTATE %s', p_state);
+BEGIN
+    IF EXISTS (SELECT FROM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
+        ARRAY[p_started], 0::smallint, false)) THEN
+        INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
+        VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
+        RETURN NEXT p_job;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION insp.finish_damaged(bigint, bigint, text, smallint, smallint, timestamptz) IS
+    'Dead-letters a job as INTERNAL_ERROR without reading what may name a person: the end of one whose row cannot be processed. Returns it if it was not finished before';
 
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint
@@ -76,7 +119,7 @@ BEGIN
     WITH input AS MATERIALIZED (
         SELECT u.* FROM unnest(p_jobs, p_fences, p_statuses, p_bodies) AS u (job_id, fence, status, body)
     ), held AS MATERIALIZED (
-        -- Locked, so that no rescue can end the lease between this look and the commit.
+        -- Locked, so that no rescue can end the lease between this read and the commit.
         SELECT l.* FROM (SELECT i.job_id, i.fence, max(i.status) AS status FROM input i GROUP BY i.job_id, i.fence) i, LATERAL (
             SELECT l.job_id, l.fence, l.claimed_at, i.status FROM insp.lease l
             WHERE l.job_id = i.job_id AND l.fence IS NOT DISTINCT FROM i.fence FOR KEY SHARE) l
@@ -106,6 +149,39 @@ COMMENT ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], bytea[]) IS
     'Stores results of stages and raises the jobs'' status. Returns the jobs whose lease still holds; nothing is written for the others';
 GRANT EXECUTE ON FUNCTION insp.store_steps(bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
+-- A part of insp.settle, called with its settings.
+CREATE OR REPLACE FUNCTION insp.settle_ended(
+    p_jobs bigint[], p_fences bigint[], p_summaries jsonb[], p_bodies bytea[], p_started timestamptz[],
+    p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
+) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    finished bigint[];
+BEGIN
+    IF NOT cardinality(p_step_jobs) > 0 THEN
+        RETURN ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS f (id));
+    END IF;
+    -- Before the end of the job, which may take them away again: insp.face_finished.
+    INSERT INTO insp.step (job_id, status, fence, body)
+    SELECT u.job_id, u.status, u.fence, u.body
+    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
+    -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once,
+    -- so it names the claim by itself.
+    WHERE u.fence = ANY (p_fences)
+    ON CONFLICT DO NOTHING;
+    finished := ARRAY(SELECT f.id FROM insp.finish(p_jobs, p_fences, p_summaries, p_bodies, p_started) AS f (id));
+    IF cardinality(finished) < cardinality(p_jobs) THEN
+        -- A job that was cancelled meanwhile may have been erased, too: nothing of it may be left. To take the stages back is
+        -- cheaper than to lock every job before they are written.
+        DELETE FROM insp.step s USING unnest(p_jobs, p_fences) AS u (job_id, fence)
+        WHERE s.job_id = ANY (ARRAY[u.job_id]) AND s.status < 128 AND s.fence = u.fence AND u.job_id <> ALL (finished);
+    END IF;
+    RETURN finished;
+END
+$$;
+COMMENT ON FUNCTION insp.settle_ended(bigint[], bigint[], jsonb[], bytea[], timestamptz[], bigint[], bigint[], smallint[], bytea[]) IS
+    'Finishes jobs whose leases insp.settle has ended, with the stages of the same claims; returns those it finished';
+
 CREATE OR REPLACE FUNCTION insp.settle(
     p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
     p_step_jobs bigint[], p_step_fences bigint[], p_step_statuses smallint[], p_step_bodies bytea[]
@@ -119,44 +195,47 @@ DECLARE
     summaries jsonb[];
     bodies bytea[];
     started timestamptz[];
-    finished bigint[];
+    attempts smallint[];
+    crashes smallint[];
 BEGIN
     WITH settled AS (
         -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
             AS u (job_id, fence, summary, body)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, u.summary::jsonb AS summary, u.body, l.claimed_at
+        RETURNING l.job_id, l.fence, u.summary::jsonb AS summary, u.body, l.claimed_at, l.attempt, l.crashes
     )
-    SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.summary), array_agg(s.body), array_agg(s.claimed_at)
-    INTO jobs, fences, summaries, bodies, started FROM settled s;
+    SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.summary), array_agg(s.body), array_agg(s.claimed_at),
+        array_agg(s.attempt), array_agg(s.crashes)
+    INTO jobs, fences, summaries, bodies, started, attempts, crashes FROM settled s;
     IF jobs IS NULL THEN
         RETURN;
     END IF;
-    IF NOT cardinality(p_step_jobs) > 0 THEN
-        RETURN QUERY SELECT f.id FROM insp.finish(jobs, fences, summaries, bodies, started) AS f (id);
-        RETURN;
-    END IF;
-    -- Before the end of the job, which may take them away again: insp.face_finished.
-    INSERT INTO insp.step (job_id, status, fence, body)
-    SELECT u.job_id, u.status, u.fence, u.body
-    FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
-    -- A worker that lost a job and claimed it again may still have a stage of the lost claim. A fence is given out once,
-    -- so it names the claim by itself.
-    WHERE u.fence = ANY (fences)
-    ON CONFLICT DO NOTHING;
-    finished := ARRAY(SELECT f.id FROM insp.finish(jobs, fences, summaries, bodies, started) AS f (id));
-    IF cardinality(finished) < cardinality(jobs) THEN
-        -- A job that was cancelled meanwhile may have been erased, too: nothing of it may be left. To take the stages back is
-        -- cheaper than to lock every job before they are written.
-        DELETE FROM insp.step s USING unnest(jobs, fences) AS u (job_id, fence)
-        WHERE s.job_id = ANY (ARRAY[u.job_id]) AND s.status < 128 AND s.fence = u.fence AND u.job_id <> ALL (finished);
-    END IF;
-    RETURN QUERY SELECT unnest(finished);
+    BEGIN
+        RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries, bodies, started,
+            p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+    EXCEPTION WHEN OTHERS THEN
+        IF insp.is_passing(SQLSTATE) THEN
+            RAISE;
+        END IF;
+        -- One by one: a row that cannot be processed costs its own job alone.
+        FOR place IN 1..cardinality(jobs) LOOP
+            BEGIN
+                RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place],
+                    bodies[place:place], started[place:place], p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
+            EXCEPTION WHEN OTHERS THEN
+                IF insp.is_passing(SQLSTATE) THEN
+                    RAISE;
+                END IF;
+                RETURN QUERY SELECT f.id FROM insp.finish_damaged(jobs[place], fences[place], SQLSTATE, attempts[place],
+                    crashes[place], started[place]) AS f (id);
+            END;
+        END LOOP;
+    END;
 END
 $$;
 COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost';
+    'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost. A job whose row cannot be processed is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retry_later(

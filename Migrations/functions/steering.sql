@@ -185,7 +185,7 @@ DECLARE
     fresh constant uuid := insp.random_id(insp.id_prefix());
 BEGIN
     PERFORM insp.need_read_committed();
-    -- Locked, so that neither erasure nor retention can remove between this look and the copying what is copied here; where
+    -- Locked, so that neither erasure nor retention can remove between this read and the copy what is copied here; where
     -- they were first, the row that is read says so.
     SELECT * INTO old FROM insp.job j WHERE j.public_id = rerun.id AND insp.may_act(j.partner_id) FOR SHARE;
     IF NOT FOUND THEN
@@ -216,7 +216,7 @@ BEGIN
         CASE WHEN partner.liveness_evidence_suffices THEN old.request ELSE old.request - 'evidenceSuffices' END);
     INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
     SELECT r.partner_id, r.kind, r.index, number FROM insp.job_reference r WHERE r.job_id = old.id;
-    INSERT INTO insp.purge_later (look_at, what, job_id)
+    INSERT INTO insp.purge_later (due_at, what, job_id)
     SELECT now() + interval '1 minute', 'links', number FROM insp.job_reference r
     WHERE r.job_id = number AND r.kind = 'user' AND old.person_id IS NULL;
     INSERT INTO insp.rerun (job_id, first_id)
@@ -263,14 +263,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.resolve_dead(uuid, text) IS
-    'Marks a job that was given up as dealt with, without running it again; false: it is not in v_dead, or is resolved. The note is not kept of a job whose references are removed';
+    'Marks a dead-lettered job as dealt with, without running it again; false: it is not in v_dead, or is resolved. The note is not kept of a job whose references are removed';
 GRANT EXECUTE ON FUNCTION insp.resolve_dead(uuid, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_dead AS
 SELECT j.public_id AS id, p.name AS partner, j.workflow, d.code, d.detail, d.attempts, d.crashes,
     d.died_at, d.resolved_at, d.job_id, d.resolved_by
 FROM insp.dead d JOIN insp.job j ON j.id = d.job_id JOIN insp.partner p ON p.id = j.partner_id;
-COMMENT ON VIEW insp.v_dead IS 'Jobs that were given up (finished as NOT_EXECUTED), newest last';
+COMMENT ON VIEW insp.v_dead IS 'Dead-lettered jobs (finished as NOT_EXECUTED), newest last';
 COMMENT ON COLUMN insp.v_dead.id IS 'The job''s public id';
 COMMENT ON COLUMN insp.v_dead.partner IS 'Whose job';
 COMMENT ON COLUMN insp.v_dead.workflow IS 'Its workflow';
@@ -278,7 +278,7 @@ COMMENT ON COLUMN insp.v_dead.code IS 'Error code it ended with (insp.error_code
 COMMENT ON COLUMN insp.v_dead.detail IS 'What exactly was wrong';
 COMMENT ON COLUMN insp.v_dead.attempts IS 'Attempts made';
 COMMENT ON COLUMN insp.v_dead.crashes IS 'Attempts that ended in the death of a process or worker';
-COMMENT ON COLUMN insp.v_dead.died_at IS 'When it was given up';
+COMMENT ON COLUMN insp.v_dead.died_at IS 'When it was dead-lettered';
 COMMENT ON COLUMN insp.v_dead.resolved_at IS 'When an operator dealt with it';
 COMMENT ON COLUMN insp.v_dead.job_id IS 'The job''s internal number';
 COMMENT ON COLUMN insp.v_dead.resolved_by IS 'Who dealt with it (rerun, resolve_dead)';

@@ -7,7 +7,7 @@ DECLARE
     piece text[];
     host text;
 BEGIN
-    -- The common case in one look; everything else is taken apart to say what is wrong.
+    -- The common case in one comparison; everything else is taken apart to say what is wrong.
     IF length(p_url) <= p_max AND p_url ~ '^https://([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}(/[!"$-[\]-~]*)?$'
         AND p_url !~ '^https://[^/]*\.(local|localhost|internal|intranet|lan|home|arpa|invalid|onion)(/|$)' THEN
         RETURN NULL;
@@ -61,6 +61,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION insp.url_origin(text) IS
     'The origin of a URL (RFC 6454: scheme, host and port) in lower case and without a default port; null: not a plain http or https URL';
+GRANT EXECUTE ON FUNCTION insp.url_origin(text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.may_lead(e insp.endpoint, p_url text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$

@@ -20,7 +20,7 @@ BEGIN
             PERFORM insp.refuse('REGION_INVALID', left(quote_literal(p_region), 40), insp.region_hint());
         END IF;
     END IF;
-    current_epoch := insp.look_at_floors();
+    current_epoch := insp.check_floors();
     SELECT s.last_value INTO watched FROM insp.steady s;
     -- A new worker starts where the slowest of the fleet is, for it would otherwise wade through every row that the
     -- fleet has claimed since the oldest snapshot.
@@ -53,7 +53,7 @@ DECLARE
     holds boolean;
     watched bigint;
 BEGIN
-    epoch := insp.look_at_epoch();
+    epoch := insp.check_epoch();
     -- Only what a registered worker says it saw can tell that numbers went back.
     IF NOT EXISTS (SELECT FROM insp.worker w WHERE w.id = p_worker AND w.incarnation = p_incarnation) THEN
         alive := false;

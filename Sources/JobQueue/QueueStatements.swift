@@ -9,7 +9,7 @@ package enum QueueStatements {
     ) -> PostgresStatement {
         PostgresStatement(
             // The epoch as it was before the floors were read: if it is another one by then, they count for nothing.
-            "SELECT r.*, insp.look_at_epoch() AS epoch FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7) r",
+            "SELECT r.*, insp.check_epoch() AS epoch FROM insp.worker_register($1, $2, $3, $4, $5, $6, $7) r",
             [
                 .text(incarnation), .text(configuration.host), .int(Int64(process)), .text(configuration.version),
                 .optional(configuration.region), .intArray(configuration.lanes.map(Int64.init)),

@@ -5,7 +5,7 @@
 /// table that somebody holds in turns of two seconds, with pauses in which all others get it.
 /// A numbered script that was applied must not change afterwards; its digest is kept and compared. A functions file may: it is
 /// then applied again, and so are the files that come after it, which may hang on what it drops. So is a functions file of whose
-/// objects the database lacks one.
+/// objects the database lacks one, or has one that somebody changed. What else differs from what the files made is named.
 package struct Migrator: Sendable {
     private let directory: String
     private let version: String?
@@ -30,6 +30,9 @@ package struct Migrator: Sendable {
         /// Functions, views and triggers in the schema `insp` that no file makes: such a file's, unless another one dropped
         /// them, or somebody's own. They stay.
         package var unknown: [String] = []
+        /// What is not as the files made it, or was not made by them, and no file restores: an index that was dropped, a right on
+        /// a table, a policy.
+        package var different: [String] = []
     }
 
     /// Scripts of 0.1.0, or of what followed it before 0.2.0 began anew.
@@ -68,11 +71,11 @@ package struct Migrator: Sendable {
         }
     }
 
-    /// What ``run(on:waitingUpTo:report:)`` would apply or forget.
+    /// What ``run(on:waitingUpTo:report:)`` would apply, forget or name as different.
     package func pending(on connection: PostgresConnection) async throws -> [String] {
         let folder = try MigrationFolder(self.directory)
         let plan = try await connection.transaction { connection in try Self.plan(folder, on: connection) }
-        return plan.apply.map(\.script.name) + plan.forget
+        return plan.apply.map(\.script.name) + plan.forget + plan.different
     }
 
     /// Makes the roles that are missing in the cluster, as an administrator, who may make roles. Once for a cluster, and safe at
@@ -142,8 +145,11 @@ package struct Migrator: Sendable {
         // only its owner can take; an advisory lock any login could hold for ever.
         try connection.execute("LOCK TABLE public.insp_migration IN SHARE ROW EXCLUSIVE MODE")
         let plan = try Self.plan(folder, on: connection)
-        guard !plan.apply.isEmpty || !plan.forget.isEmpty else { return Outcome(unknown: plan.unknown) }
-        try self.refuseOtherWorkers(on: connection)
+        guard !plan.apply.isEmpty || !plan.forget.isEmpty || plan.made.isEmpty else {
+            return Outcome(unknown: plan.unknown, different: plan.different)
+        }
+        if !plan.apply.isEmpty { try self.refuseOtherWorkers(on: connection) }
+        try MigrationCatalogue.revoke(plan.restored, on: connection)
         for (script, digest) in plan.apply {
             _ = try connection.query(
                 """
@@ -160,7 +166,14 @@ package struct Migrator: Sendable {
         try Self.analyze(on: connection)
         // What was applied may have dropped some of them.
         let unknown = try Self.objects(folder, on: connection).filter { $0.count > $0.made }.map(\.name)
-        return Outcome(applied: plan.apply.map(\.script.name), forgotten: plan.forget, unknown: unknown)
+        let found = try MigrationCatalogue.found(on: connection)
+        try MigrationCatalogue.note(made: plan.made, before: plan.found, after: found, on: connection)
+        let made = try MigrationCatalogue.made(on: connection)
+        return Outcome(
+            applied: plan.apply.map(\.script.name), forgotten: plan.forget, unknown: unknown,
+            different: MigrationCatalogue.different(made: made, found: found).filter {
+                !unknown.contains(MigrationCatalogue.name($0))
+            })
     }
 
     private static func isMigrated(on connection: isolated PostgresConnection) throws -> Bool {
@@ -216,6 +229,12 @@ package struct Migrator: Sendable {
         var forget: [String] = []
         /// What no file makes.
         var unknown: [String] = []
+        /// What the files made, and what the database has.
+        var made: MigrationCatalogue.Digests = [:]
+        var found: MigrationCatalogue.Digests = [:]
+        /// What differs: what the functions files restore, and the rest.
+        var restored: [String] = []
+        var different: [String] = []
     }
 
     /// Compares the folder with what the database remembers.
@@ -245,14 +264,30 @@ package struct Migrator: Sendable {
         let objects = try Self.objects(folder, on: connection)
         let lacking = Set(objects.filter { $0.count < $0.made }.map(\.name))
         var plan = Plan(forget: gone, unknown: objects.filter { $0.count > $0.made }.map(\.name))
+        plan.made = try MigrationCatalogue.made(on: connection)
+        plan.found = try MigrationCatalogue.found(on: connection)
+        let restorable = Set(folder.scripts.filter { !$0.isNumbered }.flatMap(\.objects))
+        var changed: Set<String> = []
+        for object in MigrationCatalogue.different(made: plan.made, found: plan.found) {
+            let name = MigrationCatalogue.name(object)
+            // One that is not there is found by its name, and one that no file makes is unknown.
+            if plan.unknown.contains(name) { continue }
+            if restorable.contains(name), plan.made[object] != nil {
+                changed.insert(name)
+                plan.restored.append(object)
+            } else {
+                plan.different.append(object)
+            }
+        }
         var fresh: Set<String> = []
         for (script, digest) in zip(folder.scripts, digests) {
             let lacks = lacking.intersection(script.objects).min()
+            let isChanged = !script.isNumbered && !changed.isDisjoint(with: script.objects)
             if let lacks, script.isNumbered, known[script.name] != nil {
                 throw PostgresError(
                     .migration, "the database lacks \(lacks), which \(script.name) made: restore it from a backup")
             }
-            if known[script.name] == digest, script.after.isDisjoint(with: fresh), lacks == nil { continue }
+            if known[script.name] == digest, script.after.isDisjoint(with: fresh), lacks == nil, !isChanged { continue }
             guard known[script.name] == nil || !script.isNumbered else {
                 throw PostgresError(.migration, "\(script.name) was changed after it was applied")
             }

@@ -154,7 +154,8 @@ extension Command {
             let pending = try await Migrator(directory: configuration.migrations).pending(on: connection)
             return Finding(
                 check: "migrations", outcome: pending.isEmpty ? .pass : .fail,
-                detail: pending.isEmpty ? "all applied" : "not applied: \(pending.joined(separator: ", "))",
+                detail: pending.isEmpty
+                    ? "all applied" : "not applied, or changed since: \(pending.joined(separator: ", "))",
                 mend: pending.isEmpty ? nil : "run inspectd migrate")
         } catch let error as PostgresError where [.migration, .firstVersion].contains(error.code) {
             return Finding(

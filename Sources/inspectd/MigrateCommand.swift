@@ -28,7 +28,8 @@ extension Command {
             await connection.close()
             Output.line(
                 ResultEnvelope.json([
-                    "applied": outcome.applied, "forgotten": outcome.forgotten, "unknown": outcome.unknown,
+                    "applied": outcome.applied, "different": outcome.different, "forgotten": outcome.forgotten,
+                    "unknown": outcome.unknown,
                 ]))
         }
     )

@@ -360,7 +360,7 @@ struct CallbackDispatcherTests {
         #expect(try self.receiver.received().isEmpty)
         #expect(try await self.outbox.row(ids[0]).state == "held")
 
-        #expect(try await call("insp.callback_bury($1)", [.text(ids[2])]).bool(0))
+        #expect(try await call("insp.callback_dead_letter($1)", [.text(ids[2])]).bool(0))
         #expect(try await call("insp.callback_enable($1)", [.int(endpoint)]).int(0) == 2)
         await self.outbox.dispatch()
         #expect(Set(try self.receiver.received().map(\.webhookId)) == Set(ids[..<2]))

@@ -46,7 +46,7 @@ struct HeldRowTests {
         "insp.callback_breaker_reset($1)", "insp.callback_enable($1)", "insp.callback_disable($1)",
         "insp.callback_pause($1)",
         "insp.set_endpoint($1, '{\"maxInflight\": 4}')",
-        "insp.callback_bury((SELECT webhook_id FROM insp.callback WHERE endpoint_id = $1 ORDER BY id LIMIT 1))",
+        "insp.callback_dead_letter((SELECT webhook_id FROM insp.callback WHERE endpoint_id = $1 ORDER BY id LIMIT 1))",
     ])
     func costsItsOwnEndpointAlone(_ act: String) async throws {
         let held = try await self.outbox.endpoint(secret: self.secret.text)

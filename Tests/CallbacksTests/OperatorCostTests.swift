@@ -54,9 +54,9 @@ struct OperatorCostTests {
     }
 
     @Test(arguments: [
-        "insp.callback_replay('typo')", "insp.callback_bury('typo')",
+        "insp.callback_replay('typo')", "insp.callback_dead_letter('typo')",
         "insp.callback_replay('msg_0123456789abcdef0123456789abcdef')",
-        "insp.callback_bury('msg_0123456789abcdef0123456789abcdef')",
+        "insp.callback_dead_letter('msg_0123456789abcdef0123456789abcdef')",
     ]) func aNameThatNobodyHasIsNotSearchedFor(_ call: String) async throws {
         let (answer, rows) = try await self.rows("SELECT \(call)")
         #expect(try !answer.bool(0))

@@ -194,7 +194,7 @@ import Testing
             SELECT insp.cancel(insp.enqueue('\(Self.request)', 'front'));
             SELECT insp.enqueue('{"partner":"acme","workflow":"id","userReference":"u"}', 'front');
             SELECT insp.enqueue('{"partner":"acme","workflow":"id","delaySeconds":600}', 'front');
-            SELECT insp.callback_bury(c.webhook_id) FROM insp.callback c;
+            SELECT insp.callback_dead_letter(c.webhook_id) FROM insp.callback c;
             SELECT insp.face_import('acme', 'face', repeat('0', 1024), 'e', repeat('0', 64));
             SELECT insp.create_credential('acme')
             """)

@@ -140,8 +140,14 @@ import Testing
             ("record first", .finished, take + "; " + record, Self.erase),
             ("claimed record first", .finished, take + "; COMMIT; BEGIN; " + record, Self.erase),
             ("record after", .finished, Self.erase, take + "; " + record),
-            ("bury first", .finished, "SELECT insp.callback_bury(\(Self.webhook), 'zqmark why')", Self.erase),
-            ("bury after", .finished, Self.erase, "SELECT insp.callback_bury(\(Self.webhook), 'zqmark why')"),
+            (
+                "dead-letter first", .finished, "SELECT insp.callback_dead_letter(\(Self.webhook), 'zqmark why')",
+                Self.erase
+            ),
+            (
+                "dead-letter after", .finished, Self.erase,
+                "SELECT insp.callback_dead_letter(\(Self.webhook), 'zqmark why')"
+            ),
             ("replay first", .finished, "SELECT insp.callback_replay(\(Self.webhook))", Self.erase),
             ("replay after", .finished, Self.erase, "SELECT insp.callback_replay(\(Self.webhook))"),
             ("resolve first", .dead, "SELECT insp.resolve_dead('ID', 'zqmark why')", Self.erase),
@@ -162,6 +168,35 @@ import Testing
             try await self.finish(fixture, target, race.0)
         }
         #expect(try await fixture.dump() == [])
+    }
+
+    @Test func `A person's erasure and one of a job of the same chain do not stop each other`() async throws {
+        let fixture = try await QueueFixture()
+        let target = try await self.prepare(fixture, .finished, 0)
+        let rerun = try await fixture.admin.query("SELECT insp.rerun($1)", [.text(target.id)])[0].string(0)
+        // The job's references have come of age, and the rerun's have not.
+        try await fixture.admin.execute(
+            """
+            SELECT insp.cancel('\(rerun)'); SELECT insp.remove_references(ARRAY[\(target.job)]::bigint[], false)
+            """)
+        let (holder, person, job) = (
+            try await fixture.database.connect(), try await fixture.database.connect(),
+            try await fixture.database.connect()
+        )
+        try await holder.execute("BEGIN; SELECT FROM insp.job WHERE public_id = '\(rerun)' FOR UPDATE")
+        func erase(_ sql: String, on connection: PostgresConnection) async throws -> Task<Void, any Error> {
+            let pid = try await connection.query("SELECT pg_backend_pid()")[0].int(0)
+            let erasure = Task { _ = try await connection.query(sql) }
+            try await fixture.wait(for: "cardinality(pg_blocking_pids(\(pid))) > 0")
+            return erasure
+        }
+        let first = try await erase("SELECT insp.erase_person('acme', 'zqmark user')", on: person)
+        let second = try await erase("SELECT insp.erase('\(target.id)')", on: job)
+        try await holder.execute("COMMIT")
+        try await first.value
+        try await second.value
+        #expect(try await fixture.holding() == [])
+        for connection in [holder, person, job] { await connection.close() }
     }
 
     @Test func `A template that is handed over while its job is cancelled is not left behind`() async throws {

@@ -286,7 +286,7 @@ import Testing
             ),
             ("callback_breaker_reset(1)", ["breaker is closed"]),
             (
-                "callback_bury('msg_\(id.replacing("-", with: ""))', 'CANARY')",
+                "callback_dead_letter('msg_\(id.replacing("-", with: ""))', 'CANARY')",
                 [
                     "given up, attempts made: 0",
                     "SELECT insp.callback_replay('msg_\(id.replacing("-", with: ""))') sends it again.",

@@ -298,4 +298,34 @@ import Testing
             #expect(try row.optionalString(3) == outcome.row.error)
         }
     }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `A review or an import that meets a person's open request is refused with a code`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.admin.query("SELECT insp.set_partner('acme', review => 'always')")
+        let producer = try await fixture.database.connect()
+        try await producer.execute("BEGIN")
+        _ = try await producer.query(
+            "SELECT insp.enqueue_many($1)",
+            [.jsonbs([QueueFixture.byURL.dropLast() + #","userReference":"ann"}"#])])
+        let id = try await self.enqueue(fixture, Self.payload("enrollment", "f", #","userReference":"ann""#))
+        var configuration = fixture.configuration()
+        configuration.drains = true
+        try await JobWorker(configuration, handler: Self.enrolling("a")).run()
+        #expect(try await fixture.count("insp.job WHERE status = 64") == 1)
+        let review = "SELECT insp.review('\(id)', 'PASSED')"
+        let enrol = """
+            SELECT insp.face_import('acme', 'g', repeat('0', 1024), 'e', repeat('a', 64), user_reference => 'ann')
+            """
+        for call in [review, enrol] {
+            let refused = await #expect(throws: PostgresError.self, "\(call)") {
+                try await fixture.admin.query(call, timeout: .seconds(30))
+            }
+            #expect(refused?.sqlState == ErrorCode.rowLocked.sqlState, "\(call)")
+        }
+        try await producer.execute("COMMIT")
+        await producer.close()
+        for call in [review, enrol] { _ = try await fixture.admin.query(call) }
+        #expect(try await fixture.count("insp.face f JOIN insp.person p ON p.id = f.person_id") == 2)
+    }
 }

@@ -210,8 +210,8 @@ import Testing
             UPDATE insp.lease SET deadline = deadline - interval '\(interval)', claimed_at = claimed_at - interval '\(interval)';
             UPDATE insp.delayed SET run_at = run_at - interval '\(interval)';
             UPDATE insp.partner_tokens SET at = at - interval '\(interval)';
-            SELECT setval('insp.looked', last_value - (extract(epoch FROM interval '\(interval)') * 1000000)::bigint)
-            FROM insp.looked;
+            SELECT setval('insp.scanned', last_value - (extract(epoch FROM interval '\(interval)') * 1000000)::bigint)
+            FROM insp.scanned;
             """)
     }
 
@@ -233,7 +233,7 @@ import Testing
             try await fixture.admin.execute(
                 """
                 UPDATE insp.worker SET heartbeat_at = heartbeat_at - interval '5 s', beat = beat - 5000000;
-                SELECT setval('insp.looked', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
+                SELECT setval('insp.scanned', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
                 """)
             try await self.step(interval, fixture)
             for _ in 0..<3 { #expect(try await self.rescue("'0.5 s'", fixture) == 0) }
@@ -257,7 +257,7 @@ import Testing
             try await fixture.admin.execute(
                 """
                 UPDATE insp.worker SET heartbeat_at = heartbeat_at - interval '\(seconds) s';
-                SELECT setval('insp.looked', last_value - \(Int(seconds * 1_000_000))) FROM insp.looked
+                SELECT setval('insp.scanned', last_value - \(Int(seconds * 1_000_000))) FROM insp.scanned
                 """)
             return try await self.rescue(elapsed, fixture)
         }

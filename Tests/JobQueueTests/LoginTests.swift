@@ -256,7 +256,7 @@ import Testing
             """)
         #expect(try await acts(renamed) == [])
         #expect(try await acts(login) == [])
-        _ = try await fixture.admin.query("SELECT insp.look_at_epoch()")
+        _ = try await fixture.admin.query("SELECT insp.check_epoch()")
         #expect(try await acts(renamed) == ["club"])
         #expect(try await acts(login) == ["acme", "club"])
         #expect(try await call("unbind_producer", newName, "club") == "login \(newName) acts for every partner")

@@ -119,7 +119,7 @@ import Testing
 
     /// Maintenance, when the time has come to look again at what it has noted.
     private func lookAgain(_ fixture: QueueFixture) async throws {
-        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = now(); SELECT insp.purge()")
+        try await fixture.admin.execute("UPDATE insp.purge_later SET due_at = now(); SELECT insp.purge()")
     }
 
     private func open(

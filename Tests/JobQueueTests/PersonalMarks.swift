@@ -187,7 +187,7 @@ struct PersonalMarks: Sendable {
         // Callbacks: one delivered, one that failed and waits, one in flight, one dead-lettered; the others wait or are held.
         try await self.send([sent: "delivered", failed: "retry", byURL: nil, ordered: nil, review: nil])
         _ = try await admin.query(
-            "SELECT insp.callback_bury('msg_' || replace($1, '-', ''), 'zqmark buried')", [.text(buried)])
+            "SELECT insp.callback_dead_letter('msg_' || replace($1, '-', ''), 'zqmark buried')", [.text(buried)])
 
         let expired = try await self.enqueue(self.payload("expired"))
         try await admin.execute(

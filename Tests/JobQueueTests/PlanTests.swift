@@ -61,7 +61,7 @@ import Testing
             SELECT 1 + n % \(Self.partners), insp.reference_index(n::text) FROM generate_series(\(first), \(last)) n;
             INSERT INTO insp.job_reference (partner_id, kind, index, job_id)
             SELECT 1 + n % \(Self.partners), 'user', insp.reference_index(n::text), n FROM generate_series(\(first), \(last)) n;
-            INSERT INTO insp.purge_later (look_at, what, job_id)
+            INSERT INTO insp.purge_later (due_at, what, job_id)
             SELECT now() + (n - 20) * interval '1 s', CASE n % 2 WHEN 0 THEN 'links' ELSE 'persons' END, n
             FROM generate_series(\(first), \(last)) n;
             INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes)

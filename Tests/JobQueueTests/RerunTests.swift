@@ -115,7 +115,7 @@ import Testing
                 """
                 UPDATE insp.job SET created_at = created_at - interval '40 days', completed_at = completed_at - interval '40 days'
                 WHERE public_id = ANY ('{\(ids.joined(separator: ","))}') AND created_at > now() - interval '1 day';
-                UPDATE insp.purge_later SET look_at = now()
+                UPDATE insp.purge_later SET due_at = now()
                 """)
             repeat {} while try await fixture.admin.query("SELECT more FROM insp.purge()")[0].bool(0)
         }

@@ -49,7 +49,7 @@ import Testing
             """
             UPDATE insp.job SET created_at = created_at - interval '\(interval)',
                 completed_at = completed_at - interval '\(interval)' WHERE \(condition);
-            UPDATE insp.purge_later SET look_at = look_at - interval '\(interval)'
+            UPDATE insp.purge_later SET due_at = due_at - interval '\(interval)'
             """)
     }
 
@@ -139,7 +139,7 @@ import Testing
             """
             DELETE FROM insp.callback_waiting;
             UPDATE insp.callback_attempt SET started_at = now() - interval '40 days', error = NULL;
-            UPDATE insp.purge_later SET look_at = look_at - interval '40 days'
+            UPDATE insp.purge_later SET due_at = due_at - interval '40 days'
             """)
         #expect(try await self.purge(fixture, limit: 1).callbacks == 1)
         #expect(try await self.purge(fixture, limit: 1).callbacks == 1)
@@ -222,7 +222,7 @@ import Testing
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 1)
         try await holder.execute("COMMIT")
         await holder.close()
-        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = now() WHERE what = 'references'")
+        try await fixture.admin.execute("UPDATE insp.purge_later SET due_at = now() WHERE what = 'references'")
         for _ in 0..<3 { _ = try await self.purge(fixture) }
         #expect(try await fixture.count("insp.job") == 0)
         #expect(try await fixture.count("insp.person WHERE reference_index IS NOT NULL") == 0)
@@ -299,7 +299,7 @@ import Testing
             )
                 == reruns)
         // Those that a rerun held at the moment were left for later.
-        try await fixture.admin.execute("UPDATE insp.purge_later SET look_at = look_at - interval '1 minute'")
+        try await fixture.admin.execute("UPDATE insp.purge_later SET due_at = due_at - interval '1 minute'")
         repeat {} while try await self.purge(fixture).more
         #expect(try await fixture.count("insp.job j JOIN insp.part p ON p.job_id = j.id WHERE j.status = 128") == 0)
     }

@@ -98,6 +98,27 @@ import Testing
         #expect(Set(try all.map { try $0.string(0) }) == roles, "the table has a column for each group")
     }
 
+    @Test(arguments: [
+        "callback(url)", "callback(traceparent)", "callback_waiting(ordering_key)", "callback_lease(ordering_key)",
+    ])
+    func `No group reads what of a callback may name a person`(column: String) async throws {
+        let fixture = try await QueueFixture()
+        let table = column.prefix { $0 != "(" }
+        let readers = try await Self.granted(fixture.admin).filter {
+            $0.hasSuffix("read \(column)") || $0.hasSuffix("read \(table)")
+        }
+        #expect(readers == [])
+        let id = try await fixture.client.enqueue(
+            payload: Data(
+                QueueFixture.byURL.replacing(
+                    "}}}", with: #"}},"callbackUrl":"https://hooks.example.com/for/zqmark?x"}"#
+                ).utf8))
+        try await fixture.admin.execute("SELECT insp.cancel('\(id)'); SET ROLE insp_auditor")
+        let row = try await fixture.admin.query("SELECT origin, v::text LIKE '%zqmark%' FROM insp.v_callback v")[0]
+        #expect(try row.string(0) == "https://hooks.example.com")
+        #expect(try !row.bool(1))
+    }
+
     /// Tries to read each relation and to call each function as each role, and undoes what that did.
     private static let attempts = """
         CREATE FUNCTION pg_temp.attempts() RETURNS SETOF text LANGUAGE plpgsql SET jit = off AS $$

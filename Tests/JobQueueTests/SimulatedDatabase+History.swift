@@ -67,11 +67,11 @@ extension SimulatedDatabase {
             SELECT setval('fake.real', last_value + p_by) FROM fake.real;
             SELECT setval('insp.steady', last_value + p_by) FROM insp.steady;
             SELECT setval('fake.clock', last_value + p_by) FROM fake.clock;
-            SELECT setval('insp.looked', l.last_value + p_by) FROM insp.looked l;
+            SELECT setval('insp.scanned', l.last_value + p_by) FROM insp.scanned l;
         $$;
         CREATE FUNCTION fake.restart_server() RETURNS void LANGUAGE sql AS $$
             SELECT setval('fake.real', 0), setval('fake.timeline', 1), setval('fake.recovered', 1700000000000000),
-                setval('fake.lot', 1), setval('insp.steady', 0), setval('insp.looked', 1800000000000000),
+                setval('fake.lot', 1), setval('insp.steady', 0), setval('insp.scanned', 1800000000000000),
                 setval('insp.callback_claim', 1000), setval(pg_get_serial_sequence('insp.worker', 'id'), 1000);
             UPDATE insp.epoch SET id = 0, timeline = '00000001', started_at = to_timestamp(1700000000),
                 recovered_at = to_timestamp(1700000000), began_at = to_timestamp(1800000000), reason = 'migrated';
@@ -88,7 +88,7 @@ extension SimulatedDatabase {
         $$;
         CREATE FUNCTION fake.sequences() RETURNS SETOF text LANGUAGE sql STABLE AS $$
             SELECT unnest('{insp.job_id,insp.ready_seq,insp.fence,insp.callback_claim,insp.queue_id_seq,insp.steady,
-                insp.looked}'::text[])
+                insp.scanned}'::text[])
             UNION ALL SELECT pg_get_serial_sequence('insp.worker', 'id')
         $$;
         DO $$

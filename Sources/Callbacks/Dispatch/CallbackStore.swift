@@ -248,7 +248,7 @@ struct CallbackStore: Sendable {
         case .retry: "retry"
         case .dead: "dead"
         case .release: "release"
-        case .unsent: "return"
+        case .unsent: "unsent"
         }
     }
 

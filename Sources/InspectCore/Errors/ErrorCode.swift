@@ -43,6 +43,7 @@ package enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case partsPurged = "PARTS_PURGED"
     case requestPurged = "REQUEST_PURGED"
     case isolationLevelInvalid = "ISOLATION_LEVEL_INVALID"
+    case rowLocked = "ROW_LOCKED"
     case reviewNotDue = "REVIEW_NOT_DUE"
     case reviewInvalid = "REVIEW_INVALID"
 
@@ -249,6 +250,11 @@ extension ErrorCode {
                 hint:
                     "Begin with BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to read committed."
             )
+        case .rowLocked:
+            Row(
+                sqlState: "IN137", message: "another transaction holds a row that the call needs", retryable: true,
+                httpStatus: nil, hint: "Call again. Operators find transactions that stay open in insp.v_xmin_holders.",
+                jumio: "N00000", faceSDK: "INVALID_ARGS", iZettle: nil)
         case .reviewNotDue: refusal("IN032", "the job does not wait for a review", status: 409, jumio: "J00000")
         case .reviewInvalid:
             refusal(

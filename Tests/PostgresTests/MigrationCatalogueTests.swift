@@ -1,0 +1,79 @@
+import Postgres
+import TestSupport
+import Testing
+
+/// What somebody changed in the schema by hand is found, and restored where a functions file makes it.
+@Suite struct MigrationCatalogueTests {
+    private let migrator = Migrator(directory: ScratchDatabase.migrations)
+
+    @Test(arguments: [
+        ("GRANT EXECUTE ON FUNCTION insp.wake(smallint) TO PUBLIC", "functions/queue"),
+        ("REVOKE EXECUTE ON FUNCTION insp.erase_person FROM insp_operator", "functions/persons"),
+        ("GRANT SELECT ON insp.v_dead TO insp_producer", "functions/steering"),
+        ("ALTER TABLE insp.record DISABLE TRIGGER record_guard", "functions/record"),
+        ("COMMENT ON FUNCTION insp.erase(uuid) IS 'x'", "functions/erasure"),
+        ("ALTER FUNCTION insp.review RESET lock_timeout", "functions/review"),
+        ("ALTER VIEW insp.v_dead SET (security_barrier = true)", "functions/steering"),
+        (
+            "CREATE OR REPLACE VIEW insp.v_faces AS SELECT * FROM (SELECT p.name AS partner, 0::bigint AS faces, 0::bigint AS templates, ''::text AS engine, ''::text AS model_sha256, now() AS oldest, now() AS newest FROM insp.partner p) x",
+            "functions/faces"
+        ),
+        (
+            "CREATE OR REPLACE FUNCTION insp.lane_name(p_lane smallint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT NULL::text'",
+            "functions/queue"
+        ),
+    ])
+    func `A changed function, trigger or view is restored`(change: String, file: String) async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute(change)
+        #expect(try await self.migrator.pending(on: connection).contains(file))
+        let outcome = try await self.migrator.run(on: connection)
+        #expect(outcome.applied.contains(file))
+        #expect(outcome.different == [])
+        #expect(try await self.migrator.pending(on: connection) == [])
+    }
+
+    @Test(arguments: [
+        ("DROP INDEX insp.callback_waiting_retry", "index insp.callback_waiting_retry"),
+        ("CREATE INDEX mine ON insp.dead (code)", "index insp.mine"),
+        ("GRANT SELECT ON insp.secret TO insp_operator", "table insp.secret"),
+        ("REVOKE SELECT ON insp.queue FROM insp_operator", "table insp.queue"),
+        ("GRANT SELECT (personal) ON insp.job TO insp_operator", "column insp.job.personal"),
+        ("ALTER TABLE insp.dead SET (autovacuum_enabled = false)", "table insp.dead"),
+        ("ALTER TABLE insp.secret ENABLE ROW LEVEL SECURITY", "table insp.secret"),
+        ("CREATE POLICY mine ON insp.dead USING (true)", "policy mine on insp.dead"),
+        ("CREATE RULE mine AS ON DELETE TO insp.dead DO INSTEAD NOTHING", "rule mine on insp.dead"),
+        ("ALTER TABLE insp.queue ALTER COLUMN lane DROP NOT NULL", "column insp.queue.lane"),
+        ("ALTER TABLE insp.retention DROP CONSTRAINT retention_check", "constraint retention_check on insp.retention"),
+        ("COMMENT ON TABLE insp.job IS 'x'", "table insp.job"),
+        (
+            "ALTER DEFAULT PRIVILEGES IN SCHEMA insp GRANT SELECT ON TABLES TO insp_operator", "default rights of r"
+        ),
+        ("GRANT CREATE ON SCHEMA insp TO insp_operator", "schema insp"),
+    ])
+    func `What no file restores is named each time`(change: String, object: String) async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute(change)
+        #expect(try await self.migrator.pending(on: connection) == [object])
+        for _ in 0..<2 {
+            let outcome = try await self.migrator.run(on: connection)
+            #expect(outcome.applied == [])
+            #expect(outcome.different == [object])
+        }
+        // Nor by a file that is applied for another reason.
+        try await connection.execute("DROP FUNCTION insp.in_words(interval)")
+        let outcome = try await self.migrator.run(on: connection)
+        #expect(outcome.applied.contains("functions/explain"))
+        #expect(outcome.different == [object])
+    }
+
+    @Test func `Partitions, samples and what workers write are no difference`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute(
+            """
+            SELECT insp.create_partner('acme', 'https://hooks.example.com/x'), insp.ensure_partitions(40000000);
+            ANALYZE; SELECT insp.sample_nothing(), insp.purge(), setval('insp.job_id', 7000000)
+            """)
+        #expect(try await self.migrator.pending(on: connection) == [])
+    }
+}

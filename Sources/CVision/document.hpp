@@ -10,9 +10,6 @@ namespace cvision {
 /// (clockwise). Falls back to the ratio of mean side lengths where the view is too frontal to tell.
 double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre);
 
-/// What `map` shows of `image`: each pixel of the result lies there in the picture. Beyond its edges the outermost pixels go on.
-cv::Mat warped(const cv::Mat &image, const cv::Matx33d &map, cv::Size size);
-
 /// Warps the quad `corners` (clockwise from the top left) of `image` to an upright rectangle of `size`, with `margin`
 /// pixels of its surroundings on each side. Pixels from outside the frame repeat the nearest pixel of the frame.
 cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin);

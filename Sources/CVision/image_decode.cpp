@@ -57,6 +57,18 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
     return half.size() == size ? half : averaged(half, size);
 }
 
+cv::Mat averaged(const cv::Mat &image, cv::Size size) {
+    cv::Mat result;
+    cv::resize(image, result, size, 0, 0, cv::INTER_AREA);
+    return result;
+}
+
+cv::Mat averaged(const cv::Mat &image, double scale) {
+    cv::Mat result;
+    cv::resize(image, result, {}, scale, scale, cv::INTER_AREA);
+    return result;
+}
+
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
     if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header announces an empty picture");
     if (width > limits.max_side || height > limits.max_side)

@@ -21,9 +21,9 @@ struct Sight {
 
 /// Candidate blocks of lines in `region`, seen so that its longer side has `side` pixels; none when nothing looks like a
 /// zone.
-Sight findBlocks(const cv::Mat &gray, cv::Rect region, double side);
+Sight find_blocks(const cv::Mat &gray, cv::Rect region, double side);
 
 /// Pixels that the longer side of a region has at most when it is looked at: small pictures are not enlarged further.
-double largestSide(cv::Rect region);
+double largest_side(cv::Rect region);
 
 }  // namespace cvision::mrz

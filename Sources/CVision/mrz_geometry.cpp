@@ -4,7 +4,7 @@
 
 namespace cvision::mrz {
 
-Parabola fitParabola(
+Parabola fit_parabola(
     const std::vector<double> &t, const std::vector<double> &values, const std::vector<double> &weights, bool bent) {
     double total = 0, mean = 0, spread = 0, low = INFINITY, high = -INFINITY;
     int points = 0;

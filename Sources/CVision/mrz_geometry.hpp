@@ -12,7 +12,7 @@ struct Parabola {
 };
 
 /// Weighted least squares; falls back to a line below 8 points or when `bent` is false, and to the mean below 2.
-Parabola fitParabola(
+Parabola fit_parabola(
     const std::vector<double> &t, const std::vector<double> &values, const std::vector<double> &weights, bool bent);
 
 /// A line of characters: cell i has its centre at `along`(i) in reading direction and `across` of that downwards.

@@ -9,10 +9,10 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr int shortLine = 9;  // cells of the first line of Swiss licences
-constexpr int lengths[] = {30, 36, 44, shortLine};
+constexpr int short_line = 9;  // cells of the first line of Swiss licences
+constexpr int lengths[] = {30, 36, 44, short_line};
 /// Cells of each line: Doc 9303-5; -6 and -7; -4 and -7; French and Swiss licences.
-const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {shortLine, 30, 30}};
+const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {short_line, 30, 30}};
 constexpr double accepted = -0.8;       // score below which a layout is no zone
 constexpr double doubtful = -0.5;       // score from which a line counts as readable
 constexpr double dismissed = -0.7;      // confidence of a glance below which the block is not read
@@ -22,15 +22,15 @@ constexpr double firm = -0.4;           // score from which a line that the dete
 constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
 constexpr double fair = -0.2;           // the same where the strips lie well already; blurred lines gain by a second look
 constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
-constexpr double unusedLine = 0.35;     // what a layout pays for each readable line that it leaves out
+constexpr double unused_line = 0.35;     // what a layout pays for each readable line that it leaves out
 
 /// Lines of a zone whose lines have `cells` characters.
-int rowsOf(int cells) { return cells == 30 ? 3 : 2; }
+int rows_of(int cells) { return cells == 30 ? 3 : 2; }
 
 LineReading fit(const Candidate &c, int cells, double pitch) {
     LineReading reading;
     reading.line = c.line;
-    const Grid grid = fitGrid(c.columns, cells, pitch);
+    const Grid grid = fit_grid(c.columns, cells, pitch);
     reading.score = grid.score;
     if (grid.centres.empty()) {
         return reading;
@@ -40,28 +40,28 @@ LineReading fit(const Candidate &c, int cells, double pitch) {
     double best = 0;
     for (int i = 0; i < cells; ++i) {
         float *logs = reading.logs.data() + size_t(i) * classes;
-        characterAt(c.columns, grid.centres[i], pitch, logs);
+        character_at(c.columns, grid.centres[i], pitch, logs);
         best += *std::max_element(logs, logs + classes);
         index.push_back(i);
-        along.push_back(c.line.along(cellAt(grid.centres[i])));
+        along.push_back(c.line.along(cell_at(grid.centres[i])));
         weights.push_back(1);
     }
     reading.score += best / cells;
-    reading.line.along = fitParabola(index, along, weights, true);
+    reading.line.along = fit_parabola(index, along, weights, true);
     reading.line.cells = cells;
     return reading;
 }
 
-double stripPitchOf(const std::vector<Candidate> &candidates) {
-    double logPitch = 0, weight = 1e-9;
+double strip_pitch_of(const std::vector<Candidate> &candidates) {
+    double log_pitch = 0, weight = 1e-9;
     for (const Candidate &c : candidates) {
-        logPitch += c.weight * c.logPitch;
+        log_pitch += c.weight * c.log_pitch;
         weight += c.weight;
     }
-    return stripPitch * std::exp(std::clamp(logPitch / weight, -0.4, 0.4));
+    return strip_pitch * std::exp(std::clamp(log_pitch / weight, -0.4, 0.4));
 }
 
-const LineModel &longestOf(const Block &block) {
+const LineModel &longest_of(const Block &block) {
     return *std::max_element(block.lines.begin(), block.lines.end(), [](const LineModel &a, const LineModel &b) {
         return a.cells < b.cells;
     });
@@ -69,7 +69,7 @@ const LineModel &longestOf(const Block &block) {
 
 /// Every layout of consecutive lines, best first.
 std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
-    const double pitch = stripPitchOf(candidates);
+    const double pitch = strip_pitch_of(candidates);
     const int count = int(candidates.size());
     std::vector<ZoneReading> zones;
     std::vector<double> readable(count, -INFINITY);
@@ -78,18 +78,18 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
         fits.emplace_back();
         for (int i = 0; i < count; ++i) {
             fits.back().push_back(fit(candidates[i], cells, pitch));
-            if (cells != shortLine) {
+            if (cells != short_line) {
                 readable[i] = std::max(readable[i], fits.back()[i].score);
             }
         }
     }
-    const auto fitOf = [&](int cells, int line) -> const LineReading & {
+    const auto fit_of = [&](int cells, int line) -> const LineReading & {
         return fits[std::find(std::begin(lengths), std::end(lengths), cells) - std::begin(lengths)][line];
     };
     for (const std::vector<int> &shape : shapes) {
         // Where fewer lines were found than the shape has, the others are looked for later.
         const bool whole = count >= int(shape.size());
-        if (!whole && shape.front() == shortLine) {
+        if (!whole && shape.front() == short_line) {
             continue;
         }
         const int rows = whole ? int(shape.size()) : count;
@@ -100,10 +100,10 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
             const double cells = std::accumulate(shape.begin(), shape.begin() + rows, 0.0);
             for (int i = 0; i < count; ++i) {
                 if (i >= first && i < first + rows) {
-                    zone.lines.push_back(fitOf(shape[i - first], i));
+                    zone.lines.push_back(fit_of(shape[i - first], i));
                     zone.score += zone.lines.back().score * shape[i - first] / cells;
                 } else if (readable[i] > doubtful) {
-                    zone.score -= unusedLine;
+                    zone.score -= unused_line;
                 }
             }
             zones.push_back(std::move(zone));
@@ -116,7 +116,7 @@ std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
 
 /// Adds lines that the detector did not see, at the distance of the others or at a usual one.
 bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &candidates, const ZoneReading &zone) {
-    if (int(zone.lines.size()) >= rowsOf(zone.cells)) {
+    if (int(zone.lines.size()) >= rows_of(zone.cells)) {
         return false;
     }
     const LineModel top = zone.lines.front().line, bottom = zone.lines.back().line;
@@ -141,14 +141,14 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
                 if (begin && (!up || zone.lines.size() < 2)) {
                     continue;
                 }
-                LineModel part = begin ? line : middleOf(line);
-                part.cells = begin ? shortLine : part.cells;
+                LineModel part = begin ? line : middle_of(line);
+                part.cells = begin ? short_line : part.cells;
                 const Candidate c = examine(patch, part);
                 const double confidence = c.confidence - misfit(c);
                 if (confidence > best) {
                     best = confidence;
                     likeliest = line;
-                    likeliest.cells = begin ? shortLine : line.cells;
+                    likeliest.cells = begin ? short_line : line.cells;
                     above = up;
                 }
             }
@@ -164,8 +164,8 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
         const cv::Point2d apart = found.line.at(zone.cells / 2.0) - other.line.at(zone.cells / 2.0);
         return std::abs(apart.dot(top.down())) < 1.2 * top.pitch();
     });
-    const int cells = likeliest.cells == shortLine ? shortLine : zone.cells;
-    if (known || fit(found, cells, stripPitchOf({found})).score < doubtful - 0.3) {
+    const int cells = likeliest.cells == short_line ? short_line : zone.cells;
+    if (known || fit(found, cells, strip_pitch_of({found})).score < doubtful - 0.3) {
         return false;
     }
     candidates.insert(above ? candidates.begin() : candidates.end(), std::move(found));
@@ -186,34 +186,34 @@ Block turned(const Block &block) {
 
 /// Whether sampling the lines again, better aligned, would show no more of the zone. What the layout leaves out need not
 /// fit: a line that reads would cost it more than is allowed here.
-bool isFinal(const std::vector<ZoneReading> &zones, const std::vector<Candidate> &candidates) {
-    if (zones.empty() || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+bool is_final(const std::vector<ZoneReading> &zones, const std::vector<Candidate> &candidates) {
+    if (zones.empty() || int(zones.front().lines.size()) < rows_of(zones.front().cells)) {
         return false;
     }
     const auto first = candidates.begin() + long(zones.front().first);
     const std::vector<Candidate> lines(first, first + long(zones.front().lines.size()));
-    return areCovered(lines) && (zones.front().score > clear || (zones.front().score > fair && areAligned(lines)));
+    return are_covered(lines) && (zones.front().score > clear || (zones.front().score > fair && are_aligned(lines)));
 }
 
-std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, const Block &block) {
+std::vector<ZoneReading> read_upright(const cv::Mat &gray, const Patch &patch, const Block &block) {
     std::vector<Candidate> candidates;
     for (const LineModel &line : block.lines) {
         candidates.push_back(examine(patch, line));
     }
-    if (!selectAlike(candidates)) {
+    if (!select_alike(candidates)) {
         return {};
     }
-    if (extentOf(candidates) < shortest) {
+    if (extent_of(candidates) < shortest) {
         return {};
     }
     std::vector<ZoneReading> zones = layouts(candidates);
-    if (!isFinal(zones, candidates)) {
+    if (!is_final(zones, candidates)) {
         align(candidates);
         for (Candidate &c : candidates) {
             c = examine(patch, c.line);
             settle(patch, c);
         }
-        dropRepeated(candidates);
+        drop_repeated(candidates);
         zones = layouts(candidates);
     }
     if (zones.empty() || zones.front().score < firm) {
@@ -231,7 +231,7 @@ std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, co
 
 }  // namespace
 
-std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
+std::vector<ZoneReading> read_block(const cv::Mat &gray, const Block &block) {
     const Patch patch = Patch::around(gray, block.lines);
     if (patch.pixels.empty()) {
         return {};
@@ -243,12 +243,12 @@ std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
         Candidate glance;
     };
     const auto look = [&](Block seen) {
-        Candidate glance = examine(patch, middleOf(longestOf(seen)));
+        Candidate glance = examine(patch, middle_of(longest_of(seen)));
         return Look{std::move(seen), std::move(glance)};
     };
     const auto read = [&](Look seen) {
         measure(seen.block.lines, seen.glance);
-        return readUpright(gray, patch, seen.block);
+        return read_upright(gray, patch, seen.block);
     };
     Look way = look(block);
     const bool hesitates = way.glance.confidence < legible;

@@ -22,6 +22,6 @@ struct ZoneReading {
 };
 
 /// Readings of the zone that `block` shows, the likeliest layout first; empty when it is no zone.
-std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block);
+std::vector<ZoneReading> read_block(const cv::Mat &gray, const Block &block);
 
 }  // namespace cvision::mrz

@@ -16,9 +16,9 @@ struct Dot {
 struct Piece {
     std::vector<Dot> dots;
     cv::Point2d direction{0, 0};
-    double logPitch = 0, mass = 0;
+    double log_pitch = 0, mass = 0;
 
-    double pitch() const { return std::exp(logPitch); }
+    double pitch() const { return std::exp(log_pitch); }
 };
 
 /// Pieces of lines in `region` of the picture, seen `scale` times as large; `strongest` (may be null) becomes the highest

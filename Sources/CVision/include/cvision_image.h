@@ -91,11 +91,6 @@ void cv_preview_free(cv_preview *preview);
 /// Frees `image`, which may be null.
 void cv_image_free(cv_image *image);
 
-/// Averages down and straightens `pictures` random pictures, drawn from `seed`, with this target's own arithmetic and with
-/// OpenCV's, convolves and filters as many in single precision and in double, and counts the bytes and sums in which they
-/// differ: none, on any processor.
-cv_status cv_image_check_arithmetic(uint64_t seed, int32_t pictures, int64_t *compared, int64_t *different, cv_error *error);
-
 #ifdef __cplusplus
 }
 #endif

@@ -30,10 +30,20 @@ void count_run(cv_arithmetic_check &check, Run run) {
 /// One layer as the MRZ's networks have them, over random numbers.
 void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
     using namespace cvision::mrz;
-    const int shapes[][6] = {{3, 3, 1, 1, 1, 1}, {3, 3, 2, 2, 1, 1}, {3, 3, 2, 1, 1, 1}, {1, 5, 1, 1, 0, 2}, {4, 3, 1, 1, 0, 1}};
+    const int shapes[][6] = {
+        {3, 3, 1, 1, 1, 1}, {3, 3, 2, 2, 1, 1}, {3, 3, 2, 1, 1, 1}, {1, 5, 1, 1, 0, 2}, {4, 3, 1, 1, 0, 1}};
     const int *shape = shapes[random.uniform(0, 5)];
-    Convolution c{random.uniform(1, 20), random.uniform(1, 20), shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
-                  {}, {}, {}};
+    Convolution c{random.uniform(1, 20),
+                  random.uniform(1, 20),
+                  shape[0],
+                  shape[1],
+                  shape[2],
+                  shape[3],
+                  shape[4],
+                  shape[5],
+                  {},
+                  {},
+                  {}};
     Tensor input(c.inputs, random.uniform(4, 40), random.uniform(1, 70));
     for (float &value : input.values) value = random.uniform(-1.f, 1.f);
     for (int i = 0; i < c.outputs * c.inputs * c.kernel_rows * c.kernel_columns; ++i)
@@ -51,8 +61,9 @@ void check_convolution(cv::RNG &random, cv_arithmetic_check &check) {
                     const int row = y * c.stride_y - c.pad_y + i / c.kernel_columns % c.kernel_rows;
                     const int column = x * c.stride_x - c.pad_x + i % c.kernel_columns;
                     if (row < 0 || column < 0 || row >= input.rows || column >= input.columns) continue;
-                    const double product = c.weights[static_cast<size_t>(output * c.inputs * c.kernel_rows * c.kernel_columns + i)] *
-                                           static_cast<double>(input.plane(channel)[row * input.columns + column]);
+                    const double product =
+                        c.weights[static_cast<size_t>(output * c.inputs * c.kernel_rows * c.kernel_columns + i)] *
+                        static_cast<double>(input.plane(channel)[row * input.columns + column]);
                     sum += product, mass += std::abs(product);
                 }
                 check.compared += 1;
@@ -67,11 +78,13 @@ void check_filter(cv::RNG &random, cv_arithmetic_check &check) {
     cvision::FilterPlane plane, scratch, sums, narrow;
     const int rows = random.uniform(12, 50), columns = random.uniform(12, 90);
     for (cvision::FilterPlane *each : {&plane, &scratch, &sums, &narrow}) each->resize(rows, columns);
-    std::vector<float> across(static_cast<size_t>(random.uniform(3, 12))), down(static_cast<size_t>(random.uniform(3, 12)));
+    std::vector<float> across(static_cast<size_t>(random.uniform(3, 12))),
+        down(static_cast<size_t>(random.uniform(3, 12)));
     for (std::vector<float> *taps : {&across, &down})
         for (float &tap : *taps) tap = random.uniform(-1.f, 1.f);
     for (int y = 0; y < rows; ++y)
-        for (int x = 0; x < columns; ++x) plane.row(y)[x] = random.uniform(-1.f, 1.f), sums.row(y)[x] = narrow.row(y)[x] = 1;
+        for (int x = 0; x < columns; ++x)
+            plane.row(y)[x] = random.uniform(-1.f, 1.f), sums.row(y)[x] = narrow.row(y)[x] = 1;
     count_run(check, [&] { cvision::add_filtered(plane, across, down, scratch, sums); });
     {
         const cvision::RegisterLimit limit(cvision::Registers::by_4);
@@ -81,7 +94,8 @@ void check_filter(cv::RNG &random, cv_arithmetic_check &check) {
         for (int x = 0; x + static_cast<int>(across.size()) <= columns; ++x) {
             double sum = 1, mass = 1;
             for (size_t i = 0; i < down.size() * across.size(); ++i) {
-                const int row = y + static_cast<int>(i / across.size()), column = x + static_cast<int>(i % across.size());
+                const int row = y + static_cast<int>(i / across.size()),
+                          column = x + static_cast<int>(i % across.size());
                 const double product =
                     static_cast<double>(down[i / across.size()]) * across[i % across.size()] * plane.row(row)[column];
                 sum += product, mass += std::abs(product);
@@ -105,7 +119,8 @@ int32_t lanes_of(cvision::Registers registers) {
 
 }  // namespace
 
-cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *check, cv_error *error) {
+cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *check,
+                              cv_error *error) {
     using cvision::Registers;
     return cvision::guard(error, [&] {
         cv::RNG random(seed);

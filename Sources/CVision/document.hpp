@@ -25,9 +25,10 @@ double balanced_chroma(const cv::Mat &bgr);
 /// corners; -1 where the table is too like the document to tell. `view` shows the document with `margin` pixels around it.
 double missing_corner(const cv::Mat &view, cv::Size document, int margin);
 
-/// What the spectrum of a document at the picture's own resolution shows; -1 where the document is smaller than one patch.
+/// What the spectrum of a document at the image's own resolution shows; -1 where the document is smaller than one patch.
 struct Raster {
-    double moire = -1;     ///< how far the strongest isolated peak stands out of the spectrum around it, median over patches
+    double moire =
+        -1;  ///< how far the strongest isolated peak stands out of the spectrum around it, median over patches
     double halftone = -1;  ///< share of the patches with dots on several grids turned against each other
 };
 Raster find_raster(const cv::Mat &gray, const cv::Rect &document);

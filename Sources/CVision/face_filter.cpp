@@ -13,7 +13,8 @@ constexpr int reach = 32;     // the longest filter
 /// `sums` of products of `count` taps, of which the i-th is read `step` numbers behind the one before. Three sums for each number,
 /// added at the end: so dlib does it, and none of them waits for the one before.
 template <int Lanes>
-[[gnu::always_inline]] inline void correlate(const float *from, int step, const float *taps, int count, float *to, bool adds) {
+[[gnu::always_inline]] inline void correlate(const float *from, int step, const float *taps, int count, float *to,
+                                             bool adds) {
     using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
     for (int lane = 0; lane < together; lane += 2 * Lanes) {
         Vector sums[3][2] = {};

@@ -143,20 +143,20 @@ bool recognise(Source source, cv_image_format &format, Decoder &decoder) {
     return true;
 }
 
-/// Applies an EXIF orientation (CIPA DC-008 §4.6.4: where the stored row 0 and column 0 are in the upright picture).
+/// Applies an EXIF orientation (CIPA DC-008 §4.6.4: where the stored row 0 and column 0 are in the upright image).
 void turn_upright(cv::Mat &image, int orientation) {
     switch (orientation) {
-        case 2: cv::flip(image, image, 1); break;
-        case 3: cv::flip(image, image, -1); break;
-        case 4: cv::flip(image, image, 0); break;
-        case 5: cv::transpose(image, image); break;
-        case 6: cv::rotate(image, image, cv::ROTATE_90_CLOCKWISE); break;
-        case 7:
-            cv::transpose(image, image);
-            cv::flip(image, image, -1);
-            break;
-        case 8: cv::rotate(image, image, cv::ROTATE_90_COUNTERCLOCKWISE); break;
-        default: break;
+    case 2: cv::flip(image, image, 1); break;
+    case 3: cv::flip(image, image, -1); break;
+    case 4: cv::flip(image, image, 0); break;
+    case 5: cv::transpose(image, image); break;
+    case 6: cv::rotate(image, image, cv::ROTATE_90_CLOCKWISE); break;
+    case 7:
+        cv::transpose(image, image);
+        cv::flip(image, image, -1);
+        break;
+    case 8: cv::rotate(image, image, cv::ROTATE_90_COUNTERCLOCKWISE); break;
+    default: break;
     }
 }
 

@@ -6,12 +6,12 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double unreadable = -0.4;     // confidence of a line that is none
-constexpr int glance_cells = 12;         // cells in the middle of a line that tell print of a zone from other print
-constexpr double full_length = 0.6;      // share of the longest line from which a line runs as far as that one
-constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
-constexpr double aligned = 0.08;        // misfit, and error of the pitch, that are left after lines were sampled again
-constexpr double passable = 0.2;        // misfit, and error of the pitch, with which a clear line is still read as well
+constexpr double unreadable = -0.4;  // confidence of a line that is none
+constexpr int glance_cells = 12;     // cells in the middle of a line that tell print of an MRZ from other print
+constexpr double full_length = 0.6;  // share of the longest line from which a line runs as far as that one
+constexpr double tolerated = 0.12;   // misfit of a strip, in heights of a letter, that the reader is trained for
+constexpr double aligned = 0.08;     // misfit, and error of the pitch, that are left after lines were sampled again
+constexpr double passable = 0.2;     // misfit, and error of the pitch, with which a clear line is still read as well
 
 /// How much a column's geometry counts: the highest chance of a character within half a cell.
 std::vector<double> presence(const Columns &columns) {
@@ -151,17 +151,15 @@ void settle(const Patch &patch, Candidate &c) {
 bool select_alike(std::vector<Candidate> &candidates) {
     const auto conviction = [](const Candidate &c) { return c.weight * std::exp(3 * c.confidence); };
     const auto log_pitch = [](const Candidate &c) { return std::log(c.line.pitch()) + c.log_pitch; };
-    const Candidate &best = *std::max_element(
-        candidates.begin(), candidates.end(),
-        [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
+    const Candidate &best =
+        *std::max_element(candidates.begin(), candidates.end(),
+                          [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
     const double pitch = log_pitch(best), confidence = best.confidence;
-    candidates.erase(
-        std::remove_if(
-            candidates.begin(), candidates.end(),
-            [&](const Candidate &c) {
-                return std::abs(log_pitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
-            }),
-        candidates.end());
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                    [&](const Candidate &c) {
+                                        return std::abs(log_pitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
+                                    }),
+                     candidates.end());
     return confidence > unreadable;
 }
 
@@ -216,9 +214,8 @@ double extent_of(const std::vector<Candidate> &candidates) {
 }
 
 bool are_aligned(const std::vector<Candidate> &candidates) {
-    return std::all_of(candidates.begin(), candidates.end(), [](const Candidate &c) {
-        return misfit(c) < aligned && std::abs(c.log_pitch) < aligned;
-    });
+    return std::all_of(candidates.begin(), candidates.end(),
+                       [](const Candidate &c) { return misfit(c) < aligned && std::abs(c.log_pitch) < aligned; });
 }
 
 bool are_covered(const std::vector<Candidate> &candidates) {
@@ -234,7 +231,8 @@ bool are_covered(const std::vector<Candidate> &candidates) {
     }
     return std::all_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
         const double shift = (c.line.origin - first.origin).dot(first.direction);
-        return shift + c.line.along(1 - strip_margin) < low && shift + c.line.along(c.line.cells - 2 + strip_margin) > high;
+        return shift + c.line.along(1 - strip_margin) < low &&
+               shift + c.line.along(c.line.cells - 2 + strip_margin) > high;
     });
 }
 

@@ -1,4 +1,4 @@
-// Lines that may belong to a zone, as the reader sees them, and how they are followed.
+// Lines that may belong to an MRZ, as the reader sees them, and how they are followed.
 #pragma once
 #include <vector>
 
@@ -10,8 +10,8 @@ struct Candidate {
     LineModel line;
     Columns columns;
     double log_pitch = 0, weight = 0;  // of the strip, and how many columns see characters
-    double low = 0, high = 0;         // extent of the characters in cell coordinates
-    double confidence = -10;          // mean log-probability of the best character where there is one
+    double low = 0, high = 0;          // extent of the characters in cell coordinates
+    double confidence = -10;           // mean log-probability of the best character where there is one
 };
 
 /// Reads along `line` and measures what was seen.

@@ -1,4 +1,4 @@
-// Convolutions as correlations over one long row: a picture whose rows carry their padding with them can be read at fixed
+// Convolutions as correlations over one long row: an image whose rows carry their padding with them can be read at fixed
 // distances from each pixel, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
 // Kernels of three rows go through Winograd's minimal filtering, F(4, 3) down the columns (Lavin and Gray, "Fast Algorithms for
 // Convolutional Neural Networks", 2015, §4.3): six correlations of one row each give four rows of the result, in place of twelve.
@@ -19,8 +19,8 @@ struct Correlation {
     int inputs;
     const std::vector<int> *taps;
     const float *weights;  // for each input and tap those of eight outputs
-    float *sums;  // of the first of eight outputs; those of the next begin a block later
-    int pixels;  // of the block that count
+    float *sums;           // of the first of eight outputs; those of the next begin a block later
+    int pixels;            // of the block that count
 };
 
 constexpr int block = 48;  // pixels: three of the widest registers
@@ -76,8 +76,8 @@ template <int Lanes>
             d[i] = *reinterpret_cast<const Vector *>(from + i * distance);
         }
         const Vector even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1], near = d[4] - d[2], far = 2 * (d[3] - d[1]);
-        const Vector made[6] = {4 * (d[0] - d[2]) + near, even + odd,  even - odd,
-                                near + far,               near - far, 4 * (d[1] - d[3]) + d[5] - d[3]};
+        const Vector made[6] = {4 * (d[0] - d[2]) + near,       even + odd, even - odd, near + far, near - far,
+                                4 * (d[1] - d[3]) + d[5] - d[3]};
         for (int i = 0; i < 6; ++i) {
             *reinterpret_cast<Vector *>(to + i * part) = made[i];
         }
@@ -103,8 +103,8 @@ template <int Lanes>
 
 /// `made`, `bias` and, where there is one, `rest`, but no less than `least`.
 template <int Lanes>
-[[gnu::always_inline]] inline void finish(
-    const float *made, float bias, const float *rest, float least, int count, float *to) {
+[[gnu::always_inline]] inline void finish(const float *made, float bias, const float *rest, float least, int count,
+                                          float *to) {
     using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
     int x = 0;
     for (; x + Lanes <= count; x += Lanes) {
@@ -144,8 +144,8 @@ constexpr Arithmetic by_4 = {correlate_block<4, 3, 4>, spread<4>, combine<4>, fi
 [[gnu::target("avx2,fma")]] void combine_by_8(const float *sums, size_t product, int count, float *rows) {
     combine<8>(sums, product, count, rows);
 }
-[[gnu::target("avx2,fma")]] void finish_by_8(
-    const float *made, float bias, const float *rest, float least, int count, float *to) {
+[[gnu::target("avx2,fma")]] void finish_by_8(const float *made, float bias, const float *rest, float least, int count,
+                                             float *to) {
     finish<8>(made, bias, rest, least, count, to);
 }
 constexpr Arithmetic by_8 = {correlate_by_8, spread_by_8, combine_by_8, finish_by_8};
@@ -177,7 +177,7 @@ Form form_of(const Convolution &c) {
 /// What the correlations read.
 struct Laid {
     std::unique_ptr<float[]> values;
-    int columns;  // of a row, padding included
+    int columns;         // of a row, padding included
     size_t part, plane;  // pixels of one part, of all parts of one input
 };
 
@@ -217,8 +217,8 @@ Laid lay_plainly(const Tensor &input, const Convolution &c) {
         for (int y = 0; y < rows * c.stride_y; ++y) {
             for (int phase = 0; phase < c.stride_x; ++phase) {
                 copy_row(input, c, channel, y, phase, laid.columns,
-                        laid.values.get() + laid.plane * channel + laid.part * (y % c.stride_y * c.stride_x + phase) +
-                            size_t(y / c.stride_y) * laid.columns);
+                         laid.values.get() + laid.plane * channel + laid.part * (y % c.stride_y * c.stride_x + phase) +
+                             size_t(y / c.stride_y) * laid.columns);
             }
         }
     }
@@ -240,9 +240,8 @@ Laid lay_minimally(const Tensor &input, const Convolution &c, int rows) {
             copy_row(input, c, channel, y, 0, n, picture.data() + size_t(y) * n);
         }
         for (int strip = 0; strip < strips; ++strip) {
-            arithmetic().spread(
-                picture.data() + size_t(strip) * 4 * n, n, n, laid.values.get() + laid.plane * channel + size_t(strip) * n,
-                laid.part);
+            arithmetic().spread(picture.data() + size_t(strip) * 4 * n, n, n,
+                                laid.values.get() + laid.plane * channel + size_t(strip) * n, laid.part);
         }
     }
     return laid;
@@ -270,8 +269,8 @@ std::vector<float> grouped_weights(const Convolution &c) {
         for (int input = 0; input < c.inputs; ++input) {
             const float *weights = c.weights.data() + (size_t(output) * c.inputs + input) * kernel;
             for (int tap = 0; tap < taps; ++tap) {
-                float *to = grouped.data() + output / output_group * each + (size_t(input) * taps + tap) * output_group +
-                            output % output_group;
+                float *to = grouped.data() + output / output_group * each +
+                            (size_t(input) * taps + tap) * output_group + output % output_group;
                 if (products == 1) {
                     *to = weights[tap];
                     continue;
@@ -290,15 +289,14 @@ std::vector<float> grouped_weights(const Convolution &c) {
 
 Tensor convolve(const Tensor &input, const Convolution &c, Activation activation, const Tensor *residual) {
     const Form form = form_of(c);
-    Tensor out(
-        c.outputs, (input.rows + 2 * c.pad_y - c.kernel_rows) / c.stride_y + 1,
-        (input.columns + 2 * c.pad_x - c.kernel_columns) / c.stride_x + 1);
+    Tensor out(c.outputs, (input.rows + 2 * c.pad_y - c.kernel_rows) / c.stride_y + 1,
+               (input.columns + 2 * c.pad_x - c.kernel_columns) / c.stride_x + 1);
     const Laid laid = form.products > 1 ? lay_minimally(input, c, out.rows) : lay_plainly(input, c);
     std::vector<int> taps;
     for (int y = 0; y < (form.products > 1 ? 1 : c.kernel_rows); ++y) {
         for (int x = 0; x < c.kernel_columns; ++x) {
-            taps.push_back(int(laid.part) * (y % c.stride_y * c.stride_x + x % c.stride_x) + y / c.stride_y * laid.columns +
-                           x / c.stride_x);
+            taps.push_back(int(laid.part) * (y % c.stride_y * c.stride_x + x % c.stride_x) +
+                           y / c.stride_y * laid.columns + x / c.stride_x);
         }
     }
     const int strips = (out.rows + form.rows - 1) / form.rows, pixels = (strips - 1) * laid.columns + out.columns;
@@ -310,9 +308,9 @@ Tensor convolve(const Tensor &input, const Convolution &c, Activation activation
     for (int first = 0; first < pixels; first += block) {
         const int count = std::min(block, pixels - first);
         for (int i = 0; i < form.products * groups; ++i) {
-            arithmetic().correlate(
-                {laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
-                 c.grouped.data() + i * each, sums.data() + size_t(i) * output_group * block, count});
+            arithmetic().correlate({laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
+                                    c.grouped.data() + i * each, sums.data() + size_t(i) * output_group * block,
+                                    count});
         }
         // The block's pixels that lie beside each other in the result; what is between them is padding.
         for (int begin = first; begin < first + count;) {
@@ -326,9 +324,9 @@ Tensor convolve(const Tensor &input, const Convolution &c, Activation activation
                 }
                 for (int row = y; row < std::min(y + form.rows, out.rows); ++row, made += block) {
                     const size_t at = size_t(row) * out.columns + x;
-                    arithmetic().finish(
-                        made, c.bias[channel], residual != nullptr ? residual->plane(channel) + at : nullptr, least, width,
-                        out.plane(channel) + at);
+                    arithmetic().finish(made, c.bias[channel],
+                                        residual != nullptr ? residual->plane(channel) + at : nullptr, least, width,
+                                        out.plane(channel) + at);
                 }
             }
             begin += laid.columns - x;

@@ -10,7 +10,7 @@ namespace cvision::mrz {
 namespace {
 
 constexpr double closest_side = 1152;  // longer side of a group of lines that is looked at again, at most
-constexpr double max_scale = 2;        // small pictures are not enlarged further
+constexpr double max_scale = 2;        // small images are not enlarged further
 constexpr double trusted_pitch = 6;    // below this many detector pixels per cell, lines are looked at again, larger
 constexpr double wanted_pitch = 11;    // at this pitch
 
@@ -119,11 +119,10 @@ std::vector<Strand> strands_of(std::vector<Piece> pieces, double dot_size) {
     return strands;
 }
 
-/// Strands that run side by side at the distance of a zone's lines.
+/// Strands that run side by side at the distance of an MRZ's lines.
 std::vector<std::vector<Strand>> grouped(std::vector<Strand> strands) {
-    std::sort(strands.begin(), strands.end(), [](const Strand &a, const Strand &b) {
-        return a.line.cells > b.line.cells;
-    });
+    std::sort(strands.begin(), strands.end(),
+              [](const Strand &a, const Strand &b) { return a.line.cells > b.line.cells; });
     std::vector<std::vector<Strand>> groups;
     std::vector<bool> used(strands.size(), false);
     for (size_t i = 0; i < strands.size(); ++i) {
@@ -142,8 +141,7 @@ std::vector<std::vector<Strand>> grouped(std::vector<Strand> strands) {
                 const cv::Point2d d = b.origin - a.origin;
                 const double s = d.dot(a.direction), pitch = a.along.b;
                 const double half = (strands[j].high - strands[j].low) / 2;
-                const double overlap =
-                    std::min(group[m].high, s + half) - std::max(group[m].low, s - half);
+                const double overlap = std::min(group[m].high, s + half) - std::max(group[m].low, s - half);
                 const double apart = std::abs(d.dot(a.down()) - (a.across.a + a.across.b * s));
                 if (overlap > 0.4 * std::min(2 * half, group[m].high - group[m].low) && apart > 1.1 * pitch &&
                     apart < 3.9 * pitch) {
@@ -179,9 +177,9 @@ Block assemble(std::vector<Strand> group) {
         block.lines.push_back(line);
     }
     // The slope of a short piece is a guess; the longest line knows better.
-    const LineModel longest = *std::max_element(
-        block.lines.begin(), block.lines.end(),
-        [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
+    const LineModel longest =
+        *std::max_element(block.lines.begin(), block.lines.end(),
+                          [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
     for (LineModel &line : block.lines) {
         if (line.cells < 0.6 * longest.cells) {
             const double s = (line.origin - longest.origin).dot(longest.direction);
@@ -196,9 +194,8 @@ Block assemble(std::vector<Strand> group) {
         }
     }
     const cv::Point2d down(-direction.y, direction.x);
-    std::sort(block.lines.begin(), block.lines.end(), [down](const LineModel &a, const LineModel &b) {
-        return a.origin.dot(down) < b.origin.dot(down);
-    });
+    std::sort(block.lines.begin(), block.lines.end(),
+              [down](const LineModel &a, const LineModel &b) { return a.origin.dot(down) < b.origin.dot(down); });
     return block;
 }
 
@@ -254,14 +251,14 @@ Sight find_blocks(const cv::Mat &gray, cv::Rect all, double longer_side) {
         sight.finest = blocks.empty() ? seen_pitch : std::min(sight.finest, seen_pitch);
         if (seen_pitch < trusted_pitch || seen_pitch > 20 || fused || group.size() == 1) {
             const cv::Rect region = around(group, gray);
-            const double zoom = std::min({wanted_pitch / pitch, 3.0, closest_side / std::max(region.width, region.height)});
+            const double zoom =
+                std::min({wanted_pitch / pitch, 3.0, closest_side / std::max(region.width, region.height)});
             auto closer = grouped(strands_of(look(gray, region, zoom), 4 / zoom));
             if (!closer.empty()) {
                 const auto best = std::max_element(closer.begin(), closer.end(), [](const auto &a, const auto &b) {
                     const auto cells_of = [](const std::vector<Strand> &g) {
-                        return std::accumulate(g.begin(), g.end(), 0.0, [](double sum, const Strand &s) {
-                            return sum + s.line.cells;
-                        });
+                        return std::accumulate(g.begin(), g.end(), 0.0,
+                                               [](double sum, const Strand &s) { return sum + s.line.cells; });
                     };
                     return cells_of(a) < cells_of(b);
                 });

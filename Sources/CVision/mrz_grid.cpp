@@ -6,10 +6,11 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr int fineness = 2;          // grid positions per column: one every 2 strip pixels
-constexpr float floor_log = -7;       // no column may veto a layout
-constexpr double jitter = 0.12;      // deviation of a step, in pitches
-constexpr double outside_weight = 0.3 / fineness;  // so that a character left out costs about as much as a cell without one
+constexpr int fineness = 2;      // grid positions per column: one every 2 strip pixels
+constexpr float floor_log = -7;  // no column may veto a layout
+constexpr double jitter = 0.12;  // deviation of a step, in pitches
+constexpr double outside_weight =
+    0.3 / fineness;  // so that a character left out costs about as much as a cell without one
 
 float clipped(double probability) { return std::max(floor_log, float(std::log(std::max(probability, 1e-9)))); }
 

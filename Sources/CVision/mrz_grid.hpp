@@ -10,12 +10,12 @@ constexpr int strip_rows = 32;       // reader_data.py: HEIGHT
 constexpr double strip_pitch = 16;   // PITCH
 constexpr double strip_letter = 18;  // LETTER
 constexpr int strip_stride = 4;      // STRIDE
-constexpr int classes = 37;         // A–Z, 0–9, <
+constexpr int classes = 37;          // A–Z, 0–9, <
 
 /// What the reader says about one strip, per column of four pixels.
 struct Columns {
     int count = 0;
-    std::vector<float> logits;  // count × (classes + 1), log-probabilities
+    std::vector<float> logits;               // count × (classes + 1), log-probabilities
     std::vector<float> rise, height, pitch;  // offset of the centre in strip pixels; logs over the nominal values
 
     const float *at(int column) const { return logits.data() + size_t(column) * (classes + 1); }

@@ -86,8 +86,8 @@ std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size) {
     }
     std::vector<Convolution> network(cursor.word());
     for (Convolution &c : network) {
-        for (int *field : {&c.outputs, &c.inputs, &c.kernel_rows, &c.kernel_columns, &c.stride_y, &c.stride_x, &c.pad_y,
-                           &c.pad_x}) {
+        for (int *field :
+             {&c.outputs, &c.inputs, &c.kernel_rows, &c.kernel_columns, &c.stride_y, &c.stride_x, &c.pad_y, &c.pad_x}) {
             *field = int(cursor.word());
         }
         std::vector<uint16_t> halves(size_t(c.outputs) * c.inputs * c.kernel_rows * c.kernel_columns);

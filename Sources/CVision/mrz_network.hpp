@@ -54,8 +54,8 @@ std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size);
 enum class Activation { none, relu };
 
 /// `activation(convolution(input) + residual)`.
-Tensor convolve(
-    const Tensor &input, const Convolution &convolution, Activation activation, const Tensor *residual = nullptr);
+Tensor convolve(const Tensor &input, const Convolution &convolution, Activation activation,
+                const Tensor *residual = nullptr);
 
 /// One line reader pass over a strip of 32 rows: 41 × 1 × (columns / 4) (reader_net.py: 38 logits, 3 of geometry).
 Tensor run_reader(Tensor strip);

@@ -20,19 +20,19 @@ Tensor prepare(const cv::Mat &gray) {
     cv::Mat variance = cv::max(square - mean.mul(mean), 0.0), deviation;
     cv::sqrt(variance, deviation);
     cv::Mat normal = (f - mean) / (deviation + 8.0), padded;
-    cv::copyMakeBorder(
-        normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16, cv::BORDER_REPLICATE);
+    cv::copyMakeBorder(normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16,
+                       cv::BORDER_REPLICATE);
     Tensor out(1, padded.rows, padded.cols);
     std::copy(padded.begin<float>(), padded.end<float>(), out.values.begin());
     return out;
 }
 
-/// What the detector answers about one part of the picture.
+/// What the detector answers about one part of the image.
 struct Map {
     Tensor answer;
-    cv::Mat probability;   // CV_32F, one cell for 4 × 4 seen pixels
+    cv::Mat probability;  // CV_32F, one cell for 4 × 4 seen pixels
     cv::Point2d offset;
-    double scale_x, scale_y;  // picture pixels per seen pixel
+    double scale_x, scale_y;  // image pixels per seen pixel
 
     Piece piece_of(const cv::Mat &labels, int label, const cv::Rect &box) const {
         Piece piece;
@@ -56,7 +56,7 @@ struct Map {
     }
 };
 
-/// Deviation of the dots across the piece's longer axis, in picture pixels.
+/// Deviation of the dots across the piece's longer axis, in image pixels.
 double thickness_of(const Piece &piece) {
     cv::Point2d centre(0, 0);
     for (const Dot &dot : piece.dots) {
@@ -88,9 +88,8 @@ void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece>
         if (stats.at<int>(label, cv::CC_STAT_AREA) < 4) {
             continue;
         }
-        const cv::Rect box(
-            stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
-            stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
+        const cv::Rect box(stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
+                           stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
         Piece piece = map.piece_of(labels, label, box);
         const bool thick = thickness_of(piece) > 0.33 * piece.pitch() + 1.2 * map.scale_x;
         if (thick && level + 1 < std::size(thresholds)) {
@@ -105,8 +104,8 @@ void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece>
 
 std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest) {
     cv::Mat seen;
-    const cv::Size size(
-        std::max(16, int(std::lround(region.width * scale))), std::max(16, int(std::lround(region.height * scale))));
+    const cv::Size size(std::max(16, int(std::lround(region.width * scale))),
+                        std::max(16, int(std::lround(region.height * scale))));
     if (scale < 1) {
         seen = shrunk(gray(region), size);
     } else {

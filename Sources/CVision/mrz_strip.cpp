@@ -45,8 +45,8 @@ Patch Patch::around(const cv::Mat &gray, const std::vector<LineModel> &lines) {
             }
         }
     }
-    const cv::Rect box = cv::Rect(int(x0), int(y0), int(x1 - x0) + 2, int(y1 - y0) + 2) &
-                         cv::Rect(0, 0, gray.cols, gray.rows);
+    const cv::Rect box =
+        cv::Rect(int(x0), int(y0), int(x1 - x0) + 2, int(y1 - y0) + 2) & cv::Rect(0, 0, gray.cols, gray.rows);
     Patch patch;
     patch.offset = {double(box.x), double(box.y)};
     if (pitch <= patch_pitch || box.empty()) {
@@ -54,8 +54,8 @@ Patch Patch::around(const cv::Mat &gray, const std::vector<LineModel> &lines) {
         return patch;
     }
     const double scale = patch_pitch / pitch;
-    const cv::Size size(
-        std::max(1, int(std::lround(box.width * scale))), std::max(1, int(std::lround(box.height * scale))));
+    const cv::Size size(std::max(1, int(std::lround(box.width * scale))),
+                        std::max(1, int(std::lround(box.height * scale))));
     patch.pixels = averaged(gray(box), size);
     patch.scale_x = double(size.width) / box.width;
     patch.scale_y = double(size.height) / box.height;
@@ -80,7 +80,7 @@ Columns read_strip(const Patch &patch, const LineModel &line, double cells) {
 }
 
 double edge_width(const cv::Mat &gray, const LineModel &line, int cells) {
-    // Native resolution: samples one picture pixel apart along three rows through the letters.
+    // Native resolution: samples one image pixel apart along three rows through the letters.
     const double pitch = line.pitch();
     std::vector<double> widths;
     double strongest = 0;
@@ -91,9 +91,8 @@ double edge_width(const cv::Mat &gray, const LineModel &line, int cells) {
                 const cv::Point2d p = line.at(i, part * line.height);
                 const int x = std::clamp(int(p.x), 0, gray.cols - 2), y = std::clamp(int(p.y), 0, gray.rows - 2);
                 const double fx = std::clamp(p.x - x, 0.0, 1.0), fy = std::clamp(p.y - y, 0.0, 1.0);
-                row.push_back(
-                    (1 - fy) * ((1 - fx) * gray.at<uint8_t>(y, x) + fx * gray.at<uint8_t>(y, x + 1)) +
-                    fy * ((1 - fx) * gray.at<uint8_t>(y + 1, x) + fx * gray.at<uint8_t>(y + 1, x + 1)));
+                row.push_back((1 - fy) * ((1 - fx) * gray.at<uint8_t>(y, x) + fx * gray.at<uint8_t>(y, x + 1)) +
+                              fy * ((1 - fx) * gray.at<uint8_t>(y + 1, x) + fx * gray.at<uint8_t>(y + 1, x + 1)));
             }
             // Monotonous runs are edges; those with at least half of the strongest contrast count.
             for (size_t i = 1; i < row.size();) {

@@ -1,4 +1,4 @@
-// Samples a line of a picture into the strip that the line reader takes, and reads it.
+// Samples a line of an image into the strip that the line reader takes, and reads it.
 #pragma once
 #include <opencv2/core.hpp>
 
@@ -7,11 +7,11 @@
 
 namespace cvision::mrz {
 
-/// A part of the picture, reduced so that strips can be sampled from it without aliasing.
+/// A part of the image, reduced so that strips can be sampled from it without aliasing.
 struct Patch {
     cv::Mat pixels;  // CV_8UC1
     cv::Point2d offset;
-    double scale_x = 1, scale_y = 1;  // patch pixels per picture pixel
+    double scale_x = 1, scale_y = 1;  // patch pixels per image pixel
 
     /// The part of `gray` around `lines`.
     static Patch around(const cv::Mat &gray, const std::vector<LineModel> &lines);

@@ -73,7 +73,8 @@ extension Command {
             case .pass:
                 return Finding(
                     check: "arithmetic", outcome: .pass,
-                    detail: "\(check.compared) sums equal plain ones, with registers of \(check.lanes) floats", mend: nil)
+                    detail: "\(check.compared) sums equal plain ones, with registers of \(check.lanes) floats",
+                    mend: nil)
             case .inconclusive(let reason):
                 return Finding(
                     check: "arithmetic", outcome: .inconclusive, detail: reason,

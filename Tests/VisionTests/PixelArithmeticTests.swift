@@ -26,7 +26,8 @@ import Vision
 
     @Test func `Each outcome has its reason`() {
         func outcome(different: Int64 = 0, wideRuns: Int64 = 10, lanes: Int = 8) -> PixelArithmetic.Outcome {
-            PixelArithmetic.Check(compared: 100, different: different, runs: 10, wideRuns: wideRuns, lanes: lanes).outcome
+            PixelArithmetic.Check(compared: 100, different: different, runs: 10, wideRuns: wideRuns, lanes: lanes)
+                .outcome
         }
         #expect(outcome() == .pass)
         #expect(outcome(different: 3) == .fail(reason: "3 of 100 sums differ from plain ones"))

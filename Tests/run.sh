@@ -67,6 +67,8 @@ whole() { [ -z "$filter$quick" ]; }
 
 if [ -z "$filter" ]; then check "formatting" swift format lint --strict -r Sources Tests Package.swift; fi
 if [ -z "$filter" ]; then check "scripts" shellcheck -x -S warning deploy/*.sh Tests/*.sh Tests/*/*.sh .ci/run; fi
+cxx_style() { find Sources \( -name '*.[ch]' -o -name '*.[ch]pp' \) -exec clang-format --dry-run --Werror {} +; }
+if [ -z "$filter" ]; then check "formatting of C and C++" cxx_style; fi
 if whole; then check "specimens" /usr/bin/python3 Tests/specimens.py; fi
 
 # A folder of its own: other flags than those of a plain `swift build` would rebuild everything each time.

@@ -34,6 +34,8 @@ packages=(
     iproute2 prometheus python3-seccomp python3-venv systemd
     # Languages in which partners are shown how to verify a callback; the first also serves HTTP/2 to the tests.
     nodejs php-cli
+    # Holds C and C++ to .clang-format.
+    clang-format
     # The scripts themselves: runuser and setsid, ps; and what reads them in the tests.
     curl procps shellcheck util-linux
 )

@@ -3,7 +3,7 @@ internal import InspectCore
 internal import Vision
 
 extension StageEngine {
-    /// Runs every stage once, over a picture without meaning.
+    /// Runs every stage once, over an image without meaning.
     ///
     /// Libraries set themselves up at first use: they read files, resolve names, build tables. An analyzer can open no file, and
     /// would do the rest anew for each job; so the first use is in the warm parent, and all of that is shared by its forks.
@@ -27,7 +27,7 @@ extension StageEngine {
         self.forget()
     }
 
-    /// Nothing on the card looks like a line of print, so two rows of strokes are read as if they were.
+    /// Nothing on the card looks like a line of text, so two rows of strokes are read as if they were.
     private func rehearseText(_ card: DecodedImage) throws(InspectError) {
         let (width, height) = (Double(card.facts.width), Double(card.facts.height))
         let frame = Quad(

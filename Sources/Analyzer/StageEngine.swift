@@ -14,7 +14,7 @@ package final class StageEngine: AnalyzerEngine {
     let text: TextReader
     private let anchors: TrustStore
     private var images: [String: DecodedImage] = [:]
-    /// Faces of pictures of persons, so that liveness does not look for them again.
+    /// Faces of images of persons, so that liveness does not look for them again.
     private var found: [String: [FaceFacts]] = [:]
 
     /// Loads the models; takes about a second, once, in the warm parent.
@@ -72,7 +72,7 @@ package final class StageEngine: AnalyzerEngine {
                 && !ChipStage.isChipFile(part)
             {
                 let image = try self.image(part)
-                // The pictures of a comparison bear names of their own: nothing but their largest faces is asked for.
+                // The images of a comparison bear names of their own: nothing but their largest faces is asked for.
                 let faces = try self.faces.faces(
                     in: image, features: 1, onlyLargest: PartKind(rawValue: part.kind) == nil)
                 self.found[part.kind] = faces
@@ -113,7 +113,7 @@ package final class StageEngine: AnalyzerEngine {
         return try Self.encode(previews)
     }
 
-    /// Request of the document stage that asks for the visual zone, too.
+    /// Request of the document stage that asks for the VIZ, too.
     package static let withPrint = Array("print".utf8)
 
     /// Reads the print of the front; of the back only where no front was given, since it is the front that says who the
@@ -134,7 +134,7 @@ package final class StageEngine: AnalyzerEngine {
         facts.sides[part.kind]?.stepsMs?.merge(clock.steps) { $1 }
     }
 
-    /// The feature of the largest face of a picture, as frames are described: by dlib's network, also where another compares.
+    /// The feature of the largest face of an image, as frames are described: by dlib's network, also where another compares.
     private func feature(of part: PartView, _ image: DecodedImage) throws(InspectError) -> FaceEmbedding? {
         var face = self.found[part.kind]?.first
         if face == nil { face = try self.faces.faces(in: image, features: 0).first }
@@ -156,8 +156,8 @@ package final class StageEngine: AnalyzerEngine {
         }
         let barcodes = try clock.step("barcode") { () throws(InspectError) in
             let text = zone.flatMap { MRZDocument(lines: $0.lines, today: CalendarDate(Date())) }
-            // A zone that proves itself says what a symbol would: only what looks like one is looked into. A passport's data
-            // page (Doc 9303-4) has none beside its zone.
+            // An MRZ that proves itself says what a barcode would: only what looks like one is looked into. A passport's data
+            // page (Doc 9303-4) has none beside its MRZ.
             guard let text, text.checksHold, !text.checks.isEmpty else {
                 return try BarcodeReader.read(image, outline: outline)
             }
@@ -167,7 +167,7 @@ package final class StageEngine: AnalyzerEngine {
         let quality = try clock.step("quality") { () throws(InspectError) in
             try DocumentAnalyzer.quality(image, outline: outline)
         }
-        // Print tells which way up the side is; a side with a barcode and no zone is a back, and taken as it lies.
+        // Print tells which way up the side is; a side with a barcode and no MRZ is a back, and taken as it lies.
         let turn = zone?.turn ?? (barcodes.isEmpty ? nil : 0)
         let isBack = !barcodes.isEmpty || zone?.lines.count == 3
         let faces = try clock.step("faces") { () throws(InspectError) in

@@ -17,8 +17,8 @@ enum VisualZoneStage {
     /// Only lines that may hold a value that is expected are read, the best first, until all of them were seen.
     ///
     /// - Parameter expected: What the document's machine-readable data say; `nil` where there are none.
-    /// - Returns: `nil` where it is not worth the time: nothing tells where the print would be, or the picture is rejected
-    ///   anyhow, or this is a card's back, which does not repeat what its zone says.
+    /// - Returns: `nil` where it is not worth the time: nothing tells where the print would be, or the image is rejected
+    ///   anyhow, or this is a card's back, which does not repeat what its MRZ says.
     static func facts(
         _ image: DecodedImage, side: DocumentFacts, expected: VIZExpectation?, today: CalendarDate,
         reader: TextReader
@@ -106,7 +106,7 @@ enum VisualZoneStage {
         return Quad(topLeft: corner(0), topRight: corner(1), bottomRight: corner(2), bottomLeft: corner(3))
     }
 
-    /// The page as its zone's place on it tells (Doc 9303-3 §4.4, -4 figure 3, -5 and -6 figure 6): the zone's characters are
+    /// The page as its MRZ's place on it tells (Doc 9303-3 §4.4, -4 figure 3, -5 and -6 figure 6): the MRZ's characters are
     /// 2.54 mm apart, it begins 6 mm (TD3) or 4 mm (cards) from the left edge and its last line's centre is 9.6 mm (two
     /// lines) or 7.5 mm (three) above the lower one.
     private static func page(around mrz: MRZReading) -> Quad? {
@@ -134,7 +134,7 @@ enum VisualZoneStage {
             bottomLeft: place(0, size.height))
     }
 
-    /// The zone, the barcodes, and the faces with the rest of their portraits.
+    /// The MRZ, the barcodes, and the faces with the rest of their portraits.
     private static func ignored(_ side: DocumentFacts) -> [Quad] {
         let portraits = side.faces.map { face -> Quad in
             let box = face.box

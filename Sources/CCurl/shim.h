@@ -53,7 +53,8 @@ static inline CURLcode ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info, curl
 }
 
 /// PEM bytes, which libcurl copies.
-static inline CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Nonnull bytes, size_t count) {
+static inline CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Nonnull bytes,
+                                      size_t count) {
     struct curl_blob blob = {.data = (void *)bytes, .len = count, .flags = CURL_BLOB_COPY};
     return curl_easy_setopt(easy, option, &blob);
 }

@@ -16,8 +16,8 @@ int csys_memfd_create(const char *name, uint64_t size) {
     int descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) return -errno;
     // The whole size at once costs nothing: pages exist only where they were touched.
-    if (ftruncate(descriptor, (off_t)size) != 0
-        || fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    if (ftruncate(descriptor, (off_t)size) != 0 ||
+        fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         int error = errno;
         close(descriptor);
         return -error;
@@ -113,10 +113,8 @@ long csys_receive_message(int socket, void *bytes, size_t capacity, int *descrip
         for (size_t index = 0; index < count; index++) {
             int descriptor;
             memcpy(&descriptor, CMSG_DATA(header) + index * sizeof(int), sizeof(int));
-            if (*descriptor_count < CSYS_MAX_DESCRIPTORS)
-                descriptors[(*descriptor_count)++] = descriptor;
-            else
-                close(descriptor);
+            if (*descriptor_count < CSYS_MAX_DESCRIPTORS) descriptors[(*descriptor_count)++] = descriptor;
+            else close(descriptor);
         }
     }
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {

@@ -22,8 +22,7 @@
 /// Analyzers are the first that the kernel's out-of-memory killer takes (proc(5): -1000 to 1000, 0 is neutral).
 static const char oom_score[] = "500";
 
-int csys_spawn(
-    const char *path, char *const *arguments, char *const *environment, int control, int error, pid_t *pid) {
+int csys_spawn(const char *path, char *const *arguments, char *const *environment, int control, int error, pid_t *pid) {
     // Out of the way of 0 to 3, which the file actions overwrite.
     int high_control = fcntl(control, F_DUPFD_CLOEXEC, 10);
     if (high_control < 0) return -errno;
@@ -48,8 +47,7 @@ int csys_spawn(
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     int failure = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -76,8 +74,8 @@ pid_t csys_fork_program(char *const *environment, int control, int error) {
     // Out of the way of 0 to 3, as in csys_spawn.
     int high_control = fcntl(control, F_DUPFD_CLOEXEC, 10), high_error = fcntl(error, F_DUPFD_CLOEXEC, 10);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (high_control < 0 || high_error < 0 || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0
-        || dup2(high_error, 2) < 0 || dup2(high_control, CSYS_CONTROL_DESCRIPTOR) < 0)
+    if (high_control < 0 || high_error < 0 || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 ||
+        dup2(high_error, 2) < 0 || dup2(high_control, CSYS_CONTROL_DESCRIPTOR) < 0)
         _exit(71);  // EX_OSERR
     return 0;
 }
@@ -93,8 +91,8 @@ int csys_thread_count(void) {
 }
 
 static uint64_t cpu_microseconds(const struct rusage *usage) {
-    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u
-        + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u +
+           (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
 static void describe_end(csys_exit *end, pid_t pid, int status, const struct rusage *usage) {

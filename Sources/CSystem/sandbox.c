@@ -23,27 +23,58 @@
 /// Calls that are allowed with any arguments.
 static const int allowed[] = {
     // Memory. mmap and mprotect have conditions below.
-    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
     // Descriptors that are open already: the job socket, the shared image memory, stderr, /proc/self/statm.
-    SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close),
-    SCMP_SYS(lseek), SCMP_SYS(fstat), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(poll),
+    SCMP_SYS(read),
+    SCMP_SYS(readv),
+    SCMP_SYS(pread64),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
+    SCMP_SYS(close),
+    SCMP_SYS(lseek),
+    SCMP_SYS(fstat),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(poll),
     SCMP_SYS(ppoll),
     // Time.
-    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
-    SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(restart_syscall),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(time),
+    SCMP_SYS(restart_syscall),
     // Locks, scheduling and facts about this process.
-    SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(getpid),
-    SCMP_SYS(gettid), SCMP_SYS(getppid), SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(sysinfo), SCMP_SYS(uname),
+    SCMP_SYS(futex),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(getpid),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(times),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(uname),
     SCMP_SYS(getrandom),
     // Signals within the process, and its end.
-    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
-    SCMP_SYS(exit), SCMP_SYS(exit_group),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
 };
 
 /// Calls that no library makes by mistake: a process that makes one was taken over, and gets no second try.
 static const int deadly[] = {
-    SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(connect), SCMP_SYS(mount), SCMP_SYS(bpf),
-    SCMP_SYS(keyctl),
+    SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(connect),
+    SCMP_SYS(mount),  SCMP_SYS(bpf),      SCMP_SYS(keyctl),
 };
 
 /// Stands in the table for the process's own number, which each fork puts in its place.
@@ -79,8 +110,8 @@ static int build_filter(scmp_filter_ctx filter) {
         {SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, own_pid)},
     };
     for (size_t index = 0; index < sizeof conditional / sizeof conditional[0] && failure == 0; index++)
-        failure = seccomp_rule_add_array(
-            filter, SCMP_ACT_ALLOW, conditional[index].call, 1, &conditional[index].condition);
+        failure =
+            seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, conditional[index].call, 1, &conditional[index].condition);
     // A binary tree instead of a list: the many short calls of a decoder do not walk the table.
     if (failure == 0) failure = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     return failure;
@@ -132,7 +163,10 @@ static int make_rules(void) {
     if (version < 1) return version == -ENOSYS || version == -EOPNOTSUPP || version == -EPERM ? 0 : version;
     // Everything that the version knows is forbidden, since nothing is added.
     struct ruleset set = {
-        .files = version >= 5 ? 0xffff : version >= 3 ? 0x7fff : version == 2 ? 0x3fff : 0x1fff,
+        .files = version >= 5   ? 0xffff
+                 : version >= 3 ? 0x7fff
+                 : version == 2 ? 0x3fff
+                                : 0x1fff,
         .network = version >= 4 ? 3 : 0,
         .scoped = version >= 6 ? 3 : 0,
     };

@@ -1,4 +1,4 @@
-// Symbols by ZXing, where the picture looks like one: regions of dense edges are cut out, straightened and sharpened.
+// Barcodes by ZXing, where the image looks like one: regions of dense edges are cut out, straightened and sharpened.
 #define ZX_USE_UTF8 1
 #include <ZXing/ReadBarcode.h>
 
@@ -28,9 +28,9 @@ struct cv_barcodes {
 namespace cvision {
 namespace {
 
-/// ZXing scans line by line; beyond this side a symbol's modules are far wider than it needs.
+/// ZXing scans line by line; beyond this side a barcode's modules are far wider than it needs.
 constexpr int widest_scan = 2200;
-/// Longer side of the whole picture's scan where no region looks like a symbol.
+/// Longer side of the whole image's scan where no region looks like a barcode.
 constexpr int quick_side = 1000;
 
 /// Processor time of the thread in milliseconds: a busy machine must not read less than an idle one.
@@ -40,7 +40,7 @@ double thread_time() {
     return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-/// Maps a point of a derived picture back to the image.
+/// Maps a point of a derived image back to the image.
 using Back = std::function<cv_point(cv::Point2d)>;
 
 constexpr auto stacked = ZXing::BarcodeFormat::PDF417;
@@ -55,14 +55,14 @@ struct Effort {
 
 cv_barcode_format format_of(ZXing::BarcodeFormat format) {
     switch (format) {
-        case ZXing::BarcodeFormat::QRCode: return CV_BARCODE_QR;
-        case ZXing::BarcodeFormat::DataMatrix: return CV_BARCODE_DATA_MATRIX;
-        case ZXing::BarcodeFormat::Aztec: return CV_BARCODE_AZTEC;
-        default: return CV_BARCODE_PDF417;
+    case ZXing::BarcodeFormat::QRCode: return CV_BARCODE_QR;
+    case ZXing::BarcodeFormat::DataMatrix: return CV_BARCODE_DATA_MATRIX;
+    case ZXing::BarcodeFormat::Aztec: return CV_BARCODE_AZTEC;
+    default: return CV_BARCODE_PDF417;
     }
 }
 
-/// Reads all symbols of `gray` and adds those whose bytes are not there yet. True if any was read.
+/// Reads all barcodes of `gray` and adds those whose bytes are not there yet. True if any was read.
 bool scan(const cv::Mat &gray, ZXing::BarcodeFormats formats, const Effort &effort, const Back &back,
           cv_barcodes &found) {
     if (gray.empty()) return false;
@@ -133,14 +133,14 @@ cv::Mat stretched(const cv::Mat &gray) {
 /// A way in which a region is prepared and read.
 struct Round {
     bool own;      ///< cut by the region's own four sides, which follow perspective; else by the gradients' rectangle
-    double zoom;   ///< of the picture's size
-    double sigma;  ///< width of the blur that is taken off, of a picture not enlarged; 0 leaves the region as it is
+    double zoom;   ///< of the image's size
+    double sigma;  ///< width of the blur that is taken off, of an image not enlarged; 0 leaves the region as it is
     double gain;   ///< how much of it; below 0 it is put on: noise is smoothed
     ZXing::Binarizer binarizer = ZXing::Binarizer::LocalAverage;
 };
 
 /// PDF417, the likeliest first: modules of 2 to 5 pixels, blurred by as much as half of their width, are the rule in
-/// photographs; sharpened they also decode in half the time, because fewer codewords are wrong.
+/// photos; sharpened they also decode in half the time, because fewer codewords are wrong.
 constexpr std::array<Round, 8> stacked_rounds{{
     {true, 1, 1.5, 1},
     {true, 1, 2, 3},
@@ -151,10 +151,10 @@ constexpr std::array<Round, 8> stacked_rounds{{
     {true, 1, 1, -1},
     {true, 1.5, 2, 3},
 }};
-/// Of them, those that come before the whole picture is read, and whatever the time: a third of a second where all fail
-/// on a true symbol, next to nothing where there is none.
+/// Of them, those that come before the whole image is read, and whatever the time: a third of a second where all fail
+/// on a true barcode, next to nothing where there is none.
 constexpr size_t quick_rounds = 3;
-/// Square symbols are large for their modules.
+/// Square barcodes are large for their modules.
 constexpr std::array<Round, 2> square_rounds{{
     {false, 1, 0, 0},
     {false, 1, 0, 0, ZXing::Binarizer::GlobalHistogram},
@@ -221,7 +221,7 @@ extern "C" cv_status cv_barcode_read(const cv_image *image, const cv_outline *ou
         const size_t quick = striped ? quick_rounds : 1;
         try_regions(image->gray, regions, same, 0, quick, 0, *found);
         if (striped && found->entries.empty() && outline != nullptr) {
-            // Without perspective the symbol's stripes are parallel again, and its sides show where it touched others.
+            // Without perspective the barcode's stripes are parallel again, and its sides show where it touched others.
             const cv::Size2d native = quad_size(outline->corners);
             const cv::Size size(std::max(16, cvRound(native.width)), std::max(16, cvRound(native.height)));
             const cv::Mat straight = rectify(image->gray, outline->corners, size, 0);
@@ -244,12 +244,9 @@ extern "C" size_t cv_barcodes_count(const cv_barcodes *barcodes) { return barcod
 
 extern "C" cv_barcode cv_barcodes_get(const cv_barcodes *barcodes, size_t index) {
     const cv_barcodes::Entry &entry = barcodes->entries[index];
-    cv_barcode barcode{entry.format,
-                       reinterpret_cast<const uint8_t *>(entry.bytes.data()),
-                       entry.bytes.size(),
-                       entry.text.data(),
-                       entry.text.size(),
-                       {}};
+    cv_barcode barcode{entry.format,       reinterpret_cast<const uint8_t *>(entry.bytes.data()),
+                       entry.bytes.size(), entry.text.data(),
+                       entry.text.size(),  {}};
     std::copy(entry.corners.begin(), entry.corners.end(), barcode.corners);
     return barcode;
 }

@@ -1,4 +1,4 @@
-// Finds what looks like a symbol: where edges are dense, and which way they run.
+// Finds what looks like a barcode: where edges are dense, and which way they run.
 #include "barcode_regions.hpp"
 
 #include <algorithm>
@@ -15,18 +15,18 @@ constexpr double least_coherence = 0.3;
 constexpr double least_reach = 0.5;
 /// How much of its rectangle a region fills.
 constexpr double least_fill = 0.6;
-/// Longer over shorter side of a region up to which it may be a square symbol.
+/// Longer over shorter side of a region up to which it may be a square barcode.
 constexpr double square = 1.35;
-/// How much of the smallest rectangle around it a symbol in perspective fills: 0.89 and more where its modules are fine
+/// How much of the smallest rectangle around it a barcode in perspective fills: 0.89 and more where its modules are fine
 /// and it is tilted by up to 35 degrees, 0.75 and more where its widest bars are too wide to be dense.
 constexpr double least_own_fill = 0.7;
-/// Longer over shorter side of that rectangle: 5 and less in AAMVA's symbols, 9 and more in lines of print.
+/// Longer over shorter side of that rectangle: 5 and less in AAMVA's barcodes, 9 and more in lines of text.
 constexpr double longest = 8;
 /// Regions that are looked into, of each kind.
 constexpr size_t most_regions = 2;
 
 /// The direction of the gradient (across the stripes) in `blob`, a mask of `gray` at `scale`, by the structure tensor
-/// of the full picture: exact to a fraction of a degree because hundreds of stripes agree.
+/// of the full image: exact to a fraction of a degree because hundreds of stripes agree.
 double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, double &coherence) {
     const cv::Rect box = cv::boundingRect(blob);
     const cv::Rect full = cv::Rect(cv::Point(cvFloor(box.x / scale), cvFloor(box.y / scale)),
@@ -43,7 +43,7 @@ double stripe_direction(const cv::Mat &gray, const cv::Mat &blob, double scale, 
     return 0.5 * std::atan2(2 * xy, xx - yy);
 }
 
-/// The four sides of `contour`, a symbol's: lines through its points beside the sides of the smallest rectangle around
+/// The four sides of `contour`, a barcode's: lines through its points beside the sides of the smallest rectangle around
 /// it. Unlike that rectangle they follow perspective and skew; unlike the gradients they are not turned by motion blur.
 /// In `contour`'s pixels; the first side is the one that runs rather along `angle`.
 Corners four_sides(const std::vector<cv::Point> &contour, const cv::RotatedRect &around, double angle) {
@@ -77,7 +77,7 @@ Corners four_sides(const std::vector<cv::Point> &contour, const cv::RotatedRect 
         const double turn = p[0] * q[1] - p[1] * q[0];
         const double step = ((q[2] - p[2]) * q[1] - (q[3] - p[3]) * q[0]) / turn;
         crossed[side] = cv::Point2f(static_cast<float>(p[2] + step * p[0]), static_cast<float>(p[3] + step * p[1]));
-        // Lines that hardly cross belong to no symbol's shape.
+        // Lines that hardly cross belong to no barcode's shape.
         const double reach = std::max(around.size.width, around.size.height) / 4;
         if (!(cv::norm(crossed[side] - corners[side]) < reach)) return corners;
     }
@@ -125,7 +125,7 @@ std::vector<Region> find_regions(const cv::Mat &gray, const cv::Mat &reduced) {
         const cv::RotatedRect around = cv::minAreaRect(contours[0]);
         const double own_fill = stats.at<int>(index, cv::CC_STAT_AREA) / std::max(1.0F, around.size.area());
         // Lines of blurred print agree on a direction, too, but across their length. In perspective or under motion
-        // blur gradients do not stand across a symbol's sides: then its own rectangle tells its shape.
+        // blur gradients do not stand across a barcode's sides: then its own rectangle tells its shape.
         const double reach = (high_u - low_u) / std::max(1.0, high_v - low_v);
         const double slimness = std::max(around.size.width, around.size.height) /
                                 std::max(1.0F, std::min(around.size.width, around.size.height));

@@ -10,9 +10,6 @@ namespace cvision {
 /// (clockwise). Falls back to the ratio of mean side lengths where the view is too frontal to tell.
 double rectangle_aspect(const cv::Point2d corners[4], cv::Point2d centre);
 
-/// What `map` shows of `image`: each pixel of the result lies there in the picture. Beyond its edges the outermost pixels go on.
-cv::Mat warped(const cv::Mat &image, const cv::Matx33d &map, cv::Size size);
-
 /// Warps the quad `corners` (clockwise from the top left) of `image` to an upright rectangle of `size`, with `margin`
 /// pixels of its surroundings on each side. Pixels from outside the frame repeat the nearest pixel of the frame.
 cv::Mat rectify(const cv::Mat &image, const cv_point corners[4], cv::Size size, int margin);
@@ -28,9 +25,10 @@ double balanced_chroma(const cv::Mat &bgr);
 /// corners; -1 where the table is too like the document to tell. `view` shows the document with `margin` pixels around it.
 double missing_corner(const cv::Mat &view, cv::Size document, int margin);
 
-/// What the spectrum of a document at the picture's own resolution shows; -1 where the document is smaller than one patch.
+/// What the spectrum of a document at the image's own resolution shows; -1 where the document is smaller than one patch.
 struct Raster {
-    double moire = -1;     ///< how far the strongest isolated peak stands out of the spectrum around it, median over patches
+    double moire =
+        -1;  ///< how far the strongest isolated peak stands out of the spectrum around it, median over patches
     double halftone = -1;  ///< share of the patches with dots on several grids turned against each other
 };
 Raster find_raster(const cv::Mat &gray, const cv::Rect &document);

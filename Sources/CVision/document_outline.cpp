@@ -11,7 +11,7 @@
 namespace cvision {
 namespace {
 
-constexpr int angles = 360;        // directed: a line and its opposite polarity differ
+constexpr int angles = 360;  // directed: a line and its opposite polarity differ
 constexpr double angle_step = 2 * CV_PI / angles;
 constexpr int most_lines = 28;
 constexpr float weakest_edge = 12;          // of 255, after Sobel is scaled to intensity per pixel
@@ -310,7 +310,7 @@ bool best_quad(const std::vector<Line> &lines, const EdgeMap &map, Candidate &be
             nx /= norm, ny /= norm;
             const bool level = std::abs(ny) > std::abs(nx);
             if ((level ? ny : nx) < 0) nx = -nx, ny = -ny;
-            // Signed distances of the lines from the picture's centre along the common normal.
+            // Signed distances of the lines from the image's centre along the common normal.
             const auto distance = [&](const Line *line) {
                 const double s = line->nx * nx + line->ny * ny < 0 ? -1 : 1;
                 return s * (line->rho - line->nx * centre.x - line->ny * centre.y);

@@ -1,4 +1,4 @@
-// What can be measured of a picture's fitness. Limits are the rules' business.
+// What can be measured of an image's fitness. Limits are the rules' business.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -89,7 +89,7 @@ double edge_width(const cv::Mat &gray) {
     return std::max(edge_width_along_rows(smooth, least_rise), edge_width_along_rows(turned, least_rise));
 }
 
-/// How much the strong gradients of a picture agree on one direction: coherence of the structure tensor (Bigün and
+/// How much the strong gradients of an image agree on one direction: coherence of the structure tensor (Bigün and
 /// Granlund 1987), 0 to 1. Print has strokes in every direction; where a hand moved, those across the movement are gone.
 double coherence(const cv::Mat &gray) {
     cv::Mat smooth;
@@ -133,7 +133,7 @@ double laplacian_variance(const cv::Mat &gray) {
     return deviation[0] * deviation[0];
 }
 
-/// max - min over the channels. Small blur first: the chroma noise of a grey picture is no colour.
+/// max - min over the channels. Small blur first: the chroma noise of a grey image is no colour.
 cv::Mat spread_of(const cv::Mat &bgr) {
     cv::Mat smooth, high, low;
     cv::blur(bgr, smooth, {3, 3});
@@ -164,9 +164,10 @@ cv::Mat find_strokes(const cv::Mat &low) {
 /// has burnt pixels beside its strokes, whereas under glare the strokes are gone too; and glare fades where a white
 /// panel ends sharply.
 double glare_share(const cv::Mat &low, cv::Mat strokes) {
-    constexpr int burnt_from = 247;        // of the darkest channel: bright and colourless at once
-    constexpr double least_solidity = 0.6;  // area over that of the convex hull: 1 is a disc, less than half wraps something
-    constexpr double least_area = 0.002;   // of the document: smaller blobs hide nothing
+    constexpr int burnt_from = 247;  // of the darkest channel: bright and colourless at once
+    constexpr double least_solidity =
+        0.6;  // area over that of the convex hull: 1 is a disc, less than half wraps something
+    constexpr double least_area = 0.002;  // of the document: smaller blobs hide nothing
     const cv::Mat burnt = low >= burnt_from;
     const double total = static_cast<double>(low.total());
     if (cv::countNonZero(burnt) < least_area * total) return 0;
@@ -190,7 +191,7 @@ double glare_share(const cv::Mat &low, cv::Mat strokes) {
         const double far = percentile(low, (away > 20) & (away < 28), 0.5);
         const bool fades = near - far >= 3 || far >= burnt_from;
         if (near < 225 || !fades) continue;
-        // A lamp's mirror image is a rounded blob; white paper goes around print and pictures.
+        // A lamp's mirror image is a rounded blob; white paper goes around print and images.
         std::vector<cv::Point> outline, hull;
         cv::findNonZero(~others, outline);
         cv::convexHull(outline, hull);
@@ -258,9 +259,9 @@ struct View {
     int margin;
 
     /// - Parameters:
-    ///   - source: The picture at `source_scale`; `corners` are those of the picture in full.
-    ///   - native: Width and height of the document in the picture.
-    ///   - scale: Pixels of the view over those of the picture.
+    ///   - source: The image at `source_scale`; `corners` are those of the image in full.
+    ///   - native: Width and height of the document in the image.
+    ///   - scale: Pixels of the view over those of the image.
     View(const cv::Mat &source, double source_scale, const std::array<cv_point, 4> &corners, cv::Size2d native,
          double scale, int margin)
         : margin(margin) {

@@ -9,7 +9,7 @@
 namespace cvision {
 namespace {
 
-constexpr int side = 256;          // px of a patch, at the picture's own resolution
+constexpr int side = 256;          // px of a patch, at the image's own resolution
 constexpr int lowest = 40;         // cycles in a patch: coarser patterns are print
 constexpr int highest = 120;       // finer ones are sampling
 constexpr float least_peak = 3.5;  // ln of power over its surroundings, for a peak to be one of a raster's
@@ -23,7 +23,7 @@ cv::Mat relief(const cv::Mat &gray, const cv::Mat &window) {
     cv::Mat patch, spectrum, smooth, surroundings;
     gray.convertTo(patch, CV_32F);
     patch -= cv::mean(patch);
-    // Packed: of a real picture's spectrum one half tells all. Columns 2u - 1 and 2u hold the parts of frequency u; the first
+    // Packed: of a real image's spectrum one half tells all. Columns 2u - 1 and 2u hold the parts of frequency u; the first
     // column holds those of u = 0 in the same manner, by rows.
     cv::dft(patch.mul(window), spectrum);
     const auto square = [](float a, float b) { return a * a + b * b; };

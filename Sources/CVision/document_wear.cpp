@@ -12,7 +12,7 @@ namespace {
 
 constexpr double least_difference = 25;  // of 255: a table more like the document than this cannot be told from it
 
-constexpr double most_unevenness = 60;   // of 255: between parts of one table, by light and pattern
+constexpr double most_unevenness = 60;  // of 255: between parts of one table, by light and pattern
 
 /// Median of a channel over the lighter half of the document: its paper.
 int paper_level(const cv::Mat &channel, const cv::Mat &light) {
@@ -103,8 +103,8 @@ double missing_corner(const cv::Mat &view, cv::Size document, int margin) {
         if (alike < 3) continue;
         const int near = at(0.075), from = at(0.045), rim = at(0.006);
         // Behind the rounding of ISO/IEC 7810 (radius 3.18 mm), within the reach of a pair of scissors.
-        const cv::Vec3d tip = mean({rim, rim, near, near}, corner,
-                                   [&](int u, int v) { return u + v > from && u + v < near; });
+        const cv::Vec3d tip =
+            mean({rim, rim, near, near}, corner, [&](int u, int v) { return u + v > from && u + v < near; });
         const cv::Vec3d across = mean({at(0.16), at(0.012), at(0.12), at(0.05)}, corner, all);
         const cv::Vec3d down = mean({at(0.012), at(0.16), at(0.05), at(0.12)}, corner, all);
         const double apart = std::min(cv::norm(across - table), cv::norm(down - table));

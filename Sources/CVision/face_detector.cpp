@@ -17,7 +17,7 @@ namespace cvision {
 
 namespace {
 
-// dlib numbers the points from the eye on the picture's right; cv_face starts on its left, as one reads.
+// dlib numbers the points from the eye on the image's right; cv_face starts on its left, as one reads.
 constexpr std::array<int, CV_FACE_LANDMARKS> dlib_index = {2, 3, 0, 1, 4};
 
 dlib::array2d<unsigned char> copied(const cv::Mat &gray) {
@@ -83,7 +83,7 @@ struct FaceDetector::Parts {
         }
     }
 
-    /// What the templates answer to at one size of the picture, which was reduced to five sixths `level` times.
+    /// What the templates answer to at one size of the image, which was reduced to five sixths `level` times.
     void scan(const dlib::array2d<unsigned char> &picture, unsigned level, Scratch &scratch,
               std::vector<dlib::rect_detection> &found) const {
         dlib::array<dlib::array2d<float>> features;
@@ -138,7 +138,8 @@ std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
         // As dlib's scanner counts its levels.
         frame = smaller.rect_down(frame);
         if (frame.width() < own.scanner.get_min_pyramid_layer_width() ||
-            frame.height() < own.scanner.get_min_pyramid_layer_height() || level + 1 >= own.scanner.get_max_pyramid_levels())
+            frame.height() < own.scanner.get_min_pyramid_layer_height() ||
+            level + 1 >= own.scanner.get_max_pyramid_levels())
             break;
         smaller(picture, next);
         dlib::swap(picture, next);
@@ -148,7 +149,8 @@ std::vector<FaceBox> FaceDetector::detect(const cv::Mat &gray) {
     std::vector<dlib::rectangle> taken;
     for (const dlib::rect_detection &face : found) {
         const dlib::test_box_overlap &overlap = own.detector.get_overlap_tester();
-        if (std::any_of(taken.begin(), taken.end(), [&](const dlib::rectangle &box) { return overlap(box, face.rect); }))
+        if (std::any_of(taken.begin(), taken.end(),
+                        [&](const dlib::rectangle &box) { return overlap(box, face.rect); }))
             continue;
         taken.push_back(face.rect);
         boxes.push_back({cv::Rect2d(face.rect.left(), face.rect.top(), face.rect.width(), face.rect.height()),
@@ -169,7 +171,7 @@ FaceLandmarker::FaceLandmarker(const std::vector<char> &model) : parts(std::make
 FaceLandmarker::~FaceLandmarker() = default;
 
 std::vector<cv::Point2d> FaceLandmarker::points(const cv::Mat &gray, const cv::Rect2d &box) const {
-    // The predictor looks at most one box around the box: copying no more keeps a 12-megapixel picture cheap.
+    // The predictor looks at most one box around the box: copying no more keeps a 12-megapixel image cheap.
     const cv::Rect2d around(box.x - box.width, box.y - box.height, 3 * box.width, 3 * box.height);
     const cv::Rect region = cv::Rect(around) & cv::Rect(0, 0, gray.cols, gray.rows);
     if (region.empty()) return {};

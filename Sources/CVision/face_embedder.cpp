@@ -21,8 +21,8 @@ using Residual = dlib::add_prev1<Block<N, BN, 1, dlib::tag1<Subnet>>>;
 
 template <template <int, template <typename> class, int, typename> class Block, int N, template <typename> class BN,
           typename Subnet>
-using ResidualDown = dlib::add_prev2<
-    dlib::avg_pool<2, 2, 2, 2, dlib::skip1<dlib::tag2<Block<N, BN, 2, dlib::tag1<Subnet>>>>>>;
+using ResidualDown =
+    dlib::add_prev2<dlib::avg_pool<2, 2, 2, 2, dlib::skip1<dlib::tag2<Block<N, BN, 2, dlib::tag1<Subnet>>>>>>;
 
 template <int N, template <typename> class BN, int Stride, typename Subnet>
 using Pair = BN<dlib::con<N, 3, 3, 1, 1, dlib::relu<BN<dlib::con<N, 3, 3, Stride, Stride, Subnet>>>>>;
@@ -44,7 +44,7 @@ template <typename Subnet>
 using Stage4 = Keep<32, Keep<32, Keep<32, Subnet>>>;
 
 using Network = dlib::loss_metric<dlib::fc_no_bias<
-    CV_FACE_FEATURE_LENGTH,
+    CV_FACE_EMBEDDING_LENGTH,
     dlib::avg_pool_everything<Stage0<Stage1<Stage2<Stage3<Stage4<dlib::max_pool<
         3, 3, 2, 2,
         dlib::relu<dlib::affine<dlib::con<32, 7, 7, 2, 2, dlib::input_rgb_image_sized<chip_side>>>>>>>>>>>>>;
@@ -65,8 +65,10 @@ struct WeightCollector {
 
     /// A convolution and its normalisation: a factor and a summand for each channel, folded into filters and biases.
     template <long N, long Rows, long Columns, int Down, int Right, int PadY, int PadX, typename Subnet>
-    void operator()(size_t, dlib::add_layer<dlib::affine_, dlib::add_layer<
-                                dlib::con_<N, Rows, Columns, Down, Right, PadY, PadX>, Subnet>> &layer) const {
+    void operator()(
+        size_t,
+        dlib::add_layer<dlib::affine_, dlib::add_layer<dlib::con_<N, Rows, Columns, Down, Right, PadY, PadX>, Subnet>>
+            &layer) const {
         static_assert(Rows == Columns && Down == Right && PadY == PadX);
         const dlib::tensor &weights = layer.subnet().layer_details().get_layer_params();
         auto gamma = layer.layer_details().get_gamma(), beta = layer.layer_details().get_beta();
@@ -75,7 +77,8 @@ struct WeightCollector {
         const size_t length = (weights.size() - N) / N;
         Convolution result{static_cast<int>(length / (Rows * Columns)), N, Rows, Down, PadY, {}, {}};
         for (size_t channel = 0; channel < N; ++channel) {
-            for (size_t i = 0; i < length; ++i) result.filters.push_back(factors[channel] * filters[channel * length + i]);
+            for (size_t i = 0; i < length; ++i)
+                result.filters.push_back(factors[channel] * filters[channel * length + i]);
             result.biases.push_back(factors[channel] * filters[N * length + channel] + summands[channel]);
         }
         this->convolutions->push_back(std::move(result));
@@ -90,8 +93,8 @@ ResidualNetwork weights(const std::vector<char> &bytes) {
     std::vector<Convolution> layers;
     ResidualNetwork network;
     dlib::visit_layers(*published, WeightCollector{&layers, &network.matrix});
-    network.outputs = CV_FACE_FEATURE_LENGTH;
-    if (layers.size() % 2 != 1 || network.matrix.size() % CV_FACE_FEATURE_LENGTH != 0) {
+    network.outputs = CV_FACE_EMBEDDING_LENGTH;
+    if (layers.size() % 2 != 1 || network.matrix.size() % CV_FACE_EMBEDDING_LENGTH != 0) {
         throw dlib::serialization_error("not the descriptor's layers");
     }
     network.entry = std::move(layers.back());
@@ -119,7 +122,7 @@ FaceEmbedder::FaceEmbedder(const std::vector<char> &model) : parts(new Parts{wei
 
 FaceEmbedder::~FaceEmbedder() = default;
 
-std::vector<Feature> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
+std::vector<Embedding> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
     const int samples = 2 * static_cast<int>(chips.size());
     Planes pictures{3, chip_side, {}};
     for (int channel = 0; channel < pictures.channels; ++channel) {
@@ -138,12 +141,12 @@ std::vector<Feature> FaceEmbedder::embed(const std::vector<cv::Mat> &chips) {
         }
     }
     const std::vector<float> outputs = this->parts->network.apply(std::move(pictures), samples);
-    std::vector<Feature> features(chips.size());
+    std::vector<Embedding> embeddings(chips.size());
     for (size_t i = 0; i < chips.size(); ++i) {
-        const float *one = outputs.data() + 2 * i * CV_FACE_FEATURE_LENGTH, *other = one + CV_FACE_FEATURE_LENGTH;
-        for (size_t k = 0; k < features[i].size(); ++k) features[i][k] = (one[k] + other[k]) / 2;
+        const float *one = outputs.data() + 2 * i * CV_FACE_EMBEDDING_LENGTH, *other = one + CV_FACE_EMBEDDING_LENGTH;
+        for (size_t k = 0; k < embeddings[i].size(); ++k) embeddings[i][k] = (one[k] + other[k]) / 2;
     }
-    return features;
+    return embeddings;
 }
 
 }  // namespace cvision

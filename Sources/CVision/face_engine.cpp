@@ -21,8 +21,8 @@ struct cv_face_engine {
 
 namespace {
 
-/// One look at the picture: turned by quarter turns, scaled to at most `longer_side`, enlarged at most `enlargement` times,
-/// with a black border of `border` times the longer side. The detector's smallest face is 80 px of the scaled picture.
+/// One look at the image: turned by quarter turns, scaled to at most `longer_side`, enlarged at most `enlargement` times,
+/// with a black border of `border` times the longer side. The detector's smallest face is 80 px of the scaled image.
 struct Look {
     int quarter_turns;
     int longer_side;
@@ -39,7 +39,7 @@ constexpr double least_turned_score = 0.5;
 /// What a face below sure_score must score to be believed without further looks, once none of the other ways up scores more.
 constexpr double believable_score = 0.5;
 
-/// Cheapest first: an upright picture with a face costs one look.
+/// Cheapest first: an upright image with a face costs one look.
 constexpr Look looks[] = {
     // Selfies and most documents: faces from an eighth of the longer side.
     {0, 640, 1, 0, 0},
@@ -50,9 +50,9 @@ constexpr Look looks[] = {
     {1, 320, 1, 0.3, least_turned_score},
     {3, 320, 1, 0.3, least_turned_score},
     {2, 320, 1, 0.3, least_turned_score},
-    // Small portraits on wide scans, and pictures of few pixels.
+    // Small portraits on wide scans, and images of few pixels.
     {0, 1280, 2, 0.1, 0},
-    // The smaller faces of pictures taken sideways.
+    // The smaller faces of images taken sideways.
     {1, 960, 1.5, 0, least_turned_score},
     {3, 960, 1.5, 0, least_turned_score},
     {2, 960, 1.5, 0, least_turned_score},
@@ -73,14 +73,14 @@ constexpr Look back_look = {0, 480, 2, 0, 0};
 /// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
 constexpr double clear_score = 0.25;
 
-/// Over the longer side: a face that wide is the picture's subject, whoever stands behind.
+/// Over the longer side: a face that wide is the image's subject, whoever stands behind.
 constexpr double subject_width = 0.2;
 
 /// As many faces as this are a group, in which some stand further back: one closer look counts them.
 constexpr size_t group = 3;
 constexpr Look group_look = {0, 1280, 2, 0, believable_score};
 
-/// Longer side to which a picture is reduced once, before the looks reduce it further.
+/// Longer side to which an image is reduced once, before the looks reduce it further.
 constexpr int workspace_side = 1280;
 
 /// `gray` with its longer side at most `longer_side`, enlarged at most `enlargement` times; `scale` becomes the factor.
@@ -95,7 +95,7 @@ cv::Mat scaled_to(const cv::Mat &gray, int longer_side, double enlargement, doub
     return result;
 }
 
-/// The picture after clockwise quarter turns.
+/// The image after clockwise quarter turns.
 cv::Mat turned(const cv::Mat &picture, int turns) {
     if (turns == 0) return picture;
     cv::Mat result;
@@ -122,13 +122,13 @@ std::vector<FaceBox> find(cvision::FaceDetector &detector, const cv::Mat &gray, 
     return faces;
 }
 
-/// Where a point of the turned picture lies in the original of `size`.
+/// Where a point of the turned image lies in the original of `size`.
 cv::Point2d turned_back(cv::Point2d point, cv::Size size, int turns) {
     switch (turns) {
-        case 1: return {point.y, size.height - 1 - point.x};
-        case 2: return {size.width - 1 - point.x, size.height - 1 - point.y};
-        case 3: return {size.width - 1 - point.y, point.x};
-        default: return point;
+    case 1: return {point.y, size.height - 1 - point.x};
+    case 2: return {size.width - 1 - point.x, size.height - 1 - point.y};
+    case 3: return {size.width - 1 - point.y, point.x};
+    default: return point;
     }
 }
 
@@ -153,38 +153,37 @@ cv_face described(const cv_face_engine &engine, const cv_image &image, const cv:
     return face;
 }
 
-/// A face that is large in its picture, at half the cost of the first of `looks`. Whatever is larger is found as well.
+/// A face that is large in its image, at half the cost of the first of `looks`. Whatever is larger is found as well.
 constexpr Look quick_look = {0, 448, 1, 0, 0};
 
-/// Of a region above a zone at least this share must be left, else what was cut off is no page below its zone.
+/// Of a region above an MRZ at least this share must be left, else what was cut off is no page below its MRZ.
 constexpr double least_left = 0.5;
 
-/// `region` without the zone and what lies beyond its end.
-cv::Rect above_zone(const cv::Rect &region, const cv_point zone[4]) {
-    const double across = zone[3].x - zone[0].x, down = zone[3].y - zone[0].y;
+/// `region` without the MRZ and what lies beyond its end.
+cv::Rect above_mrz(const cv::Rect &region, const cv_point mrz[4]) {
+    const double across = mrz[3].x - mrz[0].x, down = mrz[3].y - mrz[0].y;
     double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
     if (std::abs(down) >= std::abs(across)) {
-        down > 0 ? y1 = std::min(y1, std::max(zone[0].y, zone[1].y)) : y0 = std::max(y0, std::min(zone[0].y, zone[1].y));
+        down > 0 ? y1 = std::min(y1, std::max(mrz[0].y, mrz[1].y)) : y0 = std::max(y0, std::min(mrz[0].y, mrz[1].y));
     } else {
-        across > 0 ? x1 = std::min(x1, std::max(zone[0].x, zone[1].x))
-                   : x0 = std::max(x0, std::min(zone[0].x, zone[1].x));
+        across > 0 ? x1 = std::min(x1, std::max(mrz[0].x, mrz[1].x)) : x0 = std::max(x0, std::min(mrz[0].x, mrz[1].x));
     }
     const cv::Rect left(cv::Point(static_cast<int>(x0), static_cast<int>(y0)),
                         cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
     return x1 > x0 && y1 > y0 && left.area() >= least_left * region.area() ? left : region;
 }
 
-/// The part of `region` from which a zone of two lines begins to where three fifths of them are over: portraits are on that side
+/// The part of `region` from which an MRZ of two lines begins to where three fifths of them are over: portraits are on that side
 /// of the page (Doc 9303-4 §4.2 and -6 §4.2), what lies on the other is print and a second, smaller portrait.
-cv::Rect begin_of_lines(const cv::Rect &region, const cv_point zone[4]) {
+cv::Rect begin_of_lines(const cv::Rect &region, const cv_point mrz[4]) {
     constexpr double share = 0.6;
-    const double across = zone[1].x - zone[0].x, down = zone[1].y - zone[0].y;
+    const double across = mrz[1].x - mrz[0].x, down = mrz[1].y - mrz[0].y;
     double x0 = region.x, y0 = region.y, x1 = region.br().x, y1 = region.br().y;
     if (std::abs(across) >= std::abs(down)) {
-        const double end = zone[0].x + share * across;
+        const double end = mrz[0].x + share * across;
         across > 0 ? x1 = std::min(x1, end) : x0 = std::max(x0, end);
     } else {
-        const double end = zone[0].y + share * down;
+        const double end = mrz[0].y + share * down;
         down > 0 ? y1 = std::min(y1, end) : y0 = std::max(y0, end);
     }
     if (x1 - x0 < 1 || y1 - y0 < 1) return region;
@@ -192,7 +191,7 @@ cv::Rect begin_of_lines(const cv::Rect &region, const cv_point zone[4]) {
                     cv::Point(static_cast<int>(x1), static_cast<int>(y1)));
 }
 
-/// The part of the picture that shows the document's portrait.
+/// The part of the image that shows the document's portrait.
 cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size) {
     cv::Rect region(cv::Point(), size);
     if (side.has_outline) {
@@ -206,32 +205,32 @@ cv::Rect portrait_region(const cv_document_side &side, const cv::Size &size) {
                                 region;
         if (!inside.empty()) region = inside;
     }
-    return side.has_zone ? above_zone(region, side.zone) : region;
+    return side.has_mrz ? above_mrz(region, side.mrz) : region;
 }
 
-/// How a picture is searched.
+/// How an image is searched.
 struct Search {
     cv::Rect region;
     const Look *first, *last;
     double sure;      // a face that scores this much ends the search
     int known_turns;  // 0–3 leaves out the looks for other ways up; −1 looks for all of them
-    /// Over the picture's longer side: a face this wide ends the search also where it scores less, if it stands upright.
+    /// Over the image's longer side: a face this wide ends the search also where it scores less, if it stands upright.
     double believable_width;
     bool counts;  // looks for more where there are several faces
 };
 
-/// Where the top left of `region` lies once the picture of `size` is turned.
+/// Where the top left of `region` lies once the image of `size` is turned.
 cv::Point turned_corner(const cv::Rect &region, const cv::Size &size, int turns) {
     switch (turns) {
-        case 1: return {size.height - region.br().y, region.x};
-        case 2: return {size.width - region.br().x, size.height - region.br().y};
-        case 3: return {region.y, size.width - region.br().x};
-        default: return region.tl();
+    case 1: return {size.height - region.br().y, region.x};
+    case 2: return {size.width - region.br().x, size.height - region.br().y};
+    case 3: return {region.y, size.width - region.br().x};
+    default: return region.tl();
     }
 }
 
 /// Whether `face`, of which one look was not sure, is one that stands upright: seen from near it scores enough, and more than
-/// any other way up. Then its box is the one seen from near. A sixth of the cost of looking at the whole picture in every way.
+/// any other way up. Then its box is the one seen from near. A sixth of the cost of looking at the whole image in every way.
 bool is_confirmed(cvision::FaceDetector &detector, const cv::Mat &gray, FaceBox &face) {
     // Near is 1.4 times the detector's smallest face, with room for its margin.
     constexpr double side = 112, room = 0.6;
@@ -270,8 +269,8 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
             look.quarter_turns = search.known_turns;
         }
         const std::vector<FaceBox> found = find(engine.detector, workspace, look);
-        const auto top = std::max_element(
-            found.begin(), found.end(), [](const FaceBox &a, const FaceBox &b) { return a.score < b.score; });
+        const auto top = std::max_element(found.begin(), found.end(),
+                                          [](const FaceBox &a, const FaceBox &b) { return a.score < b.score; });
         if (top == found.end() || (!best.empty() && top->score <= best_score)) continue;
         best_score = top->score;
         turns = look.quarter_turns;
@@ -309,7 +308,7 @@ std::vector<cv_face> search(cv_face_engine &engine, const cv_image &image, const
 
 cv_status cv_face_engine_create(const char *folder, const char *contour, cv_face_engine **engine, cv_error *error) {
     return cvision::guard(error, [&] {
-        // An analyzer is one thread. OpenCV would start a pool at the first large picture, and a pool does not survive a fork.
+        // An analyzer is one thread. OpenCV would start a pool at the first large image, and a pool does not survive a fork.
         cv::setNumThreads(1);
         // OpenCV fills its tables for CIELAB at first use, in 90 ms that forks need not spend again.
         cv::Mat colour(1, 1, CV_32FC3, cv::Scalar::all(0.5));
@@ -339,8 +338,13 @@ cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t 
     return cvision::guard(error, [&] {
         std::vector<Look> order(std::begin(looks), std::end(looks));
         if (only_largest) order.insert(order.begin(), quick_look);
-        const Search whole{cv::Rect(cv::Point(), image->gray.size()), order.data(), order.data() + order.size(),
-                           sure_score, known_turns, only_largest ? 0 : subject_width, !only_largest};
+        const Search whole{cv::Rect(cv::Point(), image->gray.size()),
+                           order.data(),
+                           order.data() + order.size(),
+                           sure_score,
+                           known_turns,
+                           only_largest ? 0 : subject_width,
+                           !only_largest};
         const std::vector<cv_face> found = search(*engine, *image, whole);
         std::copy_n(found.begin(), std::min(capacity, found.size()), faces);
         *count = found.size();
@@ -356,16 +360,17 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
         const Look *last = side->bears_portrait ? std::end(document_looks) : &back_look + 1;
         const cv::Rect region = portrait_region(*side, image->gray.size());
         std::vector<cv_face> found;
-        if (side->has_zone && side->bears_portrait && known_turns >= 0) {
+        if (side->has_mrz && side->bears_portrait && known_turns >= 0) {
             // Where the portrait is, at the same size as the first look at all of it would show it.
-            const cv::Rect likely = begin_of_lines(region, side->zone);
+            const cv::Rect likely = begin_of_lines(region, side->mrz);
             Look look = document_looks[0];
-            look.longer_side = look.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
+            look.longer_side =
+                look.longer_side * std::max(likely.width, likely.height) / std::max(region.width, region.height);
             const Search near{likely, &look, &look + 1, clear_score, known_turns, 1, false};
             if (likely != region) found = search(*engine, *image, near);
         }
-        const bool is_clear = std::any_of(found.begin(), found.end(),
-                                          [](const cv_face &face) { return face.score >= clear_score; });
+        const bool is_clear =
+            std::any_of(found.begin(), found.end(), [](const cv_face &face) { return face.score >= clear_score; });
         if (!is_clear) {
             const Search document{region, first, last, clear_score, known_turns, 1, false};
             found = search(*engine, *image, document);
@@ -377,15 +382,15 @@ cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *ima
 }
 
 cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
-                           float *features, cv_error *error) {
+                           float *embeddings, cv_error *error) {
     return cvision::guard(error, [&] {
         if (count == 0) return CV_OK;
         std::vector<cv::Mat> chips;
         for (size_t i = 0; i < count; ++i) {
             chips.push_back(cvision::face_chip(image->bgr, cvision::landmarks_of(faces[i])));
         }
-        for (const cvision::Feature &feature : engine->embedder.embed(chips)) {
-            features = std::copy(feature.begin(), feature.end(), features);
+        for (const cvision::Embedding &embedding : engine->embedder.embed(chips)) {
+            embeddings = std::copy(embedding.begin(), embedding.end(), embeddings);
         }
         return CV_OK;
     });

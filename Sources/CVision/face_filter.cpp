@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpu.hpp"
+
 namespace cvision {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr int reach = 32;     // the longest filter
 /// `sums` of products of `count` taps, of which the i-th is read `step` numbers behind the one before. Three sums for each number,
 /// added at the end: so dlib does it, and none of them waits for the one before.
 template <int Lanes>
-[[gnu::always_inline]] inline void correlate(const float *from, int step, const float *taps, int count, float *to, bool adds) {
+[[gnu::always_inline]] inline void correlate(const float *from, int step, const float *taps, int count, float *to,
+                                             bool adds) {
     using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
     for (int lane = 0; lane < together; lane += 2 * Lanes) {
         Vector sums[3][2] = {};
@@ -46,29 +49,14 @@ template <int Lanes>
             correlate<Lanes>(scratch.row(y) + x, scratch.stride, down.data(), high, sums.row(y) + x, true);
 }
 
-using Filter = void (*)(const FilterPlane &, const std::vector<float> &, const std::vector<float> &, FilterPlane &,
-                        FilterPlane &);
-
-void filter_plainly(const FilterPlane &plane, const std::vector<float> &across, const std::vector<float> &down,
-                    FilterPlane &scratch, FilterPlane &sums) {
-    filter<4>(plane, across, down, scratch, sums);
-}
-
 #ifdef __x86_64__
 // Without fused multiplications, so that both ways give the same sums to the bit.
 [[gnu::target("avx2")]] void filter_by_8(const FilterPlane &plane, const std::vector<float> &across,
                                          const std::vector<float> &down, FilterPlane &scratch, FilterPlane &sums) {
+    count_wide_run();
     filter<8>(plane, across, down, scratch, sums);
 }
 #endif
-
-Filter widest_filter() {
-#ifdef __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2")) return filter_by_8;
-#endif
-    return filter_plainly;
-}
 
 }  // namespace
 
@@ -81,8 +69,10 @@ void FilterPlane::resize(int new_rows, int new_columns) {
 
 void add_filtered(const FilterPlane &plane, const std::vector<float> &across, const std::vector<float> &down,
                   FilterPlane &scratch, FilterPlane &sums) {
-    static const Filter filter = widest_filter();
-    filter(plane, across, down, scratch, sums);
+#ifdef __x86_64__
+    if (registers() != Registers::by_4) return filter_by_8(plane, across, down, scratch, sums);
+#endif
+    filter<4>(plane, across, down, scratch, sums);
 }
 
 }  // namespace cvision

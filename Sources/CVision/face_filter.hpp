@@ -1,4 +1,5 @@
-// Separable filters over planes of numbers, as the face detector applies hundreds of them to each picture.
+// Separable filters over planes of numbers, as the face detector applies hundreds of them to each image. With dlib's own a
+// document side takes 15 % more processor time (Tests/FIGURES.md).
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -11,7 +12,9 @@ struct FilterPlane {
     std::vector<float> values;
 
     void resize(int new_rows, int new_columns);
-    float *row(int y) { return this->values.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(this->stride); }
+    float *row(int y) {
+        return this->values.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(this->stride);
+    }
     const float *row(int y) const {
         return this->values.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(this->stride);
     }

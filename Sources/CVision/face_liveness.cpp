@@ -1,4 +1,4 @@
-// Passive cues of a presentation attack. Single pictures give weak evidence at best: each cue tells how much the picture
+// Presentation attack detection (PAD) signals. Single images give weak evidence at best: each signal tells how much the image
 // looks like one kind of artefact, and none tells that a living person was there.
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ cv::Rect inside(const cv::Rect2d &rect, const cv::Mat &picture) {
 }
 
 /// A screen's raster photographed by a sensor's raster leaves isolated peaks in the spectrum; skin and hair leave a smooth
-/// slope. The cue is how far the strongest peak stands above the median of the ring of equal frequency, in (robust)
+/// slope. The signal is how far the strongest peak stands above the median of the ring of equal frequency, in (robust)
 /// standard deviations of the ring's log magnitude.
 double moire(const cv::Mat &gray, const cv_face &face) {
     // At the sensor's own resolution: scaling would remove the raster.
@@ -84,8 +84,8 @@ double specular(const cv::Mat &bgr, const cv_face &face) {
     return ramp(static_cast<double>(spots) / window.area(), 0, 0.05);
 }
 
-/// Straight edges near the face that bound one tilted rectangle inside the picture: bezel of a screen, border of a print or
-/// a card. Left, right and one of the other two must be there (the fourth often lies outside the picture or under a
+/// Straight edges near the face that bound one tilted rectangle inside the image: bezel of a screen, border of a print or
+/// a card. Left, right and one of the other two must be there (the fourth often lies outside the image or under a
 /// hand), parallel or square to each other; the weakest of the three decides.
 double frame(const cv::Mat &gray, const cv_face &face) {
     const double scale = std::min(1.0, 480.0 / std::max(gray.cols, gray.rows));
@@ -98,7 +98,7 @@ double frame(const cv::Mat &gray, const cv_face &face) {
     const cv::Rect2d near(outer.x * scale, outer.y * scale, outer.width * scale, outer.height * scale);
     std::vector<cv::Vec4i> lines;
     cv::HoughLinesP(edges, lines, 1, CV_PI / 180, 40, box.height * 0.5, 8);
-    const double rim = 3;  // an edge on the picture's own border is not a frame
+    const double rim = 3;  // an edge on the image's own border is not a frame
     double best = 0;
     for (int tilt = -20; tilt <= 20; tilt += 4) {
         double left = 0, right = 0, above = 0, below = 0;
@@ -157,9 +157,9 @@ double narrow_colour(const cv::Mat &bgr, const cv_face &face) {
 
 }  // namespace
 
-cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_cues *cues, cv_error *error) {
+cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_signals *signals, cv_error *error) {
     return cvision::guard(error, [&] {
-        *cues = {
+        *signals = {
             moire(image->gray, *face),
             specular(image->bgr, *face),
             frame(image->gray, *face),
@@ -167,7 +167,7 @@ cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_c
             narrow_colour(image->bgr, *face),
             // Skin lies 15 to 35 CIELAB units from grey in daylight, never below 5 under any white light.
             1 - ramp(face->chroma, 2, 8),
-            // The aligned face of a sharp picture has a variance of several hundred, out of focus below 50.
+            // The aligned face of a sharp image has a variance of several hundred, out of focus below 50.
             1 - ramp(face->sharpness, 20, 150),
         };
         return CV_OK;

@@ -41,7 +41,8 @@ double eye_opening(const cv::Mat &gray, cv::Point2d left, cv::Point2d right, dou
     cv::Mat eye = patch(gray, left - 0.5 * height * down, across, height * down, {columns, rows});
     cv::GaussianBlur(eye, eye, {}, 1.6);
     const double skin = std::max(percentile(eye, 0.85), 1.0);
-    const double dark = percentile(eye(cv::Rect(columns / 4, rows / 4, columns / 2, rows / 2 + 4)).clone(), 0.04) / skin;
+    const double dark =
+        percentile(eye(cv::Rect(columns / 4, rows / 4, columns / 2, rows / 2 + 4)).clone(), 0.04) / skin;
     // Forgotten by a hundredth each frame, for the light may change.
     darkest = darkest > 0 ? std::min(dark, std::min(darkest * 1.01, 0.9)) : dark;
     const double limit = skin * (1 + darkest) / 2;
@@ -157,7 +158,8 @@ struct Region {
                 const int x = static_cast<int>(std::lround(p.x)), y = static_cast<int>(std::lround(p.y));
                 if (x < 0 || y < 0 || x >= bgr.cols || y >= bgr.rows) continue;
                 const cv::Vec3b pixel = bgr.at<cv::Vec3b>(y, x);
-                for (size_t channel = 0; channel < 3; ++channel) channels[channel].add(pixel[static_cast<int>(channel)]);
+                for (size_t channel = 0; channel < 3; ++channel)
+                    channels[channel].add(pixel[static_cast<int>(channel)]);
                 if (std::max({pixel[0], pixel[1], pixel[2]}) >= 250) ++saturated;
             }
         }
@@ -181,8 +183,8 @@ FaceFrame::FaceFrame(const Landmarks &points) {
 void measure_motion(const cv::Mat &gray, const Landmarks &points, EyeMemory &eyes, cv_face_frame &frame) {
     const FaceFrame face(points);
     frame.eye_distance = face.eye_distance;
-    frame.eye_opening = (eye_opening(gray, points[0], points[1], eyes.left) +
-                         eye_opening(gray, points[3], points[2], eyes.right)) / 2;
+    frame.eye_opening =
+        (eye_opening(gray, points[0], points[1], eyes.left) + eye_opening(gray, points[3], points[2], eyes.right)) / 2;
     const cv::Point2d nose = points[4] - face.origin;
     const double square = face.eye_distance * face.eye_distance;
     frame.nose_drop = nose.dot(face.down) / square;

@@ -49,7 +49,8 @@ Planes pooled(const Planes &input, int samples, Fold fold) {
             for (int x = 0; x < output.side; ++x) {
                 const float *corner = from + 2 * y * input.side + 2 * x;
                 float value = corner[0];
-                for (int i = 1; i < Window * Window; ++i) value = fold(value, corner[i / Window * input.side + i % Window]);
+                for (int i = 1; i < Window * Window; ++i)
+                    value = fold(value, corner[i / Window * input.side + i % Window]);
                 output.values.push_back(value);
             }
         }
@@ -74,13 +75,13 @@ Planes ResidualNetwork::convolve(const Planes &input, const Convolution &layer, 
             for (int i = start; i < start + count; ++i, line += side) {
                 const int y = i % side * layer.stride + in_y - layer.padding;
                 const int plane = channel * samples + i / side;
-                const float *from = y < 0 || y >= input.side ? nullptr
-                                                             : input.values.data() + (plane * input.side + y) * input.side;
+                const float *from =
+                    y < 0 || y >= input.side ? nullptr : input.values.data() + (plane * input.side + y) * input.side;
                 lay_out(from, input.side, offset, layer.stride, line, side);
             }
         }
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, layer.outputs, across, depth, 1, layer.filters.data(), depth,
-                    this->columns.data(), across, 0, output.values.data() + start * side, width);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, layer.outputs, across, depth, 1, layer.filters.data(),
+                    depth, this->columns.data(), across, 0, output.values.data() + start * side, width);
     }
     return output;
 }

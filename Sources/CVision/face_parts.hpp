@@ -12,7 +12,7 @@
 namespace cvision {
 
 using Landmarks = std::array<cv::Point2d, CV_FACE_LANDMARKS>;
-using Feature = std::array<float, CV_FACE_FEATURE_LENGTH>;
+using Embedding = std::array<float, CV_FACE_EMBEDDING_LENGTH>;
 
 struct FaceBox {
     cv::Rect2d rect;
@@ -24,7 +24,7 @@ class FaceDetector {
 public:
     FaceDetector();
     ~FaceDetector();
-    /// Faces of an 8-bit grey picture, best score first, overlaps already suppressed.
+    /// Faces of an 8-bit grey image, best score first, overlaps already suppressed.
     std::vector<FaceBox> detect(const cv::Mat &gray);
 
 private:
@@ -61,14 +61,14 @@ public:
     explicit FaceEmbedder(const std::vector<char> &model);
     ~FaceEmbedder();
     /// For each chip the mean of its descriptor and that of its mirror image.
-    std::vector<Feature> embed(const std::vector<cv::Mat> &chips);
+    std::vector<Embedding> embed(const std::vector<cv::Mat> &chips);
 
 private:
     struct Parts;
     std::unique_ptr<Parts> parts;
 };
 
-/// Fills what the 68 points of the upright picture of `size` tell of eyes, mouth and pose.
+/// Fills what the 68 points of the upright image of `size` tell of eyes, mouth and pose.
 void measure_contour(const std::vector<cv::Point2d> &points, cv::Size size, cv_face &face);
 
 /// Fills what the surroundings of `face` tell.

@@ -1,4 +1,4 @@
-// Measures of a face picture that ISO/IEC 29794-5 (through its reference implementation OFIQ) computes without a network.
+// Measures of a face image that ISO/IEC 29794-5 (through its reference implementation OFIQ) computes without a network.
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -93,9 +93,8 @@ void measure_geometry(cv::Size picture, cv_face &face) {
     const auto corner = [&](double across, double below) {
         return cv::Point2f(middle + unit * (across * distance) + down * (below * distance));
     };
-    const std::vector<cv::Point2f> head = {
-        corner(-head_half_width, -head_above), corner(head_half_width, -head_above),
-        corner(head_half_width, head_below), corner(-head_half_width, head_below)};
+    const std::vector<cv::Point2f> head = {corner(-head_half_width, -head_above), corner(head_half_width, -head_above),
+                                           corner(head_half_width, head_below), corner(-head_half_width, head_below)};
     const float w = static_cast<float>(picture.width), h = static_cast<float>(picture.height);
     const std::vector<cv::Point2f> frame = {{0, 0}, {w, 0}, {w, h}, {0, h}};
     std::vector<cv::Point2f> common;
@@ -174,7 +173,7 @@ void measure_background(const cv_image &image, cv_face &face) {
     const cv::Point2d below(-along.y, along.x);
     cv::Mat mask(small.size(), CV_8UC1, cv::Scalar(255));
     const cv::Point2d centre = (middle + below * 0.1) * scale;
-    // A face larger than the picture leaves nothing; drawing further out than this would only cost time.
+    // A face larger than the image leaves nothing; drawing further out than this would only cost time.
     const auto axis = [&](double length) { return static_cast<int>(std::min(length * distance * scale, 4 * side)); };
     const double angle = std::atan2(along.y, along.x) * 180 / CV_PI;
     cv::ellipse(mask, cv::Point(centre), cv::Size(axis(1.8), axis(2.3)), angle, 0, 360, 0, cv::FILLED);

@@ -10,12 +10,12 @@ using cvision::FaceBox;
 using cvision::Landmarks;
 
 struct cv_face_tracker {
-    cv::Rect2d box;      // of the last face; empty before the first
-    int missed = 0;      // frames since then
-    cv::Mat gray;        // of the last frame
+    cv::Rect2d box;  // of the last face; empty before the first
+    int missed = 0;  // frames since then
+    cv::Mat gray;    // of the last frame
     cv::Mat thumbnail;
     cvision::EyeMemory eyes;
-    cv::Mat face;        // aligned, of the last frame; empty where it had none
+    cv::Mat face;  // aligned, of the last frame; empty where it had none
 };
 
 namespace {
@@ -24,18 +24,17 @@ namespace {
 constexpr double sought_box = 105;
 /// The window around the last box, in boxes.
 constexpr double window = 1.9;
-/// A face that was lost is sought in the whole picture in every so many frames.
+/// A face that was lost is sought in the whole image in every so many frames.
 constexpr int search_again = 4;
 
-/// The best face of a picture, seen whole at most once.
+/// The best face of an image, seen whole at most once.
 bool find(cv_face_engine &engine, const cv_image &image, cv::Rect2d &box) {
     const double scale = std::min(1.0, 480.0 / std::max(image.gray.cols, image.gray.rows));
     cv::Mat small = image.gray;
     if (scale < 1) cv::resize(image.gray, small, {}, scale, scale, cv::INTER_AREA);
     const std::vector<FaceBox> faces = cvision::detector_of(engine).detect(small);
-    const auto best = std::max_element(faces.begin(), faces.end(), [](const FaceBox &a, const FaceBox &b) {
-        return a.rect.area() < b.rect.area();
-    });
+    const auto best = std::max_element(
+        faces.begin(), faces.end(), [](const FaceBox &a, const FaceBox &b) { return a.rect.area() < b.rect.area(); });
     if (best == faces.end()) return false;
     box = {best->rect.x / scale, best->rect.y / scale, best->rect.width / scale, best->rect.height / scale};
     return true;
@@ -54,8 +53,8 @@ bool follow(cv_face_engine &engine, const cv::Mat &gray, cv::Rect2d &box) {
     double best = 0;
     bool found = false;
     for (const FaceBox &face : cvision::detector_of(engine).detect(near)) {
-        const cv::Rect2d there(face.rect.x / scale + region.x, face.rect.y / scale + region.y,
-                               face.rect.width / scale, face.rect.height / scale);
+        const cv::Rect2d there(face.rect.x / scale + region.x, face.rect.y / scale + region.y, face.rect.width / scale,
+                               face.rect.height / scale);
         const double overlap = (there & box).area();
         if (overlap <= best) continue;
         best = overlap;
@@ -68,7 +67,7 @@ bool follow(cv_face_engine &engine, const cv::Mat &gray, cv::Rect2d &box) {
 double correlation(const cv::Mat &a, const cv::Mat &b) {
     const cv::Mat x = a - cv::mean(a)[0], y = b - cv::mean(b)[0];
     const double norms = cv::norm(x) * cv::norm(y);
-    // Pictures without any structure are alike.
+    // Images without any structure are alike.
     return norms > 1e-6 ? x.dot(y) / norms : 1;
 }
 

@@ -13,14 +13,14 @@ struct Source {
     size_t length;
 };
 
-/// A decoded picture before its orientation is applied.
+/// A decoded image before its orientation is applied.
 struct Picture {
     cv::Mat bgr;  // CV_8UC3
     uint32_t stored_width = 0, stored_height = 0;
     int orientation = 1;  // EXIF, 1 to 8
 };
 
-/// CV_OK if a header's size is within `limits`, else CV_TOO_MANY_PIXELS (or CV_CORRUPT_IMAGE for an empty picture).
+/// CV_OK if a header's size is within `limits`, else CV_TOO_MANY_PIXELS (or CV_CORRUPT_IMAGE for an empty image).
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept;
 
 /// Lays the pixels of `bgra` (CV_8UC4, straight alpha) over white.

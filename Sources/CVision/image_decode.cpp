@@ -57,6 +57,18 @@ cv::Mat shrunk(const cv::Mat &image, cv::Size size) {
     return half.size() == size ? half : averaged(half, size);
 }
 
+cv::Mat averaged(const cv::Mat &image, cv::Size size) {
+    cv::Mat result;
+    cv::resize(image, result, size, 0, 0, cv::INTER_AREA);
+    return result;
+}
+
+cv::Mat averaged(const cv::Mat &image, double scale) {
+    cv::Mat result;
+    cv::resize(image, result, {}, scale, scale, cv::INTER_AREA);
+    return result;
+}
+
 cv_status check_size(uint64_t width, uint64_t height, const cv_image_limits &limits, cv_error *error) noexcept {
     if (width == 0 || height == 0) return fail(error, CV_CORRUPT_IMAGE, "the header announces an empty picture");
     if (width > limits.max_side || height > limits.max_side)
@@ -131,20 +143,20 @@ bool recognise(Source source, cv_image_format &format, Decoder &decoder) {
     return true;
 }
 
-/// Applies an EXIF orientation (CIPA DC-008 §4.6.4: where the stored row 0 and column 0 are in the upright picture).
+/// Applies an EXIF orientation (CIPA DC-008 §4.6.4: where the stored row 0 and column 0 are in the upright image).
 void turn_upright(cv::Mat &image, int orientation) {
     switch (orientation) {
-        case 2: cv::flip(image, image, 1); break;
-        case 3: cv::flip(image, image, -1); break;
-        case 4: cv::flip(image, image, 0); break;
-        case 5: cv::transpose(image, image); break;
-        case 6: cv::rotate(image, image, cv::ROTATE_90_CLOCKWISE); break;
-        case 7:
-            cv::transpose(image, image);
-            cv::flip(image, image, -1);
-            break;
-        case 8: cv::rotate(image, image, cv::ROTATE_90_COUNTERCLOCKWISE); break;
-        default: break;
+    case 2: cv::flip(image, image, 1); break;
+    case 3: cv::flip(image, image, -1); break;
+    case 4: cv::flip(image, image, 0); break;
+    case 5: cv::transpose(image, image); break;
+    case 6: cv::rotate(image, image, cv::ROTATE_90_CLOCKWISE); break;
+    case 7:
+        cv::transpose(image, image);
+        cv::flip(image, image, -1);
+        break;
+    case 8: cv::rotate(image, image, cv::ROTATE_90_COUNTERCLOCKWISE); break;
+    default: break;
     }
 }
 

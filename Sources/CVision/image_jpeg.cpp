@@ -16,12 +16,12 @@ namespace {
 
 /// Progressive files in the wild have up to about 15 scans; each one costs a pass over every coefficient.
 constexpr int max_scans = 100;
-/// Cameras pad a few bytes before the end marker; more than this between two markers is lost picture data.
+/// Cameras pad a few bytes before the end marker; more than this between two markers is lost image data.
 constexpr int max_padding = 64;
-/// Both sides of the halved picture stay above what the finest print needs: an MRZ line of 44 characters is read best
+/// Both sides of the halved image stay above what the finest print needs: an MRZ line of 44 characters is read best
 /// at 14 px per character or more, so 4,000 px over a document that fills two thirds of the frame leave a wide margin.
 constexpr uint32_t halved_at_least = 4000;
-/// Coefficients of the largest progressive picture that the pixel limits let through, three components at 2 bytes.
+/// Coefficients of the largest progressive image that the pixel limits let through, three components at 2 bytes.
 constexpr long max_codec_memory = 400L << 20;
 
 struct Session {
@@ -40,14 +40,14 @@ Session &session_of(j_common_ptr codec) { return *static_cast<Session *>(codec->
 [[noreturn]] void leave(j_common_ptr codec) {
     Session &session = session_of(codec);
     switch (codec->err->msg_code) {
-        case JERR_BAD_PRECISION:
-        case JERR_SOF_UNSUPPORTED:
-        case JERR_CONVERSION_NOTIMPL:
-        case JERR_ARITH_NOTIMPL: session.status = CV_UNSUPPORTED_FORMAT; break;
-        case JERR_OUT_OF_MEMORY:
-        case JERR_NO_BACKING_STORE: session.status = CV_OUT_OF_MEMORY; break;
-        case JERR_IMAGE_TOO_BIG: session.status = CV_TOO_MANY_PIXELS; break;
-        default: session.status = CV_CORRUPT_IMAGE;
+    case JERR_BAD_PRECISION:
+    case JERR_SOF_UNSUPPORTED:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_ARITH_NOTIMPL: session.status = CV_UNSUPPORTED_FORMAT; break;
+    case JERR_OUT_OF_MEMORY:
+    case JERR_NO_BACKING_STORE: session.status = CV_OUT_OF_MEMORY; break;
+    case JERR_IMAGE_TOO_BIG: session.status = CV_TOO_MANY_PIXELS; break;
+    default: session.status = CV_CORRUPT_IMAGE;
     }
     codec->err->format_message(codec, session.message);
     std::longjmp(session.escape, 1);
@@ -57,13 +57,13 @@ Session &session_of(j_common_ptr codec) { return *static_cast<Session *>(codec->
 void on_message(j_common_ptr codec, int level) {
     if (level >= 0) return;
     switch (codec->err->msg_code) {
-        case JWRN_JFIF_MAJOR:
-        case JWRN_ADOBE_XFORM:
-        case JWRN_BOGUS_PROGRESSION: return;
-        case JWRN_EXTRANEOUS_DATA:
-            if (codec->err->msg_parm.i[0] <= max_padding) return;
-            break;
-        default: break;
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_BOGUS_PROGRESSION: return;
+    case JWRN_EXTRANEOUS_DATA:
+        if (codec->err->msg_parm.i[0] <= max_padding) return;
+        break;
+    default: break;
     }
     leave(codec);
 }
@@ -76,7 +76,7 @@ void on_progress(j_common_ptr codec) {
     }
 }
 
-/// Between setjmp and longjmp lie only frames without destructors; `picture` belongs to the caller.
+/// Between setjmp and longjmp lie only frames without destructors; `image` belongs to the caller.
 cv_status run(Session &session, Source source, const cv_image_limits &limits, Picture &picture, cv_error *error) {
     jpeg_decompress_struct &codec = session.codec;
     if (setjmp(session.escape) != 0) return fail(error, session.status, session.message);
@@ -98,10 +98,10 @@ cv_status run(Session &session, Source source, const cv_image_limits &limits, Pi
 
     int type = CV_8UC3;
     switch (codec.jpeg_color_space) {
-        case JCS_GRAYSCALE: codec.out_color_space = JCS_GRAYSCALE, type = CV_8UC1; break;
-        case JCS_CMYK:
-        case JCS_YCCK: codec.out_color_space = JCS_CMYK, type = CV_8UC4; break;
-        default: codec.out_color_space = JCS_EXT_BGR; break;
+    case JCS_GRAYSCALE: codec.out_color_space = JCS_GRAYSCALE, type = CV_8UC1; break;
+    case JCS_CMYK:
+    case JCS_YCCK: codec.out_color_space = JCS_CMYK, type = CV_8UC4; break;
+    default: codec.out_color_space = JCS_EXT_BGR; break;
     }
     jpeg_start_decompress(&codec);
     picture.bgr.create(static_cast<int>(codec.output_height), static_cast<int>(codec.output_width), type);

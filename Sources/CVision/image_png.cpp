@@ -45,7 +45,7 @@ void on_read(png_structp codec, png_bytep out, size_t count) {
     session.position += count;
 }
 
-/// Between setjmp and longjmp lie only frames without destructors; `picture` and `rows` belong to the caller.
+/// Between setjmp and longjmp lie only frames without destructors; `image` and `rows` belong to the caller.
 cv_status run(Session &session, Picture &picture, std::vector<png_bytep> &rows, cv_error *error) {
     png_structp codec = session.codec;
     if (setjmp(png_jmpbuf(codec)) != 0) return fail(error, CV_CORRUPT_IMAGE, session.message);

@@ -1,4 +1,4 @@
-// cv_image_preview: a small JPEG of a decoded picture, for people to look at.
+// cv_image_preview: a small JPEG of a decoded image, for people to look at.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
@@ -12,7 +12,7 @@
 namespace cvision {
 namespace {
 
-constexpr int preview_quality = 80;  // fine print stays legible; a picture of 1,200 px takes 100 to 300 KB
+constexpr int preview_quality = 80;  // fine print stays legible; an image of 1,200 px takes 100 to 300 KB
 
 struct Encoder {
     jpeg_compress_struct codec{};

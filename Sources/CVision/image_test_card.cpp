@@ -10,7 +10,8 @@ extern "C" cv_status cv_image_test_card(int32_t width, int32_t height, cv_image 
         for (int y = 0; y < height; ++y) {
             for (int x = 0; x < width; ++x) {
                 const auto shade = static_cast<uchar>(120 + 100 * x / width);
-                const bool stroke = y % 24 < 14 && (x * 7 + y / 24 * 5) % 13 < 5 && x > width / 10 && x < width * 9 / 10;
+                const bool stroke =
+                    y % 24 < 14 && (x * 7 + y / 24 * 5) % 13 < 5 && x > width / 10 && x < width * 9 / 10;
                 card->bgr.at<cv::Vec3b>(y, x) = stroke ? cv::Vec3b(30, 30, 40) : cv::Vec3b(shade, shade, 200);
             }
         }

@@ -1,5 +1,5 @@
 // Libraries that are loaded where they are used first. Every start of the program loads what it is linked with, which for
-// Tesseract and OpenCV's networks takes longer than judging a picture.
+// Tesseract and OpenCV's networks takes longer than judging an image.
 #pragma once
 
 namespace cvision {

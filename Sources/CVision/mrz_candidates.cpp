@@ -6,12 +6,12 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double unreadable = -0.4;     // confidence of a line that is none
-constexpr int glanceCells = 12;         // cells in the middle of a line that tell print of a zone from other print
-constexpr double fullLength = 0.6;      // share of the longest line from which a line runs as far as that one
-constexpr double tolerated = 0.12;      // misfit of a strip, in heights of a letter, that the reader is trained for
-constexpr double aligned = 0.08;        // misfit, and error of the pitch, that are left after lines were sampled again
-constexpr double passable = 0.2;        // misfit, and error of the pitch, with which a clear line is still read as well
+constexpr double unreadable = -0.4;  // confidence of a line that is none
+constexpr int glance_cells = 12;     // cells in the middle of a line that tell print of an MRZ from other print
+constexpr double full_length = 0.6;  // share of the longest line from which a line runs as far as that one
+constexpr double tolerated = 0.12;   // misfit of a strip, in heights of a letter, that the reader is trained for
+constexpr double aligned = 0.08;     // misfit, and error of the pitch, that are left after lines were sampled again
+constexpr double passable = 0.2;     // misfit, and error of the pitch, with which a clear line is still read as well
 
 /// How much a column's geometry counts: the highest chance of a character within half a cell.
 std::vector<double> presence(const Columns &columns) {
@@ -27,7 +27,7 @@ std::vector<double> presence(const Columns &columns) {
 }
 
 /// How much higher than the strip expects the letters are, as a logarithm.
-double logHeightOf(const Candidate &c) {
+double log_height_of(const Candidate &c) {
     const auto weights = presence(c.columns);
     double height = 0;
     for (int x = 0; x < c.columns.count; ++x) {
@@ -45,18 +45,18 @@ LineModel refined(const Candidate &c) {
     }
     std::vector<double> s, n;
     for (int x = 0; x < c.columns.count; ++x) {
-        s.push_back(line.along(cellAt(Columns::position(x))));
-        n.push_back(line.across(s.back()) + c.columns.rise[x] * line.height / stripLetter);
+        s.push_back(line.along(cell_at(Columns::position(x))));
+        n.push_back(line.across(s.back()) + c.columns.rise[x] * line.height / strip_letter);
     }
-    line.across = fitParabola(s, n, weights, c.weight > 60);
-    line.height *= std::exp(std::clamp(logHeightOf(c), -0.6, 0.6));
+    line.across = fit_parabola(s, n, weights, c.weight > 60);
+    line.height *= std::exp(std::clamp(log_height_of(c), -0.6, 0.6));
     return line;
 }
 
 }  // namespace
 
 Candidate examine(const Patch &patch, const LineModel &line) {
-    Candidate c{line, readStrip(patch, line, line.cells)};
+    Candidate c{line, read_strip(patch, line, line.cells)};
     const auto weights = presence(c.columns);
     std::vector<double> sums(weights.size() + 1, 0);
     c.low = INFINITY;
@@ -64,12 +64,12 @@ Candidate examine(const Patch &patch, const LineModel &line) {
     for (int x = 0; x < c.columns.count; ++x) {
         sums[x + 1] = sums[x] + weights[x];
         c.weight += weights[x];
-        c.logPitch += weights[x] * c.columns.pitch[x];
+        c.log_pitch += weights[x] * c.columns.pitch[x];
     }
     for (int x = 0; x < c.columns.count; ++x) {
         // An end is where two cells' worth of columns are mostly filled, so that specks beside the line do not count.
         const int ahead = std::min(x + 8, c.columns.count), behind = std::max(x - 7, 0);
-        const double cell = cellAt(Columns::position(x));
+        const double cell = cell_at(Columns::position(x));
         if (weights[x] > 0.5 && sums[ahead] - sums[x] > 5) {
             c.low = std::min(c.low, cell);
         }
@@ -77,7 +77,7 @@ Candidate examine(const Patch &patch, const LineModel &line) {
             c.high = std::max(c.high, cell);
         }
     }
-    c.logPitch = c.weight > 0 ? c.logPitch / c.weight : 0;
+    c.log_pitch = c.weight > 0 ? c.log_pitch / c.weight : 0;
     double best = 0, count = 0;
     for (int x = 0; x < c.columns.count; ++x) {
         const float *logs = c.columns.at(x);
@@ -93,12 +93,12 @@ Candidate examine(const Patch &patch, const LineModel &line) {
     return c;
 }
 
-LineModel middleOf(LineModel line) {
-    if (line.cells > glanceCells) {
-        const double first = (line.cells - glanceCells) / 2;
+LineModel middle_of(LineModel line) {
+    if (line.cells > glance_cells) {
+        const double first = (line.cells - glance_cells) / 2;
         const Parabola &all = line.along;
         line.along = {all(first), all.b + 2 * all.c * first, all.c};
-        line.cells = glanceCells;
+        line.cells = glance_cells;
     }
     return line;
 }
@@ -107,24 +107,24 @@ void measure(std::vector<LineModel> &lines, const Candidate &glance) {
     if (glance.weight < 8) {
         return;
     }
-    const double pitch = glance.line.along.b * std::exp(std::clamp(glance.logPitch, -0.4, 0.4));
-    const double height = glance.line.height * std::exp(std::clamp(logHeightOf(glance), -0.6, 0.6));
+    const double pitch = glance.line.along.b * std::exp(std::clamp(glance.log_pitch, -0.4, 0.4));
+    const double height = glance.line.height * std::exp(std::clamp(log_height_of(glance), -0.6, 0.6));
     double longest = 0, low = INFINITY, high = -INFINITY;
     for (const LineModel &line : lines) {
         longest = std::max(longest, line.cells * line.along.b);
     }
     const LineModel first = lines.front();
-    const auto shiftOf = [&](const LineModel &line) { return (line.origin - first.origin).dot(first.direction); };
-    const auto isFull = [&](const LineModel &line) { return line.cells * line.along.b > fullLength * longest; };
+    const auto shift_of = [&](const LineModel &line) { return (line.origin - first.origin).dot(first.direction); };
+    const auto is_full = [&](const LineModel &line) { return line.cells * line.along.b > full_length * longest; };
     for (const LineModel &line : lines) {
-        if (isFull(line)) {
-            low = std::min(low, shiftOf(line) + line.along(-0.5));
-            high = std::max(high, shiftOf(line) + line.along(line.cells - 0.5));
+        if (is_full(line)) {
+            low = std::min(low, shift_of(line) + line.along(-0.5));
+            high = std::max(high, shift_of(line) + line.along(line.cells - 0.5));
         }
     }
     for (LineModel &line : lines) {
-        const double start = isFull(line) ? low - shiftOf(line) : line.along(-0.5);
-        const double end = isFull(line) ? high - shiftOf(line) : line.along(line.cells - 0.5);
+        const double start = is_full(line) ? low - shift_of(line) : line.along(-0.5);
+        const double end = is_full(line) ? high - shift_of(line) : line.along(line.cells - 0.5);
         line.along = {start + 0.5 * pitch, pitch, 0};
         line.cells = std::max(1.0, (end - start) / pitch);
         line.height = height;
@@ -139,7 +139,7 @@ double misfit(const Candidate &c) {
         height += weights[x] * c.columns.height[x];
         total += weights[x];
     }
-    return rise / total / stripLetter + std::abs(height / total);
+    return rise / total / strip_letter + std::abs(height / total);
 }
 
 void settle(const Patch &patch, Candidate &c) {
@@ -148,24 +148,22 @@ void settle(const Patch &patch, Candidate &c) {
     }
 }
 
-bool selectAlike(std::vector<Candidate> &candidates) {
+bool select_alike(std::vector<Candidate> &candidates) {
     const auto conviction = [](const Candidate &c) { return c.weight * std::exp(3 * c.confidence); };
-    const auto logPitch = [](const Candidate &c) { return std::log(c.line.pitch()) + c.logPitch; };
-    const Candidate &best = *std::max_element(
-        candidates.begin(), candidates.end(),
-        [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
-    const double pitch = logPitch(best), confidence = best.confidence;
-    candidates.erase(
-        std::remove_if(
-            candidates.begin(), candidates.end(),
-            [&](const Candidate &c) {
-                return std::abs(logPitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
-            }),
-        candidates.end());
+    const auto log_pitch = [](const Candidate &c) { return std::log(c.line.pitch()) + c.log_pitch; };
+    const Candidate &best =
+        *std::max_element(candidates.begin(), candidates.end(),
+                          [&](const Candidate &a, const Candidate &b) { return conviction(a) < conviction(b); });
+    const double pitch = log_pitch(best), confidence = best.confidence;
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                    [&](const Candidate &c) {
+                                        return std::abs(log_pitch(c) - pitch) > 0.25 || c.confidence < confidence - 0.5;
+                                    }),
+                     candidates.end());
     return confidence > unreadable;
 }
 
-void dropRepeated(std::vector<Candidate> &candidates) {
+void drop_repeated(std::vector<Candidate> &candidates) {
     for (size_t i = 0; i + 1 < candidates.size();) {
         const LineModel &a = candidates[i].line, &b = candidates[i + 1].line;
         const cv::Point2d middle = b.at(b.cells / 2) - a.origin;
@@ -180,7 +178,7 @@ void dropRepeated(std::vector<Candidate> &candidates) {
 }
 
 void align(std::vector<Candidate> &candidates) {
-    double low = INFINITY, high = -INFINITY, logPitch = 0, weight = 0;
+    double low = INFINITY, high = -INFINITY, log_pitch = 0, weight = 0;
     const LineModel &first = candidates.front().line;
     for (const Candidate &c : candidates) {
         if (c.low > c.high) {
@@ -189,13 +187,13 @@ void align(std::vector<Candidate> &candidates) {
         const double shift = (c.line.origin - first.origin).dot(first.direction);
         low = std::min(low, shift + c.line.along(c.low));
         high = std::max(high, shift + c.line.along(c.high));
-        logPitch += c.weight * (c.logPitch + std::log(c.line.pitch()));
+        log_pitch += c.weight * (c.log_pitch + std::log(c.line.pitch()));
         weight += c.weight;
     }
     if (weight <= 0) {
         return;
     }
-    const double pitch = std::exp(logPitch / weight);
+    const double pitch = std::exp(log_pitch / weight);
     for (Candidate &c : candidates) {
         const double shift = (c.line.origin - first.origin).dot(first.direction);
         c.line = refined(c);
@@ -204,28 +202,27 @@ void align(std::vector<Candidate> &candidates) {
     }
 }
 
-double extentOf(const std::vector<Candidate> &candidates) {
+double extent_of(const std::vector<Candidate> &candidates) {
     double longest = 0;
     for (const Candidate &c : candidates) {
-        if (c.low < 1 - stripMargin || c.high > c.line.cells - 2 + stripMargin) {
+        if (c.low < 1 - strip_margin || c.high > c.line.cells - 2 + strip_margin) {
             return INFINITY;
         }
-        longest = std::max(longest, (c.high - c.low) * std::exp(-c.logPitch));
+        longest = std::max(longest, (c.high - c.low) * std::exp(-c.log_pitch));
     }
     return longest;
 }
 
-bool areAligned(const std::vector<Candidate> &candidates) {
-    return std::all_of(candidates.begin(), candidates.end(), [](const Candidate &c) {
-        return misfit(c) < aligned && std::abs(c.logPitch) < aligned;
-    });
+bool are_aligned(const std::vector<Candidate> &candidates) {
+    return std::all_of(candidates.begin(), candidates.end(),
+                       [](const Candidate &c) { return misfit(c) < aligned && std::abs(c.log_pitch) < aligned; });
 }
 
-bool areCovered(const std::vector<Candidate> &candidates) {
+bool are_covered(const std::vector<Candidate> &candidates) {
     const LineModel &first = candidates.front().line;
     double low = INFINITY, high = -INFINITY;
     for (const Candidate &c : candidates) {
-        if (c.low > c.high || c.weight < 8 || misfit(c) > passable || std::abs(c.logPitch) > passable) {
+        if (c.low > c.high || c.weight < 8 || misfit(c) > passable || std::abs(c.log_pitch) > passable) {
             return false;
         }
         const double shift = (c.line.origin - first.origin).dot(first.direction);
@@ -234,7 +231,8 @@ bool areCovered(const std::vector<Candidate> &candidates) {
     }
     return std::all_of(candidates.begin(), candidates.end(), [&](const Candidate &c) {
         const double shift = (c.line.origin - first.origin).dot(first.direction);
-        return shift + c.line.along(1 - stripMargin) < low && shift + c.line.along(c.line.cells - 2 + stripMargin) > high;
+        return shift + c.line.along(1 - strip_margin) < low &&
+               shift + c.line.along(c.line.cells - 2 + strip_margin) > high;
     });
 }
 

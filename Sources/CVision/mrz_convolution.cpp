@@ -1,4 +1,4 @@
-// Convolutions as correlations over one long row: a picture whose rows carry their padding with them can be read at fixed
+// Convolutions as correlations over one long row: an image whose rows carry their padding with them can be read at fixed
 // distances from each pixel, so that nothing is gathered first and a block of pixels stays in registers over all inputs.
 // Kernels of three rows go through Winograd's minimal filtering, F(4, 3) down the columns (Lavin and Gray, "Fast Algorithms for
 // Convolutional Neural Networks", 2015, §4.3): six correlations of one row each give four rows of the result, in place of twelve.
@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cpu.hpp"
 #include "mrz_network.hpp"
 
 namespace cvision::mrz {
@@ -18,8 +19,8 @@ struct Correlation {
     int inputs;
     const std::vector<int> *taps;
     const float *weights;  // for each input and tap those of eight outputs
-    float *sums;  // of the first of eight outputs; those of the next begin a block later
-    int pixels;  // of the block that count
+    float *sums;           // of the first of eight outputs; those of the next begin a block later
+    int pixels;            // of the block that count
 };
 
 constexpr int block = 48;  // pixels: three of the widest registers
@@ -41,7 +42,7 @@ template <int Outputs, int Vectors, int Lanes>
                     sums[o][v] += weights[o] * pixels[v];
                 }
             }
-            weights += outputGroup;
+            weights += output_group;
         }
     }
     for (int o = 0; o < Outputs; ++o) {
@@ -54,8 +55,8 @@ template <int Outputs, int Vectors, int Lanes>
 /// A block in tiles whose sums, pixels and weight all stay in registers. With AVX2's sixteen, twelve sums would leave exactly one
 /// for the weight; the compiler then keeps one sum in memory, where each product waits for the one before.
 template <int Outputs, int Vectors, int Lanes>
-[[gnu::always_inline]] inline void correlateBlock(const Correlation &c) {
-    for (int output = 0; output < outputGroup; output += Outputs) {
+[[gnu::always_inline]] inline void correlate_block(const Correlation &c) {
+    for (int output = 0; output < output_group; output += Outputs) {
         for (int pixel = 0; pixel < c.pixels; pixel += Vectors * Lanes) {
             correlate<Outputs, Vectors, Lanes>(c, output, pixel);
         }
@@ -75,8 +76,8 @@ template <int Lanes>
             d[i] = *reinterpret_cast<const Vector *>(from + i * distance);
         }
         const Vector even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1], near = d[4] - d[2], far = 2 * (d[3] - d[1]);
-        const Vector made[6] = {4 * (d[0] - d[2]) + near, even + odd,  even - odd,
-                                near + far,               near - far, 4 * (d[1] - d[3]) + d[5] - d[3]};
+        const Vector made[6] = {4 * (d[0] - d[2]) + near,       even + odd, even - odd, near + far, near - far,
+                                4 * (d[1] - d[3]) + d[5] - d[3]};
         for (int i = 0; i < 6; ++i) {
             *reinterpret_cast<Vector *>(to + i * part) = made[i];
         }
@@ -102,8 +103,8 @@ template <int Lanes>
 
 /// `made`, `bias` and, where there is one, `rest`, but no less than `least`.
 template <int Lanes>
-[[gnu::always_inline]] inline void finish(
-    const float *made, float bias, const float *rest, float least, int count, float *to) {
+[[gnu::always_inline]] inline void finish(const float *made, float bias, const float *rest, float least, int count,
+                                          float *to) {
     using Vector [[gnu::vector_size(Lanes * sizeof(float)), gnu::aligned(sizeof(float)), gnu::may_alias]] = float;
     int x = 0;
     for (; x + Lanes <= count; x += Lanes) {
@@ -126,43 +127,40 @@ struct Arithmetic {
     void (*finish)(const float *made, float bias, const float *rest, float least, int count, float *to);
 };
 
-void correlatePlainly(const Correlation &c) { correlateBlock<4, 3, 4>(c); }
-void spreadPlainly(const float *rows, int distance, int count, float *parts, size_t part) {
-    spread<4>(rows, distance, count, parts, part);
-}
-void combinePlainly(const float *sums, size_t product, int count, float *rows) { combine<4>(sums, product, count, rows); }
-void finishPlainly(const float *made, float bias, const float *rest, float least, int count, float *to) {
-    finish<4>(made, bias, rest, least, count, to);
-}
+constexpr Arithmetic by_4 = {correlate_block<4, 3, 4>, spread<4>, combine<4>, finish<4>};
 
 #ifdef __x86_64__
-[[gnu::target("avx2,fma")]] void correlateBy8(const Correlation &c) { correlateBlock<4, 2, 8>(c); }
-[[gnu::target("avx512f")]] void correlateBy16(const Correlation &c) { correlateBlock<8, 3, 16>(c); }
-[[gnu::target("avx2,fma")]] void spreadBy8(const float *rows, int distance, int count, float *parts, size_t part) {
+[[gnu::target("avx2,fma")]] void correlate_by_8(const Correlation &c) {
+    count_wide_run();
+    correlate_block<4, 2, 8>(c);
+}
+[[gnu::target("avx512f")]] void correlate_by_16(const Correlation &c) {
+    count_wide_run();
+    correlate_block<8, 3, 16>(c);
+}
+[[gnu::target("avx2,fma")]] void spread_by_8(const float *rows, int distance, int count, float *parts, size_t part) {
     spread<8>(rows, distance, count, parts, part);
 }
-[[gnu::target("avx2,fma")]] void combineBy8(const float *sums, size_t product, int count, float *rows) {
+[[gnu::target("avx2,fma")]] void combine_by_8(const float *sums, size_t product, int count, float *rows) {
     combine<8>(sums, product, count, rows);
 }
-[[gnu::target("avx2,fma")]] void finishBy8(
-    const float *made, float bias, const float *rest, float least, int count, float *to) {
+[[gnu::target("avx2,fma")]] void finish_by_8(const float *made, float bias, const float *rest, float least, int count,
+                                             float *to) {
     finish<8>(made, bias, rest, least, count, to);
 }
+constexpr Arithmetic by_8 = {correlate_by_8, spread_by_8, combine_by_8, finish_by_8};
+constexpr Arithmetic by_16 = {correlate_by_16, spread_by_8, combine_by_8, finish_by_8};
 #endif
-
-Arithmetic widest() {
-#ifdef __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return {__builtin_cpu_supports("avx512f") ? correlateBy16 : correlateBy8, spreadBy8, combineBy8, finishBy8};
-    }
-#endif
-    return {correlatePlainly, spreadPlainly, combinePlainly, finishPlainly};
-}
 
 const Arithmetic &arithmetic() {
-    static const Arithmetic chosen = widest();
-    return chosen;
+#ifdef __x86_64__
+    switch (registers()) {
+    case Registers::by_16: return by_16;
+    case Registers::by_8: return by_8;
+    case Registers::by_4: break;
+    }
+#endif
+    return by_4;
 }
 
 /// Rows of the result that are made together, and the correlations that they are made of.
@@ -170,57 +168,57 @@ struct Form {
     int rows, products;
 };
 
-Form formOf(const Convolution &c) {
+Form form_of(const Convolution &c) {
     // One input is not worth the transform.
-    const bool minimal = c.kernelRows == 3 && c.strideY == 1 && c.strideX == 1 && c.inputs >= outputGroup;
+    const bool minimal = c.kernel_rows == 3 && c.stride_y == 1 && c.stride_x == 1 && c.inputs >= output_group;
     return minimal ? Form{4, 6} : Form{1, 1};
 }
 
 /// What the correlations read.
 struct Laid {
     std::unique_ptr<float[]> values;
-    int columns;  // of a row, padding included
+    int columns;         // of a row, padding included
     size_t part, plane;  // pixels of one part, of all parts of one input
 };
 
 /// Row `y` of `input`, counted from the padding's first; `columns` numbers, each `stride` after the one before, from `first` on.
-void copyRow(const Tensor &input, const Convolution &c, int channel, int y, int first, int columns, float *to) {
-    const int from = y - c.padY;
+void copy_row(const Tensor &input, const Convolution &c, int channel, int y, int first, int columns, float *to) {
+    const int from = y - c.pad_y;
     if (from < 0 || from >= input.rows) {
         std::fill_n(to, columns, 0.0f);
         return;
     }
-    const float *source = input.plane(channel) + size_t(from) * input.columns + first - c.padX;
+    const float *source = input.plane(channel) + size_t(from) * input.columns + first - c.pad_x;
     int x = 0;
-    for (; x < columns && x * c.strideX + first < c.padX; ++x) {
+    for (; x < columns && x * c.stride_x + first < c.pad_x; ++x) {
         to[x] = 0;
     }
-    const int end = std::max(x, std::min(columns, (input.columns + c.padX - first + c.strideX - 1) / c.strideX));
-    if (c.strideX == 1) {
+    const int end = std::max(x, std::min(columns, (input.columns + c.pad_x - first + c.stride_x - 1) / c.stride_x));
+    if (c.stride_x == 1) {
         std::copy(source + x, source + end, to + x);
         x = end;
     }
     for (; x < end; ++x) {
-        to[x] = source[x * c.strideX];
+        to[x] = source[x * c.stride_x];
     }
     std::fill(to + end, to + columns, 0.0f);
 }
 
 /// What lies `stride` apart is laid side by side, so that neighbours of the result read neighbours. One part for each remainder
 /// of the padded row and column.
-Laid layPlainly(const Tensor &input, const Convolution &c) {
-    const int rows = (input.rows + 2 * c.padY + c.strideY - 1) / c.strideY;
+Laid lay_plainly(const Tensor &input, const Convolution &c) {
+    const int rows = (input.rows + 2 * c.pad_y + c.stride_y - 1) / c.stride_y;
     Laid laid;
-    laid.columns = (input.columns + 2 * c.padX + c.strideX - 1) / c.strideX;
+    laid.columns = (input.columns + 2 * c.pad_x + c.stride_x - 1) / c.stride_x;
     laid.part = size_t(rows) * laid.columns;
-    laid.plane = laid.part * c.strideY * c.strideX;
+    laid.plane = laid.part * c.stride_y * c.stride_x;
     laid.values.reset(new float[laid.plane * input.channels + block]);
     for (int channel = 0; channel < input.channels; ++channel) {
-        for (int y = 0; y < rows * c.strideY; ++y) {
-            for (int phase = 0; phase < c.strideX; ++phase) {
-                copyRow(input, c, channel, y, phase, laid.columns,
-                        laid.values.get() + laid.plane * channel + laid.part * (y % c.strideY * c.strideX + phase) +
-                            size_t(y / c.strideY) * laid.columns);
+        for (int y = 0; y < rows * c.stride_y; ++y) {
+            for (int phase = 0; phase < c.stride_x; ++phase) {
+                copy_row(input, c, channel, y, phase, laid.columns,
+                         laid.values.get() + laid.plane * channel + laid.part * (y % c.stride_y * c.stride_x + phase) +
+                             size_t(y / c.stride_y) * laid.columns);
             }
         }
     }
@@ -228,10 +226,10 @@ Laid layPlainly(const Tensor &input, const Convolution &c) {
 }
 
 /// Six combinations of six rows for every four rows of the result, one part for each combination.
-Laid layMinimally(const Tensor &input, const Convolution &c, int rows) {
+Laid lay_minimally(const Tensor &input, const Convolution &c, int rows) {
     const int strips = (rows + 3) / 4, padded = strips * 4 + 2;
     Laid laid;
-    laid.columns = std::max(input.columns + 2 * c.padX, 8);  // a whole register
+    laid.columns = std::max(input.columns + 2 * c.pad_x, 8);  // a whole register
     laid.part = size_t(strips) * laid.columns;
     laid.plane = laid.part * 6;
     laid.values.reset(new float[laid.plane * input.channels + block]);
@@ -239,19 +237,18 @@ Laid layMinimally(const Tensor &input, const Convolution &c, int rows) {
     std::vector<float> picture(size_t(padded) * n);
     for (int channel = 0; channel < input.channels; ++channel) {
         for (int y = 0; y < padded; ++y) {
-            copyRow(input, c, channel, y, 0, n, picture.data() + size_t(y) * n);
+            copy_row(input, c, channel, y, 0, n, picture.data() + size_t(y) * n);
         }
         for (int strip = 0; strip < strips; ++strip) {
-            arithmetic().spread(
-                picture.data() + size_t(strip) * 4 * n, n, n, laid.values.get() + laid.plane * channel + size_t(strip) * n,
-                laid.part);
+            arithmetic().spread(picture.data() + size_t(strip) * 4 * n, n, n,
+                                laid.values.get() + laid.plane * channel + size_t(strip) * n, laid.part);
         }
     }
     return laid;
 }
 
 /// The weights of one column of a kernel, for each correlation.
-void combinedWeights(const float w[3], float to[6]) {
+void combined_weights(const float w[3], float to[6]) {
     const float outer = w[0] + w[2], spread = w[0] + 4 * w[2];
     to[0] = w[0] / 4;
     to[1] = -(outer + w[1]) / 6;
@@ -263,24 +260,24 @@ void combinedWeights(const float w[3], float to[6]) {
 
 }  // namespace
 
-std::vector<float> groupedWeights(const Convolution &c) {
-    const int products = formOf(c).products, kernel = c.kernelRows * c.kernelColumns;
-    const int taps = products > 1 ? c.kernelColumns : kernel;
-    const size_t groups = (c.outputs + outputGroup - 1) / outputGroup, each = size_t(c.inputs) * taps * outputGroup;
+std::vector<float> grouped_weights(const Convolution &c) {
+    const int products = form_of(c).products, kernel = c.kernel_rows * c.kernel_columns;
+    const int taps = products > 1 ? c.kernel_columns : kernel;
+    const size_t groups = (c.outputs + output_group - 1) / output_group, each = size_t(c.inputs) * taps * output_group;
     std::vector<float> grouped(products * groups * each, 0);
     for (int output = 0; output < c.outputs; ++output) {
         for (int input = 0; input < c.inputs; ++input) {
             const float *weights = c.weights.data() + (size_t(output) * c.inputs + input) * kernel;
             for (int tap = 0; tap < taps; ++tap) {
-                float *to = grouped.data() + output / outputGroup * each + (size_t(input) * taps + tap) * outputGroup +
-                            output % outputGroup;
+                float *to = grouped.data() + output / output_group * each +
+                            (size_t(input) * taps + tap) * output_group + output % output_group;
                 if (products == 1) {
                     *to = weights[tap];
                     continue;
                 }
                 const float column[] = {weights[tap], weights[tap + taps], weights[tap + 2 * taps]};
                 float combined[6];
-                combinedWeights(column, combined);
+                combined_weights(column, combined);
                 for (int product = 0; product < products; ++product) {
                     to[product * groups * each] = combined[product];
                 }
@@ -291,30 +288,29 @@ std::vector<float> groupedWeights(const Convolution &c) {
 }
 
 Tensor convolve(const Tensor &input, const Convolution &c, Activation activation, const Tensor *residual) {
-    const Form form = formOf(c);
-    Tensor out(
-        c.outputs, (input.rows + 2 * c.padY - c.kernelRows) / c.strideY + 1,
-        (input.columns + 2 * c.padX - c.kernelColumns) / c.strideX + 1);
-    const Laid laid = form.products > 1 ? layMinimally(input, c, out.rows) : layPlainly(input, c);
+    const Form form = form_of(c);
+    Tensor out(c.outputs, (input.rows + 2 * c.pad_y - c.kernel_rows) / c.stride_y + 1,
+               (input.columns + 2 * c.pad_x - c.kernel_columns) / c.stride_x + 1);
+    const Laid laid = form.products > 1 ? lay_minimally(input, c, out.rows) : lay_plainly(input, c);
     std::vector<int> taps;
-    for (int y = 0; y < (form.products > 1 ? 1 : c.kernelRows); ++y) {
-        for (int x = 0; x < c.kernelColumns; ++x) {
-            taps.push_back(int(laid.part) * (y % c.strideY * c.strideX + x % c.strideX) + y / c.strideY * laid.columns +
-                           x / c.strideX);
+    for (int y = 0; y < (form.products > 1 ? 1 : c.kernel_rows); ++y) {
+        for (int x = 0; x < c.kernel_columns; ++x) {
+            taps.push_back(int(laid.part) * (y % c.stride_y * c.stride_x + x % c.stride_x) +
+                           y / c.stride_y * laid.columns + x / c.stride_x);
         }
     }
     const int strips = (out.rows + form.rows - 1) / form.rows, pixels = (strips - 1) * laid.columns + out.columns;
-    const int groups = (c.outputs + outputGroup - 1) / outputGroup;
-    const size_t each = taps.size() * c.inputs * outputGroup, product = size_t(groups) * outputGroup * block;
+    const int groups = (c.outputs + output_group - 1) / output_group;
+    const size_t each = taps.size() * c.inputs * output_group, product = size_t(groups) * output_group * block;
     std::vector<float> sums(product * form.products + block);
     float rows[4 * block];
     const float least = activation == Activation::relu ? 0.0f : -INFINITY;
     for (int first = 0; first < pixels; first += block) {
         const int count = std::min(block, pixels - first);
         for (int i = 0; i < form.products * groups; ++i) {
-            arithmetic().correlate(
-                {laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
-                 c.grouped.data() + i * each, sums.data() + size_t(i) * outputGroup * block, count});
+            arithmetic().correlate({laid.values.get() + i / groups * laid.part + first, laid.plane, c.inputs, &taps,
+                                    c.grouped.data() + i * each, sums.data() + size_t(i) * output_group * block,
+                                    count});
         }
         // The block's pixels that lie beside each other in the result; what is between them is padding.
         for (int begin = first; begin < first + count;) {
@@ -328,9 +324,9 @@ Tensor convolve(const Tensor &input, const Convolution &c, Activation activation
                 }
                 for (int row = y; row < std::min(y + form.rows, out.rows); ++row, made += block) {
                     const size_t at = size_t(row) * out.columns + x;
-                    arithmetic().finish(
-                        made, c.bias[channel], residual != nullptr ? residual->plane(channel) + at : nullptr, least, width,
-                        out.plane(channel) + at);
+                    arithmetic().finish(made, c.bias[channel],
+                                        residual != nullptr ? residual->plane(channel) + at : nullptr, least, width,
+                                        out.plane(channel) + at);
                 }
             }
             begin += laid.columns - x;

@@ -9,10 +9,10 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double closestSide = 1152;  // longer side of a group of lines that is looked at again, at most
-constexpr double maxScale = 2;        // small pictures are not enlarged further
-constexpr double trustedPitch = 6;    // below this many detector pixels per cell, lines are looked at again, larger
-constexpr double wantedPitch = 11;    // at this pitch
+constexpr double closest_side = 1152;  // longer side of a group of lines that is looked at again, at most
+constexpr double max_scale = 2;        // small images are not enlarged further
+constexpr double trusted_pitch = 6;    // below this many detector pixels per cell, lines are looked at again, larger
+constexpr double wanted_pitch = 11;    // at this pitch
 
 struct Strand {
     LineModel line;
@@ -20,17 +20,17 @@ struct Strand {
 };
 
 /// A centre line through all dots; their own spread decides its angle, the network only which way it is read.
-Strand trace(const std::vector<Piece> &pieces, double dotSize) {
+Strand trace(const std::vector<Piece> &pieces, double dot_size) {
     Strand strand;
     cv::Point2d centre(0, 0), vote(0, 0);
-    double logPitch = 0;
+    double log_pitch = 0;
     for (const Piece &piece : pieces) {
         for (const Dot &dot : piece.dots) {
             centre += dot.weight * dot.at;
             strand.mass += dot.weight;
         }
         vote += piece.mass * piece.direction;
-        logPitch += piece.mass * piece.logPitch;
+        log_pitch += piece.mass * piece.log_pitch;
     }
     centre /= strand.mass;
     double xx = 0, xy = 0, yy = 0;
@@ -51,7 +51,7 @@ Strand trace(const std::vector<Piece> &pieces, double dotSize) {
     LineModel &line = strand.line;
     line.origin = centre;
     line.direction = axis;
-    const double pitch = std::exp(logPitch / strand.mass);
+    const double pitch = std::exp(log_pitch / strand.mass);
     std::vector<double> s, n, w;
     for (const Piece &piece : pieces) {
         for (const Dot &dot : piece.dots) {
@@ -60,9 +60,9 @@ Strand trace(const std::vector<Piece> &pieces, double dotSize) {
             w.push_back(dot.weight);
         }
     }
-    strand.low = *std::min_element(s.begin(), s.end()) - dotSize / 2;
-    strand.high = *std::max_element(s.begin(), s.end()) + dotSize / 2;
-    line.across = fitParabola(s, n, w, strand.high - strand.low > 15 * pitch);
+    strand.low = *std::min_element(s.begin(), s.end()) - dot_size / 2;
+    strand.high = *std::max_element(s.begin(), s.end()) + dot_size / 2;
+    line.across = fit_parabola(s, n, w, strand.high - strand.low > 15 * pitch);
     for (size_t i = 0; i < s.size(); ++i) {
         const double d = n[i] - line.across(s[i]);
         strand.thickness += w[i] * d * d;
@@ -77,7 +77,7 @@ Strand trace(const std::vector<Piece> &pieces, double dotSize) {
 /// Whether `piece` continues the line through `strand`.
 bool continues(const Strand &strand, const Piece &piece) {
     const double pitch = strand.line.along.b;
-    if (std::abs(std::log(pitch) - piece.logPitch) > 0.4 || strand.line.direction.dot(piece.direction) < 0) {
+    if (std::abs(std::log(pitch) - piece.log_pitch) > 0.4 || strand.line.direction.dot(piece.direction) < 0) {
         return false;
     }
     double low = INFINITY, high = -INFINITY, off = 0;
@@ -92,7 +92,7 @@ bool continues(const Strand &strand, const Piece &piece) {
     return std::abs(off / piece.mass) < 0.75 * pitch && gap < 12 * pitch;
 }
 
-std::vector<Strand> strandsOf(std::vector<Piece> pieces, double dotSize) {
+std::vector<Strand> strands_of(std::vector<Piece> pieces, double dot_size) {
     std::sort(pieces.begin(), pieces.end(), [](const Piece &a, const Piece &b) { return a.mass > b.mass; });
     std::vector<Strand> strands;
     std::vector<bool> used(pieces.size(), false);
@@ -101,14 +101,14 @@ std::vector<Strand> strandsOf(std::vector<Piece> pieces, double dotSize) {
             continue;
         }
         std::vector<Piece> own{pieces[i]};
-        Strand strand = trace(own, dotSize);
+        Strand strand = trace(own, dot_size);
         for (bool grown = true; grown && strand.line.cells > 2.5;) {
             grown = false;
             for (size_t j = i + 1; j < pieces.size(); ++j) {
                 if (!used[j] && continues(strand, pieces[j])) {
                     used[j] = grown = true;
                     own.push_back(pieces[j]);
-                    strand = trace(own, dotSize);
+                    strand = trace(own, dot_size);
                 }
             }
         }
@@ -119,11 +119,10 @@ std::vector<Strand> strandsOf(std::vector<Piece> pieces, double dotSize) {
     return strands;
 }
 
-/// Strands that run side by side at the distance of a zone's lines.
+/// Strands that run side by side at the distance of an MRZ's lines.
 std::vector<std::vector<Strand>> grouped(std::vector<Strand> strands) {
-    std::sort(strands.begin(), strands.end(), [](const Strand &a, const Strand &b) {
-        return a.line.cells > b.line.cells;
-    });
+    std::sort(strands.begin(), strands.end(),
+              [](const Strand &a, const Strand &b) { return a.line.cells > b.line.cells; });
     std::vector<std::vector<Strand>> groups;
     std::vector<bool> used(strands.size(), false);
     for (size_t i = 0; i < strands.size(); ++i) {
@@ -142,8 +141,7 @@ std::vector<std::vector<Strand>> grouped(std::vector<Strand> strands) {
                 const cv::Point2d d = b.origin - a.origin;
                 const double s = d.dot(a.direction), pitch = a.along.b;
                 const double half = (strands[j].high - strands[j].low) / 2;
-                const double overlap =
-                    std::min(group[m].high, s + half) - std::max(group[m].low, s - half);
+                const double overlap = std::min(group[m].high, s + half) - std::max(group[m].low, s - half);
                 const double apart = std::abs(d.dot(a.down()) - (a.across.a + a.across.b * s));
                 if (overlap > 0.4 * std::min(2 * half, group[m].high - group[m].low) && apart > 1.1 * pitch &&
                     apart < 3.9 * pitch) {
@@ -179,9 +177,9 @@ Block assemble(std::vector<Strand> group) {
         block.lines.push_back(line);
     }
     // The slope of a short piece is a guess; the longest line knows better.
-    const LineModel longest = *std::max_element(
-        block.lines.begin(), block.lines.end(),
-        [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
+    const LineModel longest =
+        *std::max_element(block.lines.begin(), block.lines.end(),
+                          [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
     for (LineModel &line : block.lines) {
         if (line.cells < 0.6 * longest.cells) {
             const double s = (line.origin - longest.origin).dot(longest.direction);
@@ -196,9 +194,8 @@ Block assemble(std::vector<Strand> group) {
         }
     }
     const cv::Point2d down(-direction.y, direction.x);
-    std::sort(block.lines.begin(), block.lines.end(), [down](const LineModel &a, const LineModel &b) {
-        return a.origin.dot(down) < b.origin.dot(down);
-    });
+    std::sort(block.lines.begin(), block.lines.end(),
+              [down](const LineModel &a, const LineModel &b) { return a.origin.dot(down) < b.origin.dot(down); });
     return block;
 }
 
@@ -225,12 +222,12 @@ cv::Rect around(const std::vector<Strand> &group, const cv::Mat &gray) {
 
 }  // namespace
 
-double largestSide(cv::Rect region) { return std::max(region.width, region.height) * maxScale; }
+double largest_side(cv::Rect region) { return std::max(region.width, region.height) * max_scale; }
 
-Sight findBlocks(const cv::Mat &gray, cv::Rect all, double longerSide) {
+Sight find_blocks(const cv::Mat &gray, cv::Rect all, double longer_side) {
     Sight sight;
-    const double scale = std::min(longerSide, largestSide(all)) / std::max(all.width, all.height);
-    auto groups = grouped(strandsOf(look(gray, all, scale, &sight.strongest), 4 / scale));
+    const double scale = std::min(longer_side, largest_side(all)) / std::max(all.width, all.height);
+    auto groups = grouped(strands_of(look(gray, all, scale, &sight.strongest), 4 / scale));
     const auto weak = [](const std::vector<Strand> &group) {
         double cells = 0;
         for (const Strand &strand : group) {
@@ -250,20 +247,20 @@ Sight findBlocks(const cv::Mat &gray, cv::Rect all, double longerSide) {
         }
         pitch /= cells;
         Block block = assemble(group);
-        const double seenPitch = pitch * scale;
-        sight.finest = blocks.empty() ? seenPitch : std::min(sight.finest, seenPitch);
-        if (seenPitch < trustedPitch || seenPitch > 20 || fused || group.size() == 1) {
+        const double seen_pitch = pitch * scale;
+        sight.finest = blocks.empty() ? seen_pitch : std::min(sight.finest, seen_pitch);
+        if (seen_pitch < trusted_pitch || seen_pitch > 20 || fused || group.size() == 1) {
             const cv::Rect region = around(group, gray);
-            const double zoom = std::min({wantedPitch / pitch, 3.0, closestSide / std::max(region.width, region.height)});
-            auto closer = grouped(strandsOf(look(gray, region, zoom), 4 / zoom));
+            const double zoom =
+                std::min({wanted_pitch / pitch, 3.0, closest_side / std::max(region.width, region.height)});
+            auto closer = grouped(strands_of(look(gray, region, zoom), 4 / zoom));
             if (!closer.empty()) {
                 const auto best = std::max_element(closer.begin(), closer.end(), [](const auto &a, const auto &b) {
-                    const auto cellsOf = [](const std::vector<Strand> &g) {
-                        return std::accumulate(g.begin(), g.end(), 0.0, [](double sum, const Strand &s) {
-                            return sum + s.line.cells;
-                        });
+                    const auto cells_of = [](const std::vector<Strand> &g) {
+                        return std::accumulate(g.begin(), g.end(), 0.0,
+                                               [](double sum, const Strand &s) { return sum + s.line.cells; });
                     };
-                    return cellsOf(a) < cellsOf(b);
+                    return cells_of(a) < cells_of(b);
                 });
                 Block second = assemble(*best);
                 if (second.mass > 0.6 * block.mass) {

@@ -1,4 +1,4 @@
-// Finds the lines of machine-readable zones in a grey picture.
+// Finds the lines of MRZ in a grey image.
 #pragma once
 #include <opencv2/core.hpp>
 #include <vector>
@@ -15,15 +15,15 @@ struct Block {
 
 struct Sight {
     std::vector<Block> blocks;  // the one with most evidence first
-    double strongest = 0;       // highest probability of a zone's line anywhere, 0–1
+    double strongest = 0;       // highest probability of an MRZ's line anywhere, 0–1
     double finest = 0;          // seen pixels per character of the block with the smallest print; 0 without a block
 };
 
 /// Candidate blocks of lines in `region`, seen so that its longer side has `side` pixels; none when nothing looks like a
-/// zone.
-Sight findBlocks(const cv::Mat &gray, cv::Rect region, double side);
+/// MRZ.
+Sight find_blocks(const cv::Mat &gray, cv::Rect region, double side);
 
-/// Pixels that the longer side of a region has at most when it is looked at: small pictures are not enlarged further.
-double largestSide(cv::Rect region);
+/// Pixels that the longer side of a region has at most when it is looked at: small images are not enlarged further.
+double largest_side(cv::Rect region);
 
 }  // namespace cvision::mrz

@@ -4,8 +4,8 @@
 
 namespace cvision::mrz {
 
-Parabola fitParabola(
-    const std::vector<double> &t, const std::vector<double> &values, const std::vector<double> &weights, bool bent) {
+Parabola fit_parabola(const std::vector<double> &t, const std::vector<double> &values,
+                      const std::vector<double> &weights, bool bent) {
     double total = 0, mean = 0, spread = 0, low = INFINITY, high = -INFINITY;
     int points = 0;
     for (size_t i = 0; i < t.size(); ++i) {

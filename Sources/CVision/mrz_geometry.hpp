@@ -1,4 +1,4 @@
-// Where a line of characters runs in a picture, and how its cells are sampled into the reader's strip.
+// Where a line of characters runs in an image, and how its cells are sampled into the reader's strip.
 #pragma once
 #include <opencv2/core.hpp>
 #include <vector>
@@ -12,8 +12,8 @@ struct Parabola {
 };
 
 /// Weighted least squares; falls back to a line below 8 points or when `bent` is false, and to the mean below 2.
-Parabola fitParabola(
-    const std::vector<double> &t, const std::vector<double> &values, const std::vector<double> &weights, bool bent);
+Parabola fit_parabola(const std::vector<double> &t, const std::vector<double> &values,
+                      const std::vector<double> &weights, bool bent);
 
 /// A line of characters: cell i has its centre at `along`(i) in reading direction and `across` of that downwards.
 struct LineModel {

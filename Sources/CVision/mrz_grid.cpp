@@ -6,16 +6,17 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr int fineness = 2;          // grid positions per column: one every 2 strip pixels
-constexpr float floorLog = -7;       // no column may veto a layout
-constexpr double jitter = 0.12;      // deviation of a step, in pitches
-constexpr double outsideWeight = 0.3 / fineness;  // so that a character left out costs about as much as a cell without one
+constexpr int fineness = 2;      // grid positions per column: one every 2 strip pixels
+constexpr float floor_log = -7;  // no column may veto a layout
+constexpr double jitter = 0.12;  // deviation of a step, in pitches
+constexpr double outside_weight =
+    0.3 / fineness;  // so that a character left out costs about as much as a cell without one
 
-float clipped(double probability) { return std::max(floorLog, float(std::log(std::max(probability, 1e-9)))); }
+float clipped(double probability) { return std::max(floor_log, float(std::log(std::max(probability, 1e-9)))); }
 
 }  // namespace
 
-Columns columnsOf(const Tensor &answer) {
+Columns columns_of(const Tensor &answer) {
     Columns out;
     out.count = answer.columns;
     out.logits.resize(size_t(out.count) * (classes + 1));
@@ -39,9 +40,9 @@ Columns columnsOf(const Tensor &answer) {
     return out;
 }
 
-Grid fitGrid(const Columns &columns, int cells, double pitch) {
+Grid fit_grid(const Columns &columns, int cells, double pitch) {
     const int n = (columns.count - 1) * fineness + 1;
-    const double step = pitch / stripStride * fineness;
+    const double step = pitch / strip_stride * fineness;
     std::vector<float> inked(n), empty(n);
     for (int i = 0; i < n; ++i) {
         const int left = i / fineness, right = std::min(left + 1, columns.count - 1);
@@ -59,7 +60,7 @@ Grid fitGrid(const Columns &columns, int cells, double pitch) {
     std::vector<float> best(n), next(n);
     std::vector<std::vector<int16_t>> from(cells, std::vector<int16_t>(n, -1));
     for (int i = 0; i < n; ++i) {
-        best[i] = inked[i] + float(outsideWeight) * before[std::max(0, i - half)];
+        best[i] = inked[i] + float(outside_weight) * before[std::max(0, i - half)];
     }
     for (int cell = 1; cell < cells; ++cell) {
         std::fill(next.begin(), next.end(), -1e9f);
@@ -78,7 +79,7 @@ Grid fitGrid(const Columns &columns, int cells, double pitch) {
     int end = 0;
     float top = -1e9f;
     for (int i = 0; i < n; ++i) {
-        const float value = best[i] + float(outsideWeight) * (before[n] - before[std::min(n, i + half)]);
+        const float value = best[i] + float(outside_weight) * (before[n] - before[std::min(n, i + half)]);
         if (value > top) {
             top = value;
             end = i;
@@ -87,21 +88,21 @@ Grid fitGrid(const Columns &columns, int cells, double pitch) {
     Grid grid;
     grid.score = top / cells;
     if (top < -1e8f) {
-        grid.score = floorLog;
+        grid.score = floor_log;
         return grid;
     }
     grid.centres.resize(cells);
     for (int cell = cells - 1; cell >= 0; --cell) {
-        grid.centres[cell] = Columns::position(0) + double(end) / fineness * stripStride;
+        grid.centres[cell] = Columns::position(0) + double(end) / fineness * strip_stride;
         end = cell > 0 ? from[cell][end] : end;
     }
     return grid;
 }
 
-void characterAt(const Columns &columns, double position, double pitch, float *logs) {
+void character_at(const Columns &columns, double position, double pitch, float *logs) {
     std::fill(logs, logs + classes, 0.0f);
     double total = 0;
-    const double centre = (position + 0.5) / stripStride - 0.5, reach = 0.3 * pitch / stripStride;
+    const double centre = (position + 0.5) / strip_stride - 0.5, reach = 0.3 * pitch / strip_stride;
     for (int x = std::max(0, int(centre - 2)); x <= std::min(columns.count - 1, int(centre + 3)); ++x) {
         const double distance = std::abs(x - centre);
         // Columns nearer to the centre, and those that see a character at all, say more.

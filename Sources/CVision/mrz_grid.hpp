@@ -6,25 +6,25 @@
 
 namespace cvision::mrz {
 
-constexpr int stripRows = 32;       // reader_data.py: HEIGHT
-constexpr double stripPitch = 16;   // PITCH
-constexpr double stripLetter = 18;  // LETTER
-constexpr int stripStride = 4;      // STRIDE
-constexpr int classes = 37;         // A–Z, 0–9, <
+constexpr int strip_rows = 32;       // reader_data.py: HEIGHT
+constexpr double strip_pitch = 16;   // PITCH
+constexpr double strip_letter = 18;  // LETTER
+constexpr int strip_stride = 4;      // STRIDE
+constexpr int classes = 37;          // A–Z, 0–9, <
 
 /// What the reader says about one strip, per column of four pixels.
 struct Columns {
     int count = 0;
-    std::vector<float> logits;  // count × (classes + 1), log-probabilities
+    std::vector<float> logits;               // count × (classes + 1), log-probabilities
     std::vector<float> rise, height, pitch;  // offset of the centre in strip pixels; logs over the nominal values
 
     const float *at(int column) const { return logits.data() + size_t(column) * (classes + 1); }
     /// Log-probability of a blank.
     float blank(int column) const { return at(column)[classes]; }
-    static double position(int column) { return (column + 0.5) * stripStride - 0.5; }
+    static double position(int column) { return (column + 0.5) * strip_stride - 0.5; }
 };
 
-Columns columnsOf(const Tensor &answer);
+Columns columns_of(const Tensor &answer);
 
 /// `cells` cells over a strip: their centres in strip pixels.
 struct Grid {
@@ -33,9 +33,9 @@ struct Grid {
 };
 
 /// The likeliest grid of `cells` cells of about `pitch` strip pixels.
-Grid fitGrid(const Columns &columns, int cells, double pitch);
+Grid fit_grid(const Columns &columns, int cells, double pitch);
 
 /// Log-probabilities of the 37 characters at a position of the strip.
-void characterAt(const Columns &columns, double position, double pitch, float *logs);
+void character_at(const Columns &columns, double position, double pitch, float *logs);
 
 }  // namespace cvision::mrz

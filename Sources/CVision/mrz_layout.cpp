@@ -9,28 +9,28 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr int shortLine = 9;  // cells of the first line of Swiss licences
-constexpr int lengths[] = {30, 36, 44, shortLine};
+constexpr int short_line = 9;  // cells of the first line of Swiss licences
+constexpr int lengths[] = {30, 36, 44, short_line};
 /// Cells of each line: Doc 9303-5; -6 and -7; -4 and -7; French and Swiss licences.
-const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {shortLine, 30, 30}};
-constexpr double accepted = -0.8;       // score below which a layout is no zone
-constexpr double doubtful = -0.5;       // score from which a line counts as readable
-constexpr double dismissed = -0.7;      // confidence of a glance below which the block is not read
-constexpr double legible = -0.3;        // confidence of a glance from which the other direction is not tried
-constexpr double upright = -0.2;        // score below which a zone may have been read upside down
-constexpr double firm = -0.4;           // score from which a line that the detector missed is looked for
-constexpr double clear = -0.1;          // score from which the lines are not sampled again, better aligned
-constexpr double fair = -0.2;           // the same where the strips lie well already; blurred lines gain by a second look
-constexpr double shortest = 22;         // cells below which print is no line of a zone, whatever part of it is covered
-constexpr double unusedLine = 0.35;     // what a layout pays for each readable line that it leaves out
+const std::vector<int> shapes[] = {{30, 30, 30}, {36, 36}, {44, 44}, {30}, {short_line, 30, 30}};
+constexpr double accepted = -0.8;     // score below which a layout is no MRZ
+constexpr double doubtful = -0.5;     // score from which a line counts as readable
+constexpr double dismissed = -0.7;    // confidence of a glance below which the block is not read
+constexpr double legible = -0.3;      // confidence of a glance from which the other direction is not tried
+constexpr double upright = -0.2;      // score below which an MRZ may have been read upside down
+constexpr double firm = -0.4;         // score from which a line that the detector missed is looked for
+constexpr double clear = -0.1;        // score from which the lines are not sampled again, better aligned
+constexpr double fair = -0.2;         // the same where the strips lie well already; blurred lines gain by a second look
+constexpr double shortest = 22;       // cells below which print is no line of an MRZ, whatever part of it is covered
+constexpr double unused_line = 0.35;  // what a layout pays for each readable line that it leaves out
 
-/// Lines of a zone whose lines have `cells` characters.
-int rowsOf(int cells) { return cells == 30 ? 3 : 2; }
+/// Lines of an MRZ whose lines have `cells` characters.
+int rows_of(int cells) { return cells == 30 ? 3 : 2; }
 
 LineReading fit(const Candidate &c, int cells, double pitch) {
     LineReading reading;
     reading.line = c.line;
-    const Grid grid = fitGrid(c.columns, cells, pitch);
+    const Grid grid = fit_grid(c.columns, cells, pitch);
     reading.score = grid.score;
     if (grid.centres.empty()) {
         return reading;
@@ -40,89 +40,88 @@ LineReading fit(const Candidate &c, int cells, double pitch) {
     double best = 0;
     for (int i = 0; i < cells; ++i) {
         float *logs = reading.logs.data() + size_t(i) * classes;
-        characterAt(c.columns, grid.centres[i], pitch, logs);
+        character_at(c.columns, grid.centres[i], pitch, logs);
         best += *std::max_element(logs, logs + classes);
         index.push_back(i);
-        along.push_back(c.line.along(cellAt(grid.centres[i])));
+        along.push_back(c.line.along(cell_at(grid.centres[i])));
         weights.push_back(1);
     }
     reading.score += best / cells;
-    reading.line.along = fitParabola(index, along, weights, true);
+    reading.line.along = fit_parabola(index, along, weights, true);
     reading.line.cells = cells;
     return reading;
 }
 
-double stripPitchOf(const std::vector<Candidate> &candidates) {
-    double logPitch = 0, weight = 1e-9;
+double strip_pitch_of(const std::vector<Candidate> &candidates) {
+    double log_pitch = 0, weight = 1e-9;
     for (const Candidate &c : candidates) {
-        logPitch += c.weight * c.logPitch;
+        log_pitch += c.weight * c.log_pitch;
         weight += c.weight;
     }
-    return stripPitch * std::exp(std::clamp(logPitch / weight, -0.4, 0.4));
+    return strip_pitch * std::exp(std::clamp(log_pitch / weight, -0.4, 0.4));
 }
 
-const LineModel &longestOf(const Block &block) {
-    return *std::max_element(block.lines.begin(), block.lines.end(), [](const LineModel &a, const LineModel &b) {
-        return a.cells < b.cells;
-    });
+const LineModel &longest_of(const Block &block) {
+    return *std::max_element(block.lines.begin(), block.lines.end(),
+                             [](const LineModel &a, const LineModel &b) { return a.cells < b.cells; });
 }
 
 /// Every layout of consecutive lines, best first.
-std::vector<ZoneReading> layouts(const std::vector<Candidate> &candidates) {
-    const double pitch = stripPitchOf(candidates);
+std::vector<MRZReading> layouts(const std::vector<Candidate> &candidates) {
+    const double pitch = strip_pitch_of(candidates);
     const int count = int(candidates.size());
-    std::vector<ZoneReading> zones;
+    std::vector<MRZReading> readings;
     std::vector<double> readable(count, -INFINITY);
     std::vector<std::vector<LineReading>> fits;  // for each length, those of the lines
     for (const int cells : lengths) {
         fits.emplace_back();
         for (int i = 0; i < count; ++i) {
             fits.back().push_back(fit(candidates[i], cells, pitch));
-            if (cells != shortLine) {
+            if (cells != short_line) {
                 readable[i] = std::max(readable[i], fits.back()[i].score);
             }
         }
     }
-    const auto fitOf = [&](int cells, int line) -> const LineReading & {
+    const auto fit_of = [&](int cells, int line) -> const LineReading & {
         return fits[std::find(std::begin(lengths), std::end(lengths), cells) - std::begin(lengths)][line];
     };
     for (const std::vector<int> &shape : shapes) {
         // Where fewer lines were found than the shape has, the others are looked for later.
         const bool whole = count >= int(shape.size());
-        if (!whole && shape.front() == shortLine) {
+        if (!whole && shape.front() == short_line) {
             continue;
         }
         const int rows = whole ? int(shape.size()) : count;
         for (int first = 0; first + rows <= count; ++first) {
-            ZoneReading zone;
-            zone.cells = shape.back();
-            zone.first = size_t(first);
+            MRZReading reading;
+            reading.cells = shape.back();
+            reading.first = size_t(first);
             const double cells = std::accumulate(shape.begin(), shape.begin() + rows, 0.0);
             for (int i = 0; i < count; ++i) {
                 if (i >= first && i < first + rows) {
-                    zone.lines.push_back(fitOf(shape[i - first], i));
-                    zone.score += zone.lines.back().score * shape[i - first] / cells;
+                    reading.lines.push_back(fit_of(shape[i - first], i));
+                    reading.score += reading.lines.back().score * shape[i - first] / cells;
                 } else if (readable[i] > doubtful) {
-                    zone.score -= unusedLine;
+                    reading.score -= unused_line;
                 }
             }
-            zones.push_back(std::move(zone));
+            readings.push_back(std::move(reading));
         }
     }
-    std::sort(
-        zones.begin(), zones.end(), [](const ZoneReading &a, const ZoneReading &b) { return a.score > b.score; });
-    return zones;
+    std::sort(readings.begin(), readings.end(),
+              [](const MRZReading &a, const MRZReading &b) { return a.score > b.score; });
+    return readings;
 }
 
 /// Adds lines that the detector did not see, at the distance of the others or at a usual one.
-bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &candidates, const ZoneReading &zone) {
-    if (int(zone.lines.size()) >= rowsOf(zone.cells)) {
+bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &candidates, const MRZReading &reading) {
+    if (int(reading.lines.size()) >= rows_of(reading.cells)) {
         return false;
     }
-    const LineModel top = zone.lines.front().line, bottom = zone.lines.back().line;
+    const LineModel top = reading.lines.front().line, bottom = reading.lines.back().line;
     std::vector<double> gaps{1.6, 2.0, 2.4, 2.9};
-    if (zone.lines.size() > 1) {
-        gaps = {(bottom.at(zone.cells / 2.0) - top.at(zone.cells / 2.0)).dot(top.down()) / top.pitch()};
+    if (reading.lines.size() > 1) {
+        gaps = {(bottom.at(reading.cells / 2.0) - top.at(reading.cells / 2.0)).dot(top.down()) / top.pitch()};
     }
     // A glance at each place first; only the likeliest is read.
     double best = dismissed;
@@ -132,23 +131,23 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
         for (const bool up : {true, false}) {
             LineModel line = up ? top : bottom;
             line.origin += (up ? -1 : 1) * gap * line.pitch() * line.down();
-            const cv::Point2d middle = line.at(zone.cells / 2.0);
+            const cv::Point2d middle = line.at(reading.cells / 2.0);
             if (middle.x < 0 || middle.y < 0 || middle.x >= gray.cols || middle.y >= gray.rows) {
                 continue;
             }
             // The first line of Swiss licences is short.
             for (const bool begin : {false, true}) {
-                if (begin && (!up || zone.lines.size() < 2)) {
+                if (begin && (!up || reading.lines.size() < 2)) {
                     continue;
                 }
-                LineModel part = begin ? line : middleOf(line);
-                part.cells = begin ? shortLine : part.cells;
+                LineModel part = begin ? line : middle_of(line);
+                part.cells = begin ? short_line : part.cells;
                 const Candidate c = examine(patch, part);
                 const double confidence = c.confidence - misfit(c);
                 if (confidence > best) {
                     best = confidence;
                     likeliest = line;
-                    likeliest.cells = begin ? shortLine : line.cells;
+                    likeliest.cells = begin ? short_line : line.cells;
                     above = up;
                 }
             }
@@ -160,12 +159,12 @@ bool completed(const cv::Mat &gray, const Patch &patch, std::vector<Candidate> &
     Candidate found = examine(patch, likeliest);
     settle(patch, found);
     // Refining may have slid it onto a line that is there already.
-    const bool known = std::any_of(zone.lines.begin(), zone.lines.end(), [&](const LineReading &other) {
-        const cv::Point2d apart = found.line.at(zone.cells / 2.0) - other.line.at(zone.cells / 2.0);
+    const bool known = std::any_of(reading.lines.begin(), reading.lines.end(), [&](const LineReading &other) {
+        const cv::Point2d apart = found.line.at(reading.cells / 2.0) - other.line.at(reading.cells / 2.0);
         return std::abs(apart.dot(top.down())) < 1.2 * top.pitch();
     });
-    const int cells = likeliest.cells == shortLine ? shortLine : zone.cells;
-    if (known || fit(found, cells, stripPitchOf({found})).score < doubtful - 0.3) {
+    const int cells = likeliest.cells == short_line ? short_line : reading.cells;
+    if (known || fit(found, cells, strip_pitch_of({found})).score < doubtful - 0.3) {
         return false;
     }
     candidates.insert(above ? candidates.begin() : candidates.end(), std::move(found));
@@ -184,71 +183,72 @@ Block turned(const Block &block) {
     return out;
 }
 
-/// Whether sampling the lines again, better aligned, would show no more of the zone. What the layout leaves out need not
+/// Whether sampling the lines again, better aligned, would show no more of the MRZ. What the layout leaves out need not
 /// fit: a line that reads would cost it more than is allowed here.
-bool isFinal(const std::vector<ZoneReading> &zones, const std::vector<Candidate> &candidates) {
-    if (zones.empty() || int(zones.front().lines.size()) < rowsOf(zones.front().cells)) {
+bool is_final(const std::vector<MRZReading> &readings, const std::vector<Candidate> &candidates) {
+    if (readings.empty() || int(readings.front().lines.size()) < rows_of(readings.front().cells)) {
         return false;
     }
-    const auto first = candidates.begin() + long(zones.front().first);
-    const std::vector<Candidate> lines(first, first + long(zones.front().lines.size()));
-    return areCovered(lines) && (zones.front().score > clear || (zones.front().score > fair && areAligned(lines)));
+    const auto first = candidates.begin() + long(readings.front().first);
+    const std::vector<Candidate> lines(first, first + long(readings.front().lines.size()));
+    return are_covered(lines) &&
+           (readings.front().score > clear || (readings.front().score > fair && are_aligned(lines)));
 }
 
-std::vector<ZoneReading> readUpright(const cv::Mat &gray, const Patch &patch, const Block &block) {
+std::vector<MRZReading> read_upright(const cv::Mat &gray, const Patch &patch, const Block &block) {
     std::vector<Candidate> candidates;
     for (const LineModel &line : block.lines) {
         candidates.push_back(examine(patch, line));
     }
-    if (!selectAlike(candidates)) {
+    if (!select_alike(candidates)) {
         return {};
     }
-    if (extentOf(candidates) < shortest) {
+    if (extent_of(candidates) < shortest) {
         return {};
     }
-    std::vector<ZoneReading> zones = layouts(candidates);
-    if (!isFinal(zones, candidates)) {
+    std::vector<MRZReading> readings = layouts(candidates);
+    if (!is_final(readings, candidates)) {
         align(candidates);
         for (Candidate &c : candidates) {
             c = examine(patch, c.line);
             settle(patch, c);
         }
-        dropRepeated(candidates);
-        zones = layouts(candidates);
+        drop_repeated(candidates);
+        readings = layouts(candidates);
     }
-    if (zones.empty() || zones.front().score < firm) {
-        return zones;
+    if (readings.empty() || readings.front().score < firm) {
+        return readings;
     }
-    while (completed(gray, patch, candidates, zones.front())) {
+    while (completed(gray, patch, candidates, readings.front())) {
         auto more = layouts(candidates);
-        if (more.front().lines.size() <= zones.front().lines.size()) {
+        if (more.front().lines.size() <= readings.front().lines.size()) {
             break;
         }
-        zones = std::move(more);
+        readings = std::move(more);
     }
-    return zones;
+    return readings;
 }
 
 }  // namespace
 
-std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
+std::vector<MRZReading> read_block(const cv::Mat &gray, const Block &block) {
     const Patch patch = Patch::around(gray, block.lines);
     if (patch.pixels.empty()) {
         return {};
     }
-    // A glance at one line tells ordinary print from a zone's, how large it is, and which way it is read where the detector was
+    // A glance at one line tells ordinary print from an MRZ's, how large it is, and which way it is read where the detector was
     // wrong.
     struct Look {
         Block block;
         Candidate glance;
     };
     const auto look = [&](Block seen) {
-        Candidate glance = examine(patch, middleOf(longestOf(seen)));
+        Candidate glance = examine(patch, middle_of(longest_of(seen)));
         return Look{std::move(seen), std::move(glance)};
     };
     const auto read = [&](Look seen) {
         measure(seen.block.lines, seen.glance);
-        return readUpright(gray, patch, seen.block);
+        return read_upright(gray, patch, seen.block);
     };
     Look way = look(block);
     const bool hesitates = way.glance.confidence < legible;
@@ -261,23 +261,23 @@ std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block) {
     if (way.glance.confidence < dismissed) {
         return {};
     }
-    std::vector<ZoneReading> zones = read(way);
-    // Some print passes a glance upside down as well, since many letters have likenesses there; a whole zone does not read.
-    if (!hesitates && (zones.empty() || zones.front().score < upright)) {
+    std::vector<MRZReading> readings = read(way);
+    // Some print passes a glance upside down as well, since many letters have likenesses there; a whole MRZ does not read.
+    if (!hesitates && (readings.empty() || readings.front().score < upright)) {
         Look other = look(turned(block));
         if (other.glance.confidence > way.glance.confidence) {
-            std::vector<ZoneReading> more = read(std::move(other));
-            if (!more.empty() && (zones.empty() || more.front().score > zones.front().score)) {
-                zones = std::move(more);
+            std::vector<MRZReading> more = read(std::move(other));
+            if (!more.empty() && (readings.empty() || more.front().score > readings.front().score)) {
+                readings = std::move(more);
             }
         }
     }
-    zones.erase(
-        std::remove_if(zones.begin(), zones.end(), [&](const ZoneReading &zone) {
-            return zone.score < accepted || zone.score < zones.front().score - 0.7;
-        }),
-        zones.end());
-    return zones;
+    readings.erase(std::remove_if(readings.begin(), readings.end(),
+                                  [&](const MRZReading &reading) {
+                                      return reading.score < accepted || reading.score < readings.front().score - 0.7;
+                                  }),
+                   readings.end());
+    return readings;
 }
 
 }  // namespace cvision::mrz

@@ -1,4 +1,4 @@
-// From candidate lines to readings of a zone.
+// From candidate lines to readings of an MRZ.
 #pragma once
 #include <opencv2/core.hpp>
 #include <vector>
@@ -9,19 +9,19 @@
 namespace cvision::mrz {
 
 struct LineReading {
-    LineModel line;              // fitted to the cells
-    std::vector<float> logs;     // cells × classes, log-probabilities
-    double score = 0;            // log-likelihood of the grid and of the best characters, per cell
+    LineModel line;           // fitted to the cells
+    std::vector<float> logs;  // cells × classes, log-probabilities
+    double score = 0;         // log-likelihood of the grid and of the best characters, per cell
 };
 
-struct ZoneReading {
+struct MRZReading {
     int cells = 0;
     size_t first = 0;  // the candidate that is the first line; the others follow it
     std::vector<LineReading> lines;
     double score = 0;
 };
 
-/// Readings of the zone that `block` shows, the likeliest layout first; empty when it is no zone.
-std::vector<ZoneReading> readBlock(const cv::Mat &gray, const Block &block);
+/// Readings of the MRZ that `block` shows, the likeliest layout first; empty when it is no MRZ.
+std::vector<MRZReading> read_block(const cv::Mat &gray, const Block &block);
 
 }  // namespace cvision::mrz

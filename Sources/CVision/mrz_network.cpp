@@ -16,7 +16,7 @@ namespace cvision::mrz {
 namespace {
 
 /// IEEE 754 binary16 to binary32.
-float fromHalf(uint16_t half) {
+float from_half(uint16_t half) {
     const uint32_t sign = uint32_t(half & 0x8000) << 16, magnitude = half & 0x7fff;
     uint32_t bits;
     if (magnitude >= 0x0400) {
@@ -77,7 +77,7 @@ const Convolution &checked(const std::vector<Convolution> &network, size_t count
 
 }  // namespace
 
-std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size) {
+std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size) {
     Cursor cursor{bytes, bytes + size};
     char magic[4];
     cursor.take(magic, sizeof magic);
@@ -86,24 +86,24 @@ std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size) {
     }
     std::vector<Convolution> network(cursor.word());
     for (Convolution &c : network) {
-        for (int *field : {&c.outputs, &c.inputs, &c.kernelRows, &c.kernelColumns, &c.strideY, &c.strideX, &c.padY,
-                           &c.padX}) {
+        for (int *field :
+             {&c.outputs, &c.inputs, &c.kernel_rows, &c.kernel_columns, &c.stride_y, &c.stride_x, &c.pad_y, &c.pad_x}) {
             *field = int(cursor.word());
         }
-        std::vector<uint16_t> halves(size_t(c.outputs) * c.inputs * c.kernelRows * c.kernelColumns);
+        std::vector<uint16_t> halves(size_t(c.outputs) * c.inputs * c.kernel_rows * c.kernel_columns);
         cursor.take(halves.data(), halves.size() * sizeof(uint16_t));
         c.weights.resize(halves.size());
-        std::transform(halves.begin(), halves.end(), c.weights.begin(), fromHalf);
+        std::transform(halves.begin(), halves.end(), c.weights.begin(), from_half);
         c.bias.resize(c.outputs);
         cursor.take(c.bias.data(), c.bias.size() * sizeof(float));
-        c.grouped = groupedWeights(c);
+        c.grouped = grouped_weights(c);
         c.weights = {};
     }
     return network;
 }
 
-Tensor runReader(Tensor x) {
-    static const auto network = loadWeights(cvision_mrz_reader_weights, cvision_mrz_reader_weights_size);
+Tensor run_reader(Tensor x) {
+    static const auto network = load_weights(cvision_mrz_reader_weights, cvision_mrz_reader_weights_size);
     constexpr size_t layers = 10;
     for (size_t i = 0; i + 1 < layers; ++i) {
         const Convolution &c = checked(network, layers, i);
@@ -113,8 +113,8 @@ Tensor runReader(Tensor x) {
     return convolve(x, checked(network, layers, layers - 1), Activation::none);
 }
 
-Tensor runDetector(Tensor x) {
-    static const auto network = loadWeights(cvision_mrz_detector_weights, cvision_mrz_detector_weights_size);
+Tensor run_detector(Tensor x) {
+    static const auto network = load_weights(cvision_mrz_detector_weights, cvision_mrz_detector_weights_size);
     const auto layer = [](size_t index) -> const Convolution & { return checked(network, 13, index); };
     const auto plain = [&](const Tensor &t, size_t index) { return convolve(t, layer(index), Activation::relu); };
     const auto residual = [&](const Tensor &t, size_t index) {

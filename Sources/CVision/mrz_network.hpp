@@ -38,29 +38,29 @@ struct Tensor {
 };
 
 struct Convolution {
-    int outputs, inputs, kernelRows, kernelColumns, strideY, strideX, padY, padX;
+    int outputs, inputs, kernel_rows, kernel_columns, stride_y, stride_x, pad_y, pad_x;
     std::vector<float> weights, bias;
-    std::vector<float> grouped;  // the weights as `groupedWeights` lays them
+    std::vector<float> grouped;  // the weights as `grouped_weights` lays them
 };
 
-constexpr int outputGroup = 8;  // outputs that are computed together
+constexpr int output_group = 8;  // outputs that are computed together
 
 /// For each group of outputs, filled up with zeros, and each weight of one output: the group's weights side by side.
-std::vector<float> groupedWeights(const Convolution &convolution);
+std::vector<float> grouped_weights(const Convolution &convolution);
 
 /// The convolutions of an embedded weight file, in the order in which the network's class lists them.
-std::vector<Convolution> loadWeights(const unsigned char *bytes, size_t size);
+std::vector<Convolution> load_weights(const unsigned char *bytes, size_t size);
 
 enum class Activation { none, relu };
 
 /// `activation(convolution(input) + residual)`.
-Tensor convolve(
-    const Tensor &input, const Convolution &convolution, Activation activation, const Tensor *residual = nullptr);
+Tensor convolve(const Tensor &input, const Convolution &convolution, Activation activation,
+                const Tensor *residual = nullptr);
 
 /// One line reader pass over a strip of 32 rows: 41 × 1 × (columns / 4) (reader_net.py: 38 logits, 3 of geometry).
-Tensor runReader(Tensor strip);
+Tensor run_reader(Tensor strip);
 
 /// One detector pass; rows and columns are multiples of 16: 4 × (rows / 4) × (columns / 4) (detector_net.py).
-Tensor runDetector(Tensor picture);
+Tensor run_detector(Tensor picture);
 
 }  // namespace cvision::mrz

@@ -20,21 +20,21 @@ Tensor prepare(const cv::Mat &gray) {
     cv::Mat variance = cv::max(square - mean.mul(mean), 0.0), deviation;
     cv::sqrt(variance, deviation);
     cv::Mat normal = (f - mean) / (deviation + 8.0), padded;
-    cv::copyMakeBorder(
-        normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16, cv::BORDER_REPLICATE);
+    cv::copyMakeBorder(normal, padded, 0, (16 - gray.rows % 16) % 16, 0, (16 - gray.cols % 16) % 16,
+                       cv::BORDER_REPLICATE);
     Tensor out(1, padded.rows, padded.cols);
     std::copy(padded.begin<float>(), padded.end<float>(), out.values.begin());
     return out;
 }
 
-/// What the detector answers about one part of the picture.
+/// What the detector answers about one part of the image.
 struct Map {
     Tensor answer;
-    cv::Mat probability;   // CV_32F, one cell for 4 × 4 seen pixels
+    cv::Mat probability;  // CV_32F, one cell for 4 × 4 seen pixels
     cv::Point2d offset;
-    double scaleX, scaleY;  // picture pixels per seen pixel
+    double scale_x, scale_y;  // image pixels per seen pixel
 
-    Piece pieceOf(const cv::Mat &labels, int label, const cv::Rect &box) const {
+    Piece piece_of(const cv::Mat &labels, int label, const cv::Rect &box) const {
         Piece piece;
         for (int y = box.y; y < box.y + box.height; ++y) {
             for (int x = box.x; x < box.x + box.width; ++x) {
@@ -44,20 +44,20 @@ struct Map {
                 const size_t i = size_t(y) * answer.columns + x;
                 const double p = probability.at<float>(y, x);
                 piece.dots.push_back(
-                    {{offset.x + (x * 4 + 2) * scaleX - 0.5, offset.y + (y * 4 + 2) * scaleY - 0.5}, p});
+                    {{offset.x + (x * 4 + 2) * scale_x - 0.5, offset.y + (y * 4 + 2) * scale_y - 0.5}, p});
                 piece.direction += p * cv::Point2d(answer.plane(1)[i], answer.plane(2)[i]);
-                piece.logPitch += p * (answer.plane(3)[i] + std::log(8.0) + std::log(scaleX));
+                piece.log_pitch += p * (answer.plane(3)[i] + std::log(8.0) + std::log(scale_x));
                 piece.mass += p;
             }
         }
         piece.direction /= piece.mass;
-        piece.logPitch /= piece.mass;
+        piece.log_pitch /= piece.mass;
         return piece;
     }
 };
 
-/// Deviation of the dots across the piece's longer axis, in picture pixels.
-double thicknessOf(const Piece &piece) {
+/// Deviation of the dots across the piece's longer axis, in image pixels.
+double thickness_of(const Piece &piece) {
     cv::Point2d centre(0, 0);
     for (const Dot &dot : piece.dots) {
         centre += dot.weight * dot.at;
@@ -88,11 +88,10 @@ void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece>
         if (stats.at<int>(label, cv::CC_STAT_AREA) < 4) {
             continue;
         }
-        const cv::Rect box(
-            stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
-            stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
-        Piece piece = map.pieceOf(labels, label, box);
-        const bool thick = thicknessOf(piece) > 0.33 * piece.pitch() + 1.2 * map.scaleX;
+        const cv::Rect box(stats.at<int>(label, cv::CC_STAT_LEFT), stats.at<int>(label, cv::CC_STAT_TOP),
+                           stats.at<int>(label, cv::CC_STAT_WIDTH), stats.at<int>(label, cv::CC_STAT_HEIGHT));
+        Piece piece = map.piece_of(labels, label, box);
+        const bool thick = thickness_of(piece) > 0.33 * piece.pitch() + 1.2 * map.scale_x;
         if (thick && level + 1 < std::size(thresholds)) {
             split(map, labels == label, level + 1, pieces);
         } else {
@@ -105,18 +104,18 @@ void split(const Map &map, const cv::Mat &mask, size_t level, std::vector<Piece>
 
 std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest) {
     cv::Mat seen;
-    const cv::Size size(
-        std::max(16, int(std::lround(region.width * scale))), std::max(16, int(std::lround(region.height * scale))));
+    const cv::Size size(std::max(16, int(std::lround(region.width * scale))),
+                        std::max(16, int(std::lround(region.height * scale))));
     if (scale < 1) {
         seen = shrunk(gray(region), size);
     } else {
         cv::resize(gray(region), seen, size, 0, 0, cv::INTER_LINEAR);
     }
     Map map;
-    map.answer = runDetector(prepare(seen));
+    map.answer = run_detector(prepare(seen));
     map.offset = {double(region.x), double(region.y)};
-    map.scaleX = double(region.width) / size.width;
-    map.scaleY = double(region.height) / size.height;
+    map.scale_x = double(region.width) / size.width;
+    map.scale_y = double(region.height) / size.height;
     map.probability.create((size.height + 3) / 4, (size.width + 3) / 4, CV_32F);
     for (int y = 0; y < map.probability.rows; ++y) {
         for (int x = 0; x < map.probability.cols; ++x) {

@@ -1,4 +1,4 @@
-// What the detector network sees in a picture: connected pieces of lines.
+// What the detector network sees in an image: connected pieces of lines.
 #pragma once
 #include <cmath>
 #include <opencv2/core.hpp>
@@ -6,7 +6,7 @@
 
 namespace cvision::mrz {
 
-/// One pixel of the detector's map, in picture coordinates.
+/// One pixel of the detector's map, in image coordinates.
 struct Dot {
     cv::Point2d at;
     double weight;
@@ -16,12 +16,12 @@ struct Dot {
 struct Piece {
     std::vector<Dot> dots;
     cv::Point2d direction{0, 0};
-    double logPitch = 0, mass = 0;
+    double log_pitch = 0, mass = 0;
 
-    double pitch() const { return std::exp(logPitch); }
+    double pitch() const { return std::exp(log_pitch); }
 };
 
-/// Pieces of lines in `region` of the picture, seen `scale` times as large; `strongest` (may be null) becomes the highest
+/// Pieces of lines in `region` of the image, seen `scale` times as large; `strongest` (may be null) becomes the highest
 /// probability of a line anywhere.
 std::vector<Piece> look(const cv::Mat &gray, cv::Rect region, double scale, double *strongest = nullptr);
 

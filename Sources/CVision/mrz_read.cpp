@@ -11,41 +11,41 @@ namespace cvision::mrz {
 namespace {
 
 constexpr double certain = -0.25;    // score from which no further block is looked at
-constexpr double sufficient = -0.5;  // score from which the picture is not looked at again
+constexpr double sufficient = -0.5;  // score from which the image is not looked at again
 constexpr double promising = 0.6;    // probability of a line somewhere from which a closer look is worth the time
-constexpr int mostGlanced = 8;       // blocks that are glanced at
-constexpr int mostRead = 4;          // blocks that are read
-constexpr double smallPitch = 6;     // seen pixels per character below which a line may be more than it seems
+constexpr int most_glanced = 8;      // blocks that are glanced at
+constexpr int most_read = 4;         // blocks that are read
+constexpr double small_pitch = 6;    // seen pixels per character below which a line may be more than it seems
 
-constexpr double straight = 0.06;     // sine of the angle up to which a document is not turned before it is read
-constexpr double frontal = 1.06;      // ratio of opposite sides up to which perspective does not matter
-constexpr double filled = 0.7;        // share of the frame from which there is nothing to see beside the document
-constexpr double straightSide = 1400; // pixels of a straightened document's longer side: 28 a character or more
+constexpr double straight = 0.06;       // sine of the angle up to which a document is not turned before it is read
+constexpr double frontal = 1.06;        // ratio of opposite sides up to which perspective does not matter
+constexpr double filled = 0.7;          // share of the frame from which there is nothing to see beside the document
+constexpr double straight_side = 1400;  // pixels of a straightened document's longer side: 28 a character or more
 
 // Longer sides in pixels at which the detector looks; it sees lines of 3 pixels a character and more.
-constexpr double documentSide = 448;  // a document alone: 44 characters over nine tenths of it are 9 pixels wide each
-constexpr double wholeSide = 640;     // a picture in which the document lies somewhere
-constexpr double closeSide = 1152;    // the same where the document may be small
+constexpr double document_side = 448;  // a document alone: 44 characters over nine tenths of it are 9 pixels wide each
+constexpr double whole_side = 640;     // an image in which the document lies somewhere
+constexpr double close_side = 1152;    // the same where the document may be small
 
-/// What lines are looked for in: the picture, or the document in it, straightened.
+/// What lines are looked for in: the image, or the document in it, straightened.
 struct View {
     cv::Mat gray;
-    cv::Matx33d toImage = cv::Matx33d::eye();
+    cv::Matx33d to_image = cv::Matx33d::eye();
 
     cv_point point(cv::Point2d p) const {
-        const cv::Vec3d q = toImage * cv::Vec3d(p.x, p.y, 1);
+        const cv::Vec3d q = to_image * cv::Vec3d(p.x, p.y, 1);
         return {q[0] / q[2], q[1] / q[2]};
     }
 };
 
-void copyZone(const View &view, const ZoneReading &reading, cv_mrz_zone &zone) {
-    zone = {};
-    zone.line_count = int32_t(reading.lines.size());
-    zone.score = reading.score;
-    for (int32_t l = 0; l < zone.line_count; ++l) {
+void copy_reading(const View &view, const MRZReading &reading, cv_mrz_reading &result) {
+    result = {};
+    result.line_count = int32_t(reading.lines.size());
+    result.score = reading.score;
+    for (int32_t l = 0; l < result.line_count; ++l) {
         const LineReading &line = reading.lines[l];
         const int cells = int(line.logs.size()) / classes;
-        cv_mrz_line &out = zone.lines[l];
+        cv_mrz_line &out = result.lines[l];
         out.cell_count = cells;
         for (int cell = 0; cell < cells; ++cell) {
             for (int k = 0; k < classes; ++k) {
@@ -55,20 +55,20 @@ void copyZone(const View &view, const ZoneReading &reading, cv_mrz_zone &zone) {
         out.start = view.point(line.line.at(0));
         out.end = view.point(line.line.at(cells - 1));
         out.pitch = std::hypot(out.end.x - out.start.x, out.end.y - out.start.y) / (cells - 1);
-        out.sharpness = edgeWidth(view.gray, line.line, cells);
-        zone.pitch += out.pitch / zone.line_count;
+        out.sharpness = edge_width(view.gray, line.line, cells);
+        result.pitch += out.pitch / result.line_count;
     }
     const LineModel &top = reading.lines.front().line, &bottom = reading.lines.back().line;
     const double last = reading.cells - 1;
-    zone.quad[0] = view.point(top.at(-0.5, -0.7 * top.height));
-    zone.quad[1] = view.point(top.at(last + 0.5, -0.7 * top.height));
-    zone.quad[2] = view.point(bottom.at(last + 0.5, 0.7 * bottom.height));
-    zone.quad[3] = view.point(bottom.at(-0.5, 0.7 * bottom.height));
-    const cv_mrz_line &last_line = zone.lines[zone.line_count - 1];
-    zone.turn = std::atan2(last_line.end.y - last_line.start.y, last_line.end.x - last_line.start.x) * 180 / CV_PI;
+    result.quad[0] = view.point(top.at(-0.5, -0.7 * top.height));
+    result.quad[1] = view.point(top.at(last + 0.5, -0.7 * top.height));
+    result.quad[2] = view.point(bottom.at(last + 0.5, 0.7 * bottom.height));
+    result.quad[3] = view.point(bottom.at(-0.5, 0.7 * bottom.height));
+    const cv_mrz_line &last_line = result.lines[result.line_count - 1];
+    result.turn = std::atan2(last_line.end.y - last_line.start.y, last_line.end.x - last_line.start.x) * 180 / CV_PI;
 }
 
-std::vector<cv::Point2f> cornersOf(const cv_outline &outline) {
+std::vector<cv::Point2f> corners_of(const cv_outline &outline) {
     std::vector<cv::Point2f> corners;
     for (const cv_point &corner : outline.corners) {
         corners.push_back({float(corner.x), float(corner.y)});
@@ -85,9 +85,10 @@ struct Look {
 
 /// The document with a margin for the outline's errors: cut out where it lies straight, else straightened, so that lines run
 /// along the rows and characters have one width.
-Look lookAt(const cv::Mat &gray, const cv_outline &outline) {
+Look look_at(const cv::Mat &gray, const cv_outline &outline) {
     const cv_point *c = outline.corners;
-    double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY, shortest = INFINITY, slant = 0, longest[2] = {0, 0};
+    double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY, shortest = INFINITY, slant = 0,
+           longest[2] = {0, 0};
     double ratio = 1;
     for (int i = 0; i < 4; ++i) {
         x0 = std::min(x0, c[i].x), x1 = std::max(x1, c[i].x);
@@ -106,9 +107,9 @@ Look lookAt(const cv::Mat &gray, const cv_outline &outline) {
     const cv::Rect frame(0, 0, gray.cols, gray.rows);
     if ((slant < straight && ratio < frontal) || shortest < 32) {
         const double margin = 0.04 * std::max(x1 - x0, y1 - y0);
-        const cv::Rect box(
-            cv::Point(int(x0 - margin), int(y0 - margin)), cv::Point(int(x1 + margin), int(y1 + margin)));
-        return {{gray}, box & frame, documentSide};
+        const cv::Rect box(cv::Point(int(x0 - margin), int(y0 - margin)),
+                           cv::Point(int(x1 + margin), int(y1 + margin)));
+        return {{gray}, box & frame, document_side};
     }
     cv::Size2d size(longest[0], longest[1]);
     if (outline.corners_outside == 0) {
@@ -116,54 +117,55 @@ Look lookAt(const cv::Mat &gray, const cv_outline &outline) {
         const double aspect = std::clamp(outline.aspect_ratio, 1.2, 1.8);
         (size.width > size.height ? size.height : size.width) = std::max(size.width, size.height) / aspect;
     }
-    const double scale = std::min(1.0, straightSide / std::max(size.width, size.height));
+    const double scale = std::min(1.0, straight_side / std::max(size.width, size.height));
     const cv::Size whole(std::max(16, int(size.width * scale)), std::max(16, int(size.height * scale)));
     const int margin = std::max(whole.width, whole.height) / 25;
     const cv::Matx33d shift(1, 0, -margin, 0, 1, -margin, 0, 0, 1);
-    Look look{{rectify(gray, c, whole, margin), from_rectified(c, whole) * shift}, {}, documentSide};
+    Look look{{rectify(gray, c, whole, margin), from_rectified(c, whole) * shift}, {}, document_side};
     look.region = cv::Rect(0, 0, look.view.gray.cols, look.view.gray.rows);
     return look;
 }
 
-cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_zone *zones, int32_t capacity, int32_t *count) {
+cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_reading *readings, int32_t capacity,
+               int32_t *count) {
     *count = 0;
     if (gray.empty() || std::min(gray.cols, gray.rows) < 16) {
         return CV_OK;
     }
     const cv::Rect frame(0, 0, gray.cols, gray.rows);
-    // The document first, then all of the picture: what was taken for the document may be something beside it.
+    // The document first, then all of the image: what was taken for the document may be something beside it.
     std::vector<Look> looks;
     double covered = 0;
     if (outline != nullptr) {
-        const std::vector<cv::Point2f> corners = cornersOf(*outline);
+        const std::vector<cv::Point2f> corners = corners_of(*outline);
         covered = std::abs(cv::contourArea(corners)) / double(frame.area());
-        looks.push_back(lookAt(gray, *outline));
+        looks.push_back(look_at(gray, *outline));
     }
     if (covered < filled) {
-        looks.push_back({{gray}, frame, wholeSide});
-        looks.push_back({{gray}, frame, closeSide});
+        looks.push_back({{gray}, frame, whole_side});
+        looks.push_back({{gray}, frame, close_side});
     }
-    std::vector<ZoneReading> best;
+    std::vector<MRZReading> best;
     const View *shown = nullptr;
     bool unresolved = false;
     for (const Look &look : looks) {
         const bool enough = !best.empty() && best.front().score > sufficient;
-        const bool closer = look.side > wholeSide;
+        const bool closer = look.side > whole_side;
         if (look.region.empty()) {
             continue;
         }
-        if (enough || (closer && (!unresolved || largestSide(frame) < 1.3 * wholeSide))) {
+        if (enough || (closer && (!unresolved || largest_side(frame) < 1.3 * whole_side))) {
             break;
         }
-        const Sight sight = findBlocks(look.view.gray, look.region, look.side);
+        const Sight sight = find_blocks(look.view.gray, look.region, look.side);
         // Something like a line, too small to tell: only then is there more to see from nearer.
-        unresolved = sight.strongest > promising && sight.finest < smallPitch;
+        unresolved = sight.strongest > promising && sight.finest < small_pitch;
         int read = 0, glanced = 0;
         for (const Block &block : sight.blocks) {
-            if (read >= mostRead || ++glanced > mostGlanced || (!best.empty() && best.front().score > certain)) {
+            if (read >= most_read || ++glanced > most_glanced || (!best.empty() && best.front().score > certain)) {
                 break;
             }
-            std::vector<ZoneReading> readings = readBlock(look.view.gray, block);
+            std::vector<MRZReading> readings = read_block(look.view.gray, block);
             read += readings.empty() ? 0 : 1;
             if (!readings.empty() && (best.empty() || readings.front().score > best.front().score)) {
                 best = std::move(readings);
@@ -171,9 +173,9 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_zone *zone
             }
         }
     }
-    for (const ZoneReading &reading : best) {
+    for (const MRZReading &reading : best) {
         if (*count < capacity) {
-            copyZone(*shown, reading, zones[(*count)++]);
+            copy_reading(*shown, reading, readings[(*count)++]);
         }
     }
     return CV_OK;
@@ -182,8 +184,7 @@ cv_status read(const cv::Mat &gray, const cv_outline *outline, cv_mrz_zone *zone
 }  // namespace
 }  // namespace cvision::mrz
 
-cv_status cv_mrz_read(
-    const cv_image *image, const cv_outline *outline, cv_mrz_zone *zones, int32_t capacity, int32_t *count,
-    cv_error *error) {
-    return cvision::guard(error, [&] { return cvision::mrz::read(image->gray, outline, zones, capacity, count); });
+cv_status cv_mrz_read(const cv_image *image, const cv_outline *outline, cv_mrz_reading *readings, int32_t capacity,
+                      int32_t *count, cv_error *error) {
+    return cvision::guard(error, [&] { return cvision::mrz::read(image->gray, outline, readings, capacity, count); });
 }

@@ -9,7 +9,7 @@
 namespace cvision::mrz {
 namespace {
 
-constexpr double patchPitch = 20;  // above this many pixels per cell a patch is reduced
+constexpr double patch_pitch = 20;  // above this many pixels per cell a patch is reduced
 
 /// Subtracts the mean and divides by the deviation of windows of 65 columns (reader_data.py: normalise).
 Tensor normalised(const cv::Mat &strip) {
@@ -45,42 +45,42 @@ Patch Patch::around(const cv::Mat &gray, const std::vector<LineModel> &lines) {
             }
         }
     }
-    const cv::Rect box = cv::Rect(int(x0), int(y0), int(x1 - x0) + 2, int(y1 - y0) + 2) &
-                         cv::Rect(0, 0, gray.cols, gray.rows);
+    const cv::Rect box =
+        cv::Rect(int(x0), int(y0), int(x1 - x0) + 2, int(y1 - y0) + 2) & cv::Rect(0, 0, gray.cols, gray.rows);
     Patch patch;
     patch.offset = {double(box.x), double(box.y)};
-    if (pitch <= patchPitch || box.empty()) {
+    if (pitch <= patch_pitch || box.empty()) {
         patch.pixels = gray(box);
         return patch;
     }
-    const double scale = patchPitch / pitch;
-    const cv::Size size(
-        std::max(1, int(std::lround(box.width * scale))), std::max(1, int(std::lround(box.height * scale))));
+    const double scale = patch_pitch / pitch;
+    const cv::Size size(std::max(1, int(std::lround(box.width * scale))),
+                        std::max(1, int(std::lround(box.height * scale))));
     patch.pixels = averaged(gray(box), size);
-    patch.scaleX = double(size.width) / box.width;
-    patch.scaleY = double(size.height) / box.height;
+    patch.scale_x = double(size.width) / box.width;
+    patch.scale_y = double(size.height) / box.height;
     return patch;
 }
 
-Columns readStrip(const Patch &patch, const LineModel &line, double cells) {
-    const int width = int(std::ceil(cells + 2 * stripMargin)) * int(stripPitch);
-    cv::Mat mapX(stripRows, width, CV_32F), mapY(stripRows, width, CV_32F);
-    const double rise = line.height / stripLetter;
+Columns read_strip(const Patch &patch, const LineModel &line, double cells) {
+    const int width = int(std::ceil(cells + 2 * strip_margin)) * int(strip_pitch);
+    cv::Mat map_x(strip_rows, width, CV_32F), map_y(strip_rows, width, CV_32F);
+    const double rise = line.height / strip_letter;
     for (int x = 0; x < width; ++x) {
-        const cv::Point2d centre = line.at(cellAt(x)), down = line.down();
-        for (int y = 0; y < stripRows; ++y) {
-            const cv::Point2f p = patch.toPatch(centre + (y - stripRows / 2) * rise * down);
-            mapX.at<float>(y, x) = p.x;
-            mapY.at<float>(y, x) = p.y;
+        const cv::Point2d centre = line.at(cell_at(x)), down = line.down();
+        for (int y = 0; y < strip_rows; ++y) {
+            const cv::Point2f p = patch.to_patch(centre + (y - strip_rows / 2) * rise * down);
+            map_x.at<float>(y, x) = p.x;
+            map_y.at<float>(y, x) = p.y;
         }
     }
     cv::Mat strip;
-    cv::remap(patch.pixels, strip, mapX, mapY, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
-    return columnsOf(runReader(normalised(strip)));
+    cv::remap(patch.pixels, strip, map_x, map_y, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
+    return columns_of(run_reader(normalised(strip)));
 }
 
-double edgeWidth(const cv::Mat &gray, const LineModel &line, int cells) {
-    // Native resolution: samples one picture pixel apart along three rows through the letters.
+double edge_width(const cv::Mat &gray, const LineModel &line, int cells) {
+    // Native resolution: samples one image pixel apart along three rows through the letters.
     const double pitch = line.pitch();
     std::vector<double> widths;
     double strongest = 0;
@@ -91,9 +91,8 @@ double edgeWidth(const cv::Mat &gray, const LineModel &line, int cells) {
                 const cv::Point2d p = line.at(i, part * line.height);
                 const int x = std::clamp(int(p.x), 0, gray.cols - 2), y = std::clamp(int(p.y), 0, gray.rows - 2);
                 const double fx = std::clamp(p.x - x, 0.0, 1.0), fy = std::clamp(p.y - y, 0.0, 1.0);
-                row.push_back(
-                    (1 - fy) * ((1 - fx) * gray.at<uint8_t>(y, x) + fx * gray.at<uint8_t>(y, x + 1)) +
-                    fy * ((1 - fx) * gray.at<uint8_t>(y + 1, x) + fx * gray.at<uint8_t>(y + 1, x + 1)));
+                row.push_back((1 - fy) * ((1 - fx) * gray.at<uint8_t>(y, x) + fx * gray.at<uint8_t>(y, x + 1)) +
+                              fy * ((1 - fx) * gray.at<uint8_t>(y + 1, x) + fx * gray.at<uint8_t>(y + 1, x + 1)));
             }
             // Monotonous runs are edges; those with at least half of the strongest contrast count.
             for (size_t i = 1; i < row.size();) {

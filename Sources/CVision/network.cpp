@@ -21,14 +21,14 @@ static_assert(CV_VERSION_MAJOR == 4 && CV_VERSION_MINOR == 6, "the library below
 struct Library {
     const cvision::LateLibrary library{"libopencv_dnn.so.406"};
 #define MEMBER(name) "_ZN2cv3dnn14dnn4_v20220524" name
-    Net (*const read)(const char *, size_t) =
-        library.function<Net (*)(const char *, size_t)>(MEMBER("15readNetFromONNXEPKcm"));
-    void (*const setBackend)(Net *, int) =
-        library.function<void (*)(Net *, int)>(MEMBER("3Net20setPreferableBackendEi"));
+    Net (*const read)(const char *,
+                      size_t) = library.function<Net (*)(const char *, size_t)>(MEMBER("15readNetFromONNXEPKcm"));
+    void (*const setBackend)(Net *,
+                             int) = library.function<void (*)(Net *, int)>(MEMBER("3Net20setPreferableBackendEi"));
     void (*const setTarget)(Net *, int) = library.function<void (*)(Net *, int)>(MEMBER("3Net19setPreferableTargetEi"));
     using SetInput = void (*)(Net *, const cv::_InputArray &, const std::string &, double, const cv::Scalar &);
-    const SetInput setInput = library.function<SetInput>(
-        MEMBER("3Net8setInputERKNS_11_InputArrayERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEdRKNS_7Scalar_IdEE"));
+    const SetInput setInput = library.function<SetInput>(MEMBER(
+        "3Net8setInputERKNS_11_InputArrayERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEdRKNS_7Scalar_IdEE"));
     cv::Mat (*const forward)(Net *, const std::string &) = library.function<cv::Mat (*)(Net *, const std::string &)>(
         MEMBER("3Net7forwardERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"));
 #undef MEMBER
@@ -40,7 +40,7 @@ const Library &library() {
     return functions;
 }
 
-/// A picture's channels one after the other, as networks take them.
+/// An image's channels one after the other, as networks take them.
 cv::Mat planes_of(const cv::Mat &values) {
     const int shape[] = {1, values.channels(), values.rows, values.cols};
     cv::Mat blob(4, shape, CV_32F);
@@ -57,7 +57,7 @@ struct cv_network {
     cv_network_input input;
     size_t outputs = 0;
 
-    /// The last output's numbers for a picture (8-bit, blue first) of the input's size.
+    /// The last output's numbers for an image (8-bit, blue first) of the input's size.
     cv::Mat run(const cv::Mat &picture) {
         cv::Mat values;
         if (this->input.rgb) cv::cvtColor(picture, values, cv::COLOR_BGR2RGB);

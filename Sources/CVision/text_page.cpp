@@ -1,4 +1,4 @@
-// Lines of print on a straightened document: dark strokes on lighter paper, chained from left to right.
+// Lines of text on a straightened document: dark strokes on lighter paper, chained from left to right.
 #include "text_page.hpp"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         const cv::Size2d native = quad_size(corners);
         const double scale = std::min(1.0, longest_side / std::max({native.width, native.height, 1.0}));
         const cv::Size size(std::max(16, cvRound(native.width * scale)), std::max(16, cvRound(native.height * scale)));
-        // A large picture is averaged down first: the warp alone would skip pixels.
+        // A large image is averaged down first: the warp alone would skip pixels.
         const int reduction = image->reduction();
         if (reduction > 1 && scale * reduction <= 1) {
             cv_point smaller[4];
@@ -152,9 +152,8 @@ extern "C" cv_status cv_text_page_create(const cv_image *image, const cv_point *
         const cv::Mat strokes = ink > ink_threshold(ink);
         made->lines = chain(find_marks(strokes));
         // From top to bottom, as one reads.
-        std::sort(made->lines.begin(), made->lines.end(), [](const cv_text_line &a, const cv_text_line &b) {
-            return a.y != b.y ? a.y < b.y : a.x < b.x;
-        });
+        std::sort(made->lines.begin(), made->lines.end(),
+                  [](const cv_text_line &a, const cv_text_line &b) { return a.y != b.y ? a.y < b.y : a.x < b.x; });
         if (made->lines.size() > CV_TEXT_MAX_LINES) made->lines.resize(CV_TEXT_MAX_LINES);
         for (cv_text_line &line : made->lines) {
             line.quad[0] = map(back, line.x, line.y);

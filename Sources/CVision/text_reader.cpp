@@ -1,4 +1,4 @@
-// What a line of print says: Tesseract's line recogniser over one cropped line at a time. Its own page analysis is not
+// What a line of text says: Tesseract's line recogniser over one cropped line at a time. Its own page analysis is not
 // used: it takes longer than the reading and is made for books.
 #include <tesseract/capi.h>
 
@@ -106,8 +106,8 @@ void read_box(cv_text_engine &engine, const cv::Mat &gray, const cv::Rect2d &wan
                 const std::unique_ptr<char, Delete> text(
                     calls.TessResultIteratorGetUTF8Text(results.get(), tesseract::RIL_SYMBOL));
                 if (text == nullptr) continue;
-                const float confidence =
-                    std::clamp(calls.TessResultIteratorConfidence(results.get(), tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
+                const float confidence = std::clamp(
+                    calls.TessResultIteratorConfidence(results.get(), tesseract::RIL_SYMBOL) / 100, 0.f, 1.f);
                 const auto add = [&](uint32_t character) {
                     if (reading.count >= CV_TEXT_MAX_CHARACTERS) return;
                     reading.characters[reading.count] = character;

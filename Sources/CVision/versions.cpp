@@ -7,6 +7,6 @@
 #include "CVision.h"
 
 extern "C" void cv_versions(char *text, size_t size) {
-    std::snprintf(text, size, "OpenCV=%s dlib=%d.%d ZXing=%d.%d.%d", CV_VERSION, DLIB_MAJOR_VERSION,
-                  DLIB_MINOR_VERSION, ZXING_VERSION_MAJOR, ZXING_VERSION_MINOR, ZXING_VERSION_PATCH);
+    std::snprintf(text, size, "OpenCV=%s dlib=%d.%d ZXing=%d.%d.%d", CV_VERSION, DLIB_MAJOR_VERSION, DLIB_MINOR_VERSION,
+                  ZXING_VERSION_MAJOR, ZXING_VERSION_MINOR, ZXING_VERSION_PATCH);
 }

@@ -1,16 +1,16 @@
 internal import CVision
 package import InspectCore
 
-/// Reads the symbols of a picture: PDF417, QR, Data Matrix and Aztec.
+/// Reads the barcodes of an image: PDF417, QR, Data Matrix and Aztec.
 package enum BarcodeReader {
-    /// All symbols in `image`, each once.
+    /// All barcodes in `image`, each once.
     ///
     /// Blocks its thread: for some 10 to 20 ms of computing, and for up to some 300 ms and `extraMilliseconds` more where a
-    /// region is a symbol but does not read.
+    /// region is a barcode but does not read.
     ///
     /// - Parameters:
-    ///   - outline: The document's outline, if one was found; it takes the perspective out of the picture.
-    ///   - onlyLikely: Looks into regions that look like a symbol, and at nothing else: half of the time where none does.
+    ///   - outline: The document's outline, if one was found; it takes the perspective out of the image.
+    ///   - onlyLikely: Looks into regions that look like a barcode, and at nothing else: half of the time where none does.
     ///   - extraMilliseconds: Of processor time, for regions that do not read as they are.
     package static func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil, onlyLikely: Bool = false, extraMilliseconds: Int = 100

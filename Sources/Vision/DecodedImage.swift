@@ -41,7 +41,7 @@ package final class DecodedImage {
 
     deinit { cv_image_free(self.pointer) }
 
-    /// A picture without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
+    /// An image without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
     package static func testCard(width: Int, height: Int) throws(InspectError) -> DecodedImage {
         var image: OpaquePointer?
         try callVision { error in cv_image_test_card(Int32(width), Int32(height), &image, &error) }
@@ -53,7 +53,7 @@ package final class DecodedImage {
     /// Decodes JPEG, PNG, WebP or JPEG 2000, recognised by their first bytes.
     ///
     /// - Throws: `PART_EMPTY`, `PART_TOO_LARGE`, `UNSUPPORTED_FORMAT`, `TOO_MANY_PIXELS` (from the header, before
-    ///   anything is allocated), `CORRUPT_IMAGE` (also for a picture that is merely cut off), `ANALYZER_OUT_OF_MEMORY`.
+    ///   anything is allocated), `CORRUPT_IMAGE` (also for an image that is merely cut off), `ANALYZER_OUT_OF_MEMORY`.
     package static func decode(
         _ bytes: UnsafeRawBufferPointer, limits: ImageLimits = ImageLimits()
     ) throws(InspectError) -> DecodedImage {
@@ -77,7 +77,7 @@ package final class DecodedImage {
 }
 
 extension DecodedImage {
-    /// The picture made small, for people to look at.
+    /// The image made small, for people to look at.
     package func preview(longestSide: Int = Preview.side) throws(InspectError) -> Preview {
         var native = cv_preview()
         try callVision { error in

@@ -1,11 +1,11 @@
 internal import CVision
 package import InspectCore
 
-/// Finds the document in a picture and measures the picture's fitness.
+/// Finds the document in an image and measures the image's fitness.
 ///
 /// Stateless; every call blocks its thread for some 20 to 90 ms of computing.
 package enum DocumentAnalyzer {
-    /// The outline of the document, or `nil` where the picture is itself the crop of a document, or shows none.
+    /// The outline of the document, or `nil` where the image is itself the crop of a document, or shows none.
     package static func outline(_ image: DecodedImage) throws(InspectError) -> OutlineFacts? {
         var outline = cv_outline()
         var found = false

@@ -9,7 +9,7 @@ package final class FaceEngine {
     /// Names the space that the features live in: network, alignment, averaging. Features of other names never compare.
     package static let name = FaceEmbedding.currentEngine
 
-    /// The faces of one picture that are described at most: a class photograph must not take minutes.
+    /// The faces of one image that are described at most: a class photo must not take minutes.
     static let capacity = 32
 
     /// The native engine; valid as long as this object. Never leaves this target.
@@ -52,15 +52,15 @@ package final class FaceEngine {
 
     /// The faces of `image`, largest first, whichever way up they are.
     ///
-    /// An upright face of an eighth of the picture's longer side or more costs one look at 640 px (25 ms). Smaller faces,
-    /// tight crops and pictures taken sideways cost further looks, a picture without a face about 0.4 s.
+    /// An upright face of an eighth of the image's longer side or more costs one look at 640 px (25 ms). Smaller faces,
+    /// tight crops and images taken sideways cost further looks, an image without a face about 0.4 s.
     ///
     /// - Parameters:
     ///   - features: How many of the largest faces get a feature (18 ms each).
-    ///   - turn: Degrees by which the content is turned clockwise, where something else in the picture told; the other
+    ///   - turn: Degrees by which the content is turned clockwise, where something else in the image told; the other
     ///     ways up are then left out.
     ///   - onlyLargest: Whether smaller faces beside the largest may be left out, which halves the search.
-    ///   - document: What is known of the document that the picture shows, if it shows one.
+    ///   - document: What is known of the document that the image shows, if it shows one.
     package func faces(
         in image: DecodedImage, features: Int, turn: Double? = nil, onlyLargest: Bool = false,
         on document: DocumentSide? = nil
@@ -93,7 +93,7 @@ package final class FaceEngine {
         }
     }
 
-    /// Passive cues around one face of `image`, as evidence to weigh; they never prove a living person.
+    /// PAD signals around one face of `image`, as evidence to weigh; they never prove a living person.
     package func liveness(in image: DecodedImage, face: FaceFacts) throws(InspectError) -> LivenessFacts {
         var native = cv_face()
         native.x = face.box.x
@@ -102,9 +102,9 @@ package final class FaceEngine {
         native.height = face.box.height
         native.chroma = face.quality.chroma
         native.sharpness = face.quality.sharpness
-        var cues = cv_face_cues()
-        try callVision { error in cv_face_liveness(image.pointer, &native, &cues, &error) }
-        return LivenessFacts(cues)
+        var signals = cv_face_signals()
+        try callVision { error in cv_face_liveness(image.pointer, &native, &signals, &error) }
+        return LivenessFacts(signals)
     }
 
     /// The feature of a face whose points are known, by the network that compares faces here.
@@ -137,7 +137,7 @@ package final class FaceEngine {
 
         /// - Parameters:
         ///   - outline: The outline, if one was found.
-        ///   - zone: The machine-readable zone, if one was found: no face is sought in it, nor below.
+        ///   - zone: The MRZ, if one was found: no face is sought in it, nor below.
         ///   - bearsPortrait: Whether the side may bear the portrait. Backs are looked at once, at the size that portraits have.
         package init(outline: OutlineFacts?, zone: Quad? = nil, bearsPortrait: Bool) {
             self.outline = outline
@@ -164,8 +164,8 @@ package final class FaceEngine {
                 native.outline = outline.quad.corners
             }
             if let zone = document.zone {
-                native.has_zone = true
-                native.zone = zone.corners
+                native.has_mrz = true
+                native.mrz = zone.corners
             }
             return cv_face_detect_on_document(
                 self.pointer, image.pointer, &native, turns, &faces, faces.count, &count, &error)
@@ -202,10 +202,10 @@ extension FaceQuality {
 }
 
 extension LivenessFacts {
-    fileprivate init(_ cues: cv_face_cues) {
+    fileprivate init(_ signals: cv_face_signals) {
         let values: [Signal: Double] = [
-            .moire: cues.moire, .specular: cues.specular, .frame: cues.frame, .flatFocus: cues.flat_focus,
-            .narrowColour: cues.narrow_colour, .grey: cues.grey, .soft: cues.soft,
+            .moire: signals.moire, .specular: signals.specular, .frame: signals.frame, .flatFocus: signals.flat_focus,
+            .narrowColour: signals.narrow_colour, .grey: signals.grey, .soft: signals.soft,
         ]
         self.init(signals: Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) }))
     }

@@ -18,7 +18,7 @@ package struct FaceNetworkModel: Codable, Sendable, Hashable {
     package var file: String
     package var sha256: String
     package var input: OnnxModel.Input
-    /// Where the centres of the eyes lie in the input, in pixels: the one on the picture's left first.
+    /// Where the centres of the eyes lie in the input, in pixels: the one on the image's left first.
     package var leftEye: Point
     package var rightEye: Point
     /// Whether the mean with the mirrored face is taken.
@@ -32,7 +32,7 @@ package struct FaceModels: Sendable {
     /// The file of dlib's 68-point model.
     package var contour: String?
     package var network: FaceNetworkModel?
-    /// A network that judges selfies beside the cues.
+    /// A network that judges selfies beside the signals.
     package var liveness: LivenessNetworkModel?
 
     package init(
@@ -70,7 +70,7 @@ final class FaceNetwork: FaceDescriptor {
     func describe(_ landmarks: [Point], in image: DecodedImage) throws(InspectError) -> [Float] {
         guard landmarks.count == 5 else { throw InspectError(.internalError, "a face without five points") }
         func middle(_ a: Point, _ b: Point) -> Point { Point(x: (a.x + b.x) / 2, y: (a.y + b.y) / 2) }
-        // The first two points belong to the eye on the left of the upright face, whichever way up the picture is.
+        // The first two points belong to the eye on the left of the upright face, whichever way up the image is.
         let (left, right) = (middle(landmarks[0], landmarks[1]), middle(landmarks[2], landmarks[3]))
         let wanted = (left: self.model.leftEye, right: self.model.rightEye)
         let plain = try self.network.run(image, left: left, right: right, wanted: wanted)

@@ -3,7 +3,7 @@ package import InspectCore
 
 /// Follows one face over the frames of a capture and measures each.
 ///
-/// The whole picture is searched once (17 ms at 480 px); from then on the neighbourhood of the last box (5 ms). Not `Sendable`, as the
+/// The whole image is searched once (17 ms at 480 px); from then on the neighbourhood of the last box (5 ms). Not `Sendable`, as the
 /// engine that it works with.
 package final class FaceTracker {
     private let engine: FaceEngine

@@ -85,8 +85,8 @@ package final class LivenessNetwork {
         }
     }
 
-    /// The face with its surroundings: no larger than the picture, and moved into it where it would reach beyond, which is how
-    /// MiniFASNet's pictures were cropped (Silent-Face-Anti-Spoofing, `generate_patches.py`).
+    /// The face with its surroundings: no larger than the image, and moved into it where it would reach beyond, which is how
+    /// MiniFASNet's images were cropped (Silent-Face-Anti-Spoofing, `generate_patches.py`).
     static func crop(_ box: Box, scale: Double, width: Double, height: Double) -> Box {
         let scale = min(scale, width / box.width, height / box.height)
         let (across, down) = (box.width * scale, box.height * scale)

@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Finds and reads the machine-readable zone of a document, wherever and however turned it is in the picture.
+/// Finds and reads the MRZ of a document, wherever and however turned it is in the image.
 ///
 /// Blocks the calling thread for some 50 to 150 ms of computing.
 package struct MRZReader: Sendable {
@@ -9,18 +9,18 @@ package struct MRZReader: Sendable {
 
     package init() {}
 
-    /// Reads the zone that `image` shows.
+    /// Reads the MRZ that `image` shows.
     ///
-    /// - Parameter outline: The document's outline, if one was found: the zone is looked for inside it first.
-    /// - Returns: No reading when there is no zone, or none that is legible; `isIllegible` tells which.
+    /// - Parameter outline: The document's outline, if one was found: the MRZ is looked for inside it first.
+    /// - Returns: No reading when there is no MRZ, or none that is legible; `isIllegible` tells which.
     /// - Throws: `ANALYZER_OUT_OF_MEMORY`, `INTERNAL_ERROR`.
     package func read(
         _ image: DecodedImage, outline: OutlineFacts? = nil
     ) throws(InspectError) -> (reading: MRZReading?, isIllegible: Bool) {
         // About 20 KB each, so not on the stack of a thread that may have little of it.
-        let zones = UnsafeMutableBufferPointer<cv_mrz_zone>.allocate(capacity: CV_MRZ_MAX_ZONES)
+        let zones = UnsafeMutableBufferPointer<cv_mrz_reading>.allocate(capacity: CV_MRZ_MAX_READINGS)
         defer { zones.deallocate() }
-        zones.initialize(repeating: cv_mrz_zone())
+        zones.initialize(repeating: cv_mrz_reading())
         guard let base = zones.baseAddress else { return (nil, false) }
         var count: Int32 = 0
         try callVision { error in
@@ -49,14 +49,14 @@ package struct MRZReader: Sendable {
     }
 }
 
-extension cv_mrz_zone {
+extension cv_mrz_reading {
     fileprivate var usedLines: [cv_mrz_line] {
         Array([self.lines.0, self.lines.1, self.lines.2].prefix(Int(self.line_count)))
     }
 }
 
 extension MRZLattice {
-    fileprivate init(_ zone: cv_mrz_zone) {
+    fileprivate init(_ zone: cv_mrz_reading) {
         let lines = zone.usedLines.map { line in
             withUnsafeBytes(of: line.posterior) { bytes in
                 let all = bytes.bindMemory(to: Float.self)

@@ -4,7 +4,7 @@ package import InspectCore
 
 /// A network in an ONNX file, as an operator configures it.
 package struct OnnxModel: Codable, Sendable, Hashable {
-    /// The picture that the network takes.
+    /// The image that the network takes.
     package struct Input: Codable, Sendable, Hashable {
         /// The order of the colour channels.
         package enum Channels: String, Codable, Sendable {
@@ -80,7 +80,7 @@ package final class OnnxNetwork {
 
     deinit { cv_network_free(self.pointer) }
 
-    /// Runs the network on one rectangle of `image`, stretched to the input; beyond the picture its edge is repeated.
+    /// Runs the network on one rectangle of `image`, stretched to the input; beyond the image its edge is repeated.
     ///
     /// - Returns: ``outputLength`` numbers of the network's last output.
     package func run(_ image: DecodedImage, region: Box) throws(InspectError) -> [Float] {
@@ -91,7 +91,7 @@ package final class OnnxNetwork {
     }
 
     /// Runs the network on `image`, turned, scaled and moved so that two points of it come to lie at `wanted`, in pixels of the
-    /// input; beyond the picture is black.
+    /// input; beyond the image is black.
     ///
     /// - Parameter mirrored: Whether the input is mirrored after that.
     package func run(

@@ -1,22 +1,62 @@
 internal import CVision
 package import InspectCore
 
-/// The arithmetic on pixels that is written for the processor's wide registers.
+/// The arithmetic that is written for the processor's wide registers, held to plain sums.
 package enum PixelArithmetic {
-    /// Averages down and straightens random pictures as OpenCV does it, too, and filters them also in plain arithmetic.
+    package struct Check: Sendable {
+        /// Sums that were compared with plain ones, and how many of them differ: where any does, images are judged differently
+        /// from processor to processor.
+        package let compared, different: Int64
+        /// Convolutions and filters that made the sums, and how many of them used wide registers.
+        package let runs, wideRuns: Int64
+        /// How many numbers the widest register takes that this processor has: 4 where it has no wide ones.
+        package let lanes: Int
+
+        package init(compared: Int64, different: Int64, runs: Int64, wideRuns: Int64, lanes: Int) {
+            self.compared = compared
+            self.different = different
+            self.runs = runs
+            self.wideRuns = wideRuns
+            self.lanes = lanes
+        }
+    }
+
+    package enum Outcome: Equatable, Sendable {
+        case pass
+        /// Nothing is wrong, but what is written for wide registers was not tried.
+        case inconclusive(reason: String)
+        case fail(reason: String)
+    }
+
+    /// Convolves and filters random numbers with wide registers and in plain arithmetic.
     ///
     /// - Parameters:
-    ///   - seed: What the pictures are drawn from.
-    ///   - pictures: How many; each takes some milliseconds.
-    /// - Returns: How many bytes and sums were compared, and in how many the two ways differ: 0, or pictures are judged
-    ///   differently from processor to processor.
-    package static func check(
-        seed: UInt64, pictures: Int
-    ) throws(InspectError) -> (compared: Int64, different: Int64) {
-        var result: (compared: Int64, different: Int64) = (0, 0)
-        try callVision { error in
-            cv_image_check_arithmetic(seed, Int32(pictures), &result.compared, &result.different, &error)
+    ///   - seed: What the numbers are drawn from.
+    ///   - rounds: How many convolutions and filters; each takes some milliseconds.
+    ///   - mostLanes: Wider registers stay unused.
+    package static func check(seed: UInt64, rounds: Int, mostLanes: Int = .max) throws(InspectError) -> Check {
+        var made = cv_arithmetic_check()
+        let most = Int32(clamping: mostLanes)
+        try callVision { error in cv_check_arithmetic(seed, Int32(rounds), most, &made, &error) }
+        return Check(
+            compared: made.compared, different: made.different, runs: made.runs, wideRuns: made.wide_runs,
+            lanes: Int(made.lanes))
+    }
+}
+
+extension PixelArithmetic.Check {
+    /// A pass only if the fast way ran each time: sums that were all made in the plain way prove nothing about it.
+    package var outcome: PixelArithmetic.Outcome {
+        guard self.different == 0 else {
+            return .fail(reason: "\(self.different) of \(self.compared) sums differ from plain ones")
         }
-        return result
+        guard self.compared > 0 else { return .fail(reason: "no sum was compared") }
+        guard self.lanes > 4 else {
+            return .inconclusive(reason: "the processor has no AVX2 and FMA: nothing that is written for them ran")
+        }
+        guard self.wideRuns == self.runs else {
+            return .fail(reason: "registers of \(self.lanes) floats were used in \(self.wideRuns) of \(self.runs) runs")
+        }
+        return .pass
     }
 }

@@ -1,7 +1,7 @@
 internal import CVision
 package import InspectCore
 
-/// Reads lines of print with Tesseract's recogniser: one line at a time, each found and cut out beforehand.
+/// Reads lines of text with Tesseract's recogniser: one line at a time, each found and cut out beforehand.
 ///
 /// Loading takes about 0.1 s, so an analyzer's warm parent loads one and forks. Not `Sendable`: the recogniser holds scratch
 /// memory.
@@ -26,7 +26,7 @@ package final class TextReader {
 
     /// Reads the line at `index` of `page`; takes half a millisecond for each character.
     ///
-    /// - Parameter again: Looks at a differently cut and scaled picture of the line: a second opinion.
+    /// - Parameter again: Looks at a differently cut and scaled image of the line: a second opinion.
     package func read(_ page: TextPage, line index: Int, again: Bool = false) throws(InspectError) -> VIZLine {
         var reading = cv_text_reading()
         try callVision { error in
@@ -75,7 +75,7 @@ package final class TextReader {
     }
 }
 
-/// A document laid flat with its lines of print, not yet read.
+/// A document laid flat with its lines of text, not yet read.
 package final class TextPage {
     /// One line: where it is, and how much print it holds.
     package struct Line: Sendable {
@@ -98,7 +98,7 @@ package final class TextPage {
     ///
     /// - Parameters:
     ///   - corners: The document, as it is read upright.
-    ///   - ignoring: What is no print of the visual zone: the machine-readable zone, barcodes, the portrait.
+    ///   - ignoring: What is no print of the VIZ: the MRZ, barcodes, the portrait.
     package init(_ image: DecodedImage, corners: Quad, ignoring: [Quad]) throws(InspectError) {
         let quad = [corners.corners.0, corners.corners.1, corners.corners.2, corners.corners.3]
         let ignored = ignoring.flatMap { [$0.corners.0, $0.corners.1, $0.corners.2, $0.corners.3] }

@@ -12,12 +12,12 @@ package enum UsabilityAnalyzer {
         return try self.facts(image)
     }
 
-    /// The same of a picture that is decoded.
+    /// The same of an image that is decoded.
     package static func facts(_ image: DecodedImage) throws(InspectError) -> DocumentFacts {
         let outline = try DocumentAnalyzer.outline(image)
         var quality = try DocumentAnalyzer.quality(image, outline: outline, withMoire: false)
         var facts = image.facts
-        // Coordinates and lengths are given in pixels of the picture as it was sent.
+        // Coordinates and lengths are given in pixels of the image as it was sent.
         let isTurned = facts.orientation >= 5
         let width = isTurned ? facts.storedHeight : facts.storedWidth
         let height = isTurned ? facts.storedWidth : facts.storedHeight

@@ -28,7 +28,7 @@ import Testing
         #expect(try self.read(turned).map(\.text) == [SymbolPicture.text])
     }
 
-    /// Neither outline nor gradients are upright here: the symbol's own four sides are.
+    /// Neither outline nor gradients are upright here: the barcode's own four sides are.
     @Test(arguments: [(0.0, 0.3), (0.25, 0.2), (0.35, 0.3)])
     func aTiltedSymbolIsRead(perspective: Double, skew: Double) throws {
         let tilted = SymbolPicture.draw().tilted(

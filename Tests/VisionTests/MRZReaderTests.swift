@@ -42,7 +42,7 @@ struct MRZReaderTests {
         #expect(abs(abs(reading.turn) - turn) < 15)
     }
 
-    /// Small and aslant, the detector takes this zone for one that is upside down, and some of it passes a glance so.
+    /// Small and aslant, the detector takes this MRZ for one that is upside down, and some of it passes a glance so.
     @Test func theZoneIsReadTheOtherWayWhereItReadsPoorly() async throws {
         let image = try await TestInputs.specimen("td2.jpg").withUnsafeBytes { try DecodedImage.decode($0) }
         var half = TestPicture(width: Int(image.facts.width) / 2, height: Int(image.facts.height) / 2)
@@ -93,7 +93,7 @@ struct MRZReaderTests {
         #expect(try await self.read(name) == nil)
     }
 
-    /// Straightened by its outline, the zone is the same as without, and lies at the same place of the picture.
+    /// Straightened by its outline, the MRZ is the same as without, and lies at the same place of the picture.
     @Test(arguments: ["passport.jpg", "id_back.jpg", "passport_upside_down.jpg"])
     func theOutlineHelpsAndMovesNothing(name: String) async throws {
         let image = try await TestInputs.specimen(name).withUnsafeBytes { try DecodedImage.decode($0) }

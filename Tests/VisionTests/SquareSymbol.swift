@@ -1,4 +1,4 @@
-/// Square symbols, rendered by zint from "ID 4711".
+/// Square barcodes, rendered by zint from "ID 4711".
 struct SquareSymbol: CustomStringConvertible, Sendable {
     static let text = "ID 4711"
 
@@ -8,7 +8,7 @@ struct SquareSymbol: CustomStringConvertible, Sendable {
     let rows: [String]
     var description: String { self.format }
 
-    /// The symbol, upright on a table, on paper of its own.
+    /// The barcode, upright on a table, on paper of its own.
     func draw(module: Int = 6) -> TestPicture {
         var picture = TestPicture(width: 480, height: 400, Colour(140, 120, 100))
         let side = self.columns * module

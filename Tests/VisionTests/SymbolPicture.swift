@@ -1,6 +1,6 @@
-/// A PDF417 symbol of five columns at error correction level 3, drawn module by module.
+/// A PDF417 barcode of five columns at error correction level 3, drawn module by module.
 enum SymbolPicture {
-    /// What the symbol says: an AAMVA card of our own.
+    /// What the barcode says: an AAMVA card of our own.
     static let text =
         "@\n\u{1E}\rANSI 636000100001DL00310080DLDAQA1234567\nDCSMUSTER\nDACERIKA\nDBB05061980\nDBA05062030\nDBC2\r"
 
@@ -17,7 +17,7 @@ enum SymbolPicture {
         "3fd51413c9b3c628fbb93d3ceeb8464af03fa29", "3fd5196e0c4376312218edd6f093b84a083fa29",
     ]
 
-    /// The symbol in a white picture, each module `module` wide and three times as high.
+    /// The barcode in a white picture, each module `module` wide and three times as high.
     static func draw(module: Int = 3, margin: Int = 30) -> TestPicture {
         let height = Self.rows.count * 3 * module
         var picture = TestPicture(width: Self.columns * module + 2 * margin, height: height + 2 * margin)

@@ -24,11 +24,11 @@ int csys_is_socket(int descriptor);
 int csys_pipe_nonblocking(int *_Nonnull reader, int *_Nonnull writer);
 
 /// Sends one message with descriptors, without blocking.
-int csys_send_message(
-    int socket, const void *_Nonnull bytes, size_t count, const int *_Nullable descriptors, size_t descriptor_count);
+int csys_send_message(int socket, const void *_Nonnull bytes, size_t count, const int *_Nullable descriptors,
+                      size_t descriptor_count);
 /// Receives one message, blocking. Returns its length; 0 is the end of the stream.
-long csys_receive_message(
-    int socket, void *_Nonnull bytes, size_t capacity, int *_Nonnull descriptors, size_t *_Nonnull descriptor_count);
+long csys_receive_message(int socket, void *_Nonnull bytes, size_t capacity, int *_Nonnull descriptors,
+                          size_t *_Nonnull descriptor_count);
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 uint64_t csys_now(void);

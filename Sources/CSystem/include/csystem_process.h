@@ -9,9 +9,8 @@
 
 /// Starts a program in a process group of its own, with exactly this environment, descriptor 3 = `control`,
 /// 2 = `error`, 0 and 1 = /dev/null, every other one closed, and every signal at its default.
-int csys_spawn(
-    const char *_Nonnull path, char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
-    int control, int error, pid_t *_Nonnull pid);
+int csys_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull arguments,
+               char *_Nullable const *_Nonnull environment, int control, int error, pid_t *_Nonnull pid);
 
 /// Forks this program as `csys_spawn` would start it: with exactly this environment (the old one is overwritten, so that
 /// neither memory nor /proc shows it), the same descriptors, and a process group of its own. The caller has one thread.

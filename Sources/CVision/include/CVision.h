@@ -1,6 +1,7 @@
 // Everything native that analysis needs, behind one C boundary: no OpenCV, dlib or ZXing type appears here, no function
 // throws, and every buffer is the caller's.
 #pragma once
+#include "cvision_arithmetic.h"
 #include "cvision_barcode.h"
 #include "cvision_document.h"
 #include "cvision_face.h"

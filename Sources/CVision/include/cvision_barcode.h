@@ -19,15 +19,15 @@ typedef struct {
     size_t length;
     const char *text;  ///< the same as UTF-8; may contain NUL
     size_t text_length;
-    cv_point corners[4];  ///< clockwise from the symbol's own top left
+    cv_point corners[4];  ///< clockwise from the barcode's own top left
 } cv_barcode;
 
 /// What was read; owns the bytes and texts. Freed by cv_barcodes_free.
 typedef struct cv_barcodes cv_barcodes;
 
-/// Reads the symbols in `image`: where a region looks like one, that region, straightened and sharpened, then inside the
+/// Reads the barcodes in `image`: where a region looks like one, that region, straightened and sharpened, then inside the
 /// straightened `outline` (which may be null), then enlarged and cleaned for up to `extra_milliseconds` of processor time;
-/// else the picture as it is, quickly, unless `only_likely`.
+/// else the image as it is, quickly, unless `only_likely`.
 cv_status cv_barcode_read(const cv_image *image, const cv_outline *outline, bool only_likely,
                           uint32_t extra_milliseconds, cv_barcodes **barcodes, cv_error *error);
 size_t cv_barcodes_count(const cv_barcodes *barcodes);

@@ -1,4 +1,4 @@
-// Documents in pictures: where the outline is, and what can be measured of the picture's fitness.
+// Documents in images: where the outline is, and what can be measured of the image's fitness.
 #pragma once
 #include "cvision_image.h"
 
@@ -7,14 +7,14 @@ extern "C" {
 #endif
 
 typedef struct {
-    /// Clockwise from the corner that is at the top left as the picture lies; may be outside the frame.
+    /// Clockwise from the corner that is at the top left as the image lies; may be outside the frame.
     cv_point corners[4];
     double aspect_ratio;  ///< longer over shorter side of the document, perspective removed
     int corners_outside;  ///< corners outside the frame or on its border
-    double support;       ///< share of the outline that edges in the picture back, 0 to 1
+    double support;       ///< share of the outline that edges in the image back, 0 to 1
 } cv_outline;
 
-/// Finds the outline of the document in `image`. `*found` is false where the picture is itself the crop of a document
+/// Finds the outline of the document in `image`. `*found` is false where the image is itself the crop of a document
 /// or shows none.
 cv_status cv_document_outline(const cv_image *image, cv_outline *outline, bool *found, cv_error *error);
 
@@ -39,7 +39,7 @@ typedef struct {
 } cv_quality;
 
 /// Measures `image`; `outline` is null where none was found. Without `with_moire` that one is left out: it takes a third of
-/// the time, and says nothing of a picture that was reduced while it was decoded.
+/// the time, and says nothing of an image that was reduced while it was decoded.
 cv_status cv_document_quality(const cv_image *image, const cv_outline *outline, bool with_moire, cv_quality *quality,
                               cv_error *error);
 

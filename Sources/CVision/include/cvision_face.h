@@ -8,7 +8,7 @@ extern "C" {
 
 enum {
     CV_FACE_LANDMARKS = 5,
-    CV_FACE_FEATURE_LENGTH = 128,
+    CV_FACE_EMBEDDING_LENGTH = 128,
     CV_SHA256_HEX_LENGTH = 64,
 };
 
@@ -18,34 +18,35 @@ typedef struct cv_face_engine cv_face_engine;
 
 /// One face. Lengths are pixels of the upright image.
 typedef struct {
-    double x, y, width, height;             ///< the detector's box: brows to chin, about 1.3 eye distances wide each side
-    double score;                           ///< the detector's margin, from 0; comparable only within this engine
-    int32_t quarter_turns;                  ///< clockwise turns (0–3) that bring the face upright
-    cv_point landmarks[CV_FACE_LANDMARKS];  ///< left eye outer, inner; right eye outer, inner (as seen); base of the nose
-    double inter_eye_distance;              ///< between the eye centres
-    double roll;                            ///< degrees, clockwise positive, from the line between the eye centres
-    double yaw_offset;      ///< nose base off the eyes' perpendicular bisector, over the eye distance; 0 is frontal
-    double luminance_mean;  ///< 0–1, linearised sRGB, over the inner face
-    double luminance_variance;        ///< of the same values, 0–1
-    double over_exposed;              ///< share (0–1) of the inner face with luminance 247–255
-    double under_exposed;             ///< share (0–1) of the inner face with luminance 0–25
-    double illumination_uniformity;   ///< 0–1: histogram intersection of both cheeks
-    double dynamic_range;             ///< entropy of the inner face's luminance in bits, 0–8
-    double chroma;                    ///< mean distance from grey of the inner face in CIELAB; about 0 in a grey picture
-    double sharpness;                 ///< variance of the Laplacian of the inner face, eyes 75 px apart
-    double centre_x;                  ///< centre between the eyes over the picture's width
-    double eye_line_y;                ///< height of that centre above the picture's bottom over the picture's height
-    double head_width;                ///< width of the head (estimated from the eyes) over the picture's width
-    double visible;                   ///< share (0–1) of the head's estimated rectangle that lies inside the picture
-    double colour_distance;           ///< of the cheeks' mean colour from that of skin in daylight, in CIELAB (OFIQ)
-    double background_gradient;       ///< mean gradient around the head, 0–255 a pixel at 320 px; < 0: nothing around it
-    bool has_contour;                 ///< whether the following were measured: they need the 68-point model
-    double eye_opening;               ///< gap of the lids of the eye that is less open, over face_length
-    double eye_aspect;                ///< gap of the lids over the eye's width, mean of both eyes
-    double mouth_opening;             ///< gap between the inner lips over face_length
-    double smile_width;               ///< between the corners of the mouth over inter_eye_distance
-    double pitch, yaw;                ///< degrees; positive: down, and towards the picture's right
-    double face_length;               ///< from the middle between the eyes to the chin
+    double x, y, width, height;  ///< the detector's box: brows to chin, about 1.3 eye distances wide each side
+    double score;                ///< the detector's margin, from 0; comparable only within this engine
+    int32_t quarter_turns;       ///< clockwise turns (0–3) that bring the face upright
+    cv_point
+        landmarks[CV_FACE_LANDMARKS];  ///< left eye outer, inner; right eye outer, inner (as seen); base of the nose
+    double inter_eye_distance;         ///< between the eye centres
+    double roll;                       ///< degrees, clockwise positive, from the line between the eye centres
+    double yaw_offset;          ///< nose base off the eyes' perpendicular bisector, over the eye distance; 0 is frontal
+    double luminance_mean;      ///< 0–1, linearised sRGB, over the inner face
+    double luminance_variance;  ///< of the same values, 0–1
+    double over_exposed;        ///< share (0–1) of the inner face with luminance 247–255
+    double under_exposed;       ///< share (0–1) of the inner face with luminance 0–25
+    double illumination_uniformity;  ///< 0–1: histogram intersection of both cheeks
+    double dynamic_range;            ///< entropy of the inner face's luminance in bits, 0–8
+    double chroma;                   ///< mean distance from grey of the inner face in CIELAB; about 0 in a grey image
+    double sharpness;                ///< variance of the Laplacian of the inner face, eyes 75 px apart
+    double centre_x;                 ///< centre between the eyes over the image's width
+    double eye_line_y;               ///< height of that centre above the image's bottom over the image's height
+    double head_width;               ///< width of the head (estimated from the eyes) over the image's width
+    double visible;                  ///< share (0–1) of the head's estimated rectangle that lies inside the image
+    double colour_distance;          ///< of the cheeks' mean colour from that of skin in daylight, in CIELAB (OFIQ)
+    double background_gradient;  ///< mean gradient around the head, 0–255 a pixel at 320 px; < 0: nothing around it
+    bool has_contour;            ///< whether the following were measured: they need the 68-point model
+    double eye_opening;          ///< gap of the lids of the eye that is less open, over face_length
+    double eye_aspect;           ///< gap of the lids over the eye's width, mean of both eyes
+    double mouth_opening;        ///< gap between the inner lips over face_length
+    double smile_width;          ///< between the corners of the mouth over inter_eye_distance
+    double pitch, yaw;           ///< degrees; positive: down, and towards the image's right
+    double face_length;          ///< from the middle between the eyes to the chin
 } cv_face;
 
 /// Loads the models from `folder` and checks each against the SHA-256 that this version was calibrated with; `contour`,
@@ -58,7 +59,7 @@ void cv_face_engine_free(cv_face_engine *engine);
 const char *cv_face_engine_model_sha256(const cv_face_engine *engine);
 
 /// Finds faces, largest first. `count` is how many were found, which may exceed `capacity`; only `capacity` are written.
-/// `known_turns` are the clockwise quarter turns (0–3) that bring the picture upright where something else in it told, −1
+/// `known_turns` are the clockwise quarter turns (0–3) that bring the image upright where something else in it told, −1
 /// where nothing did: then all four ways up are tried, which costs most where there is no face at all. With `only_largest` the
 /// search ends where the largest face is sure, and smaller ones beside it may be missing.
 cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t known_turns, bool only_largest,
@@ -68,34 +69,34 @@ cv_status cv_face_detect(cv_face_engine *engine, const cv_image *image, int32_t 
 typedef struct {
     bool has_outline;
     cv_point outline[4];
-    bool has_zone;
-    cv_point zone[4];     ///< of the machine-readable zone, as it is read: portraits are above it
+    bool has_mrz;
+    cv_point mrz[4];      ///< of the MRZ, as it is read: portraits are above it
     bool bears_portrait;  ///< looks for small faces and other ways up, too; without it one look of 20 ms is all
 } cv_document_side;
 
-/// The same for the picture of a document, in which faces have known sizes.
+/// The same for the image of a document, in which faces have known sizes.
 cv_status cv_face_detect_on_document(cv_face_engine *engine, const cv_image *image, const cv_document_side *side,
                                      int32_t known_turns, cv_face *faces, size_t capacity, size_t *count,
                                      cv_error *error);
 
-/// Descriptors of `count` faces of `image`, CV_FACE_FEATURE_LENGTH numbers each: the mean over the aligned face and its
+/// Descriptors of `count` faces of `image`, CV_FACE_EMBEDDING_LENGTH numbers each: the mean over the aligned face and its
 /// mirror image, computed in one pass of the network.
 cv_status cv_face_features(cv_face_engine *engine, const cv_image *image, const cv_face *faces, size_t count,
-                           float *features, cv_error *error);
+                           float *embeddings, cv_error *error);
 
-/// Passive cues of a presentation attack, 0–1 each, 1 most suspicious. Evidence to weigh, never proof of a live face.
+/// Presentation attack detection (PAD) signals, 0–1 each, 1 most suspicious. Evidence to weigh, never proof of a live face.
 typedef struct {
-    double moire;            ///< strongest isolated peak of the spectrum of the face, as a screen's raster makes
-    double specular;         ///< share of the face in colourless burnt-out spots, saturating at 5 %
-    double frame;            ///< support of a bright-to-dark rectangle around the face: bezel, edge of a print
-    double flat_focus;       ///< sameness of sharpness between face and surroundings, as of a plane
-    double narrow_colour;    ///< lack of colour variety on the skin
-    double grey;             ///< lack of any colour: a photocopy or a monochrome print
-    double soft;             ///< lack of fine detail on the face
-} cv_face_cues;
+    double moire;          ///< strongest isolated peak of the spectrum of the face, as a screen's raster makes
+    double specular;       ///< share of the face in colourless burnt-out spots, saturating at 5 %
+    double frame;          ///< support of a bright-to-dark rectangle around the face: bezel, edge of a print
+    double flat_focus;     ///< sameness of sharpness between face and surroundings, as of a plane
+    double narrow_colour;  ///< lack of colour variety on the skin
+    double grey;           ///< lack of any colour: a photocopy or a monochrome print
+    double soft;           ///< lack of fine detail on the face
+} cv_face_signals;
 
-/// Measures the cues around one face of `image`.
-cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_cues *cues, cv_error *error);
+/// Measures the signals around one face of `image`.
+cv_status cv_face_liveness(const cv_image *image, const cv_face *face, cv_face_signals *signals, cv_error *error);
 
 #ifdef __cplusplus
 }

@@ -64,7 +64,7 @@ typedef struct {
 
 /// Decodes `bytes`, recognised by their first bytes alone, to an upright 8-bit image.
 ///
-/// Transparency is laid over white. Anything short of a complete, undamaged picture is CV_CORRUPT_IMAGE: a document
+/// Transparency is laid over white. Anything short of a complete, undamaged image is CV_CORRUPT_IMAGE: a document
 /// whose lower half is grey must not be judged as if it had been sent that way.
 /// On CV_OK `*image` belongs to the caller (cv_image_free); otherwise it is null.
 cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_limits *limits, cv_image **image,
@@ -73,10 +73,10 @@ cv_status cv_image_decode(const uint8_t *bytes, size_t length, const cv_image_li
 /// Copies the pixel at (x, y) as blue, green, red. False if there is none.
 bool cv_image_pixel(const cv_image *image, uint32_t x, uint32_t y, uint8_t bgr[3]);
 
-/// Draws a picture without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
+/// Draws an image without meaning, for trying the whole path: strokes on a gradient, in which nothing is to be found.
 cv_status cv_image_test_card(int32_t width, int32_t height, cv_image **image, cv_error *error);
 
-/// A small picture for people to look at: a baseline JPEG without metadata.
+/// A small image for people to look at: a baseline JPEG without metadata.
 typedef struct {
     uint8_t *bytes;  ///< null where there is none
     size_t length;
@@ -90,11 +90,6 @@ void cv_preview_free(cv_preview *preview);
 
 /// Frees `image`, which may be null.
 void cv_image_free(cv_image *image);
-
-/// Averages down and straightens `pictures` random pictures, drawn from `seed`, with this target's own arithmetic and with
-/// OpenCV's, convolves and filters as many in single precision and in double, and counts the bytes and sums in which they
-/// differ: none, on any processor.
-cv_status cv_image_check_arithmetic(uint64_t seed, int32_t pictures, int64_t *compared, int64_t *different, cv_error *error);
 
 #ifdef __cplusplus
 }

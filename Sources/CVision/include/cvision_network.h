@@ -9,12 +9,12 @@ extern "C" {
 /// A loaded network. Holds scratch memory: one thread at a time. Safe to fork.
 typedef struct cv_network cv_network;
 
-/// What a network is given: a picture of `width` by `height` pixels whose channels are (value − mean) × scale.
+/// What a network is given: an image of `width` by `height` pixels whose channels are (value − mean) × scale.
 typedef struct {
     uint32_t width, height;
-    bool rgb;         ///< red first; otherwise blue first, as OpenCV has it
-    float mean[3];    ///< per channel in the network's order, of values 0–255
-    float scale[3];   ///< per channel in the network's order
+    bool rgb;        ///< red first; otherwise blue first, as OpenCV has it
+    float mean[3];   ///< per channel in the network's order, of values 0–255
+    float scale[3];  ///< per channel in the network's order
 } cv_network_input;
 
 /// Loads the network of the file at `path`, which messages call `name`, if its SHA-256 (lower-case hex) is `sha256`, and runs
@@ -27,13 +27,13 @@ void cv_network_free(cv_network *network);
 /// How many numbers the network's (only, or last) output has.
 size_t cv_network_output_length(const cv_network *network);
 
-/// Runs the network on the rectangle of `image` from (x, y), stretched to the input; what lies outside the picture is filled
-/// with the picture's edge. Writes cv_network_output_length numbers.
+/// Runs the network on the rectangle of `image` from (x, y), stretched to the input; what lies outside the image is filled
+/// with the image's edge. Writes cv_network_output_length numbers.
 cv_status cv_network_run_region(cv_network *network, const cv_image *image, double x, double y, double width,
                                 double height, float *output, cv_error *error);
 
 /// Runs the network on `image` turned, scaled and moved so that two points come to lie where the network wants them, in pixels
-/// of its input; what lies outside the picture is black. With `mirrored` the input is mirrored afterwards.
+/// of its input; what lies outside the image is black. With `mirrored` the input is mirrored afterwards.
 cv_status cv_network_run_aligned(cv_network *network, const cv_image *image, cv_point left, cv_point right,
                                  cv_point wanted_left, cv_point wanted_right, bool mirrored, float *output,
                                  cv_error *error);

@@ -1,4 +1,4 @@
-// Print of the visual zone: where lines of text are on a document, and what one of them says.
+// Text of the VIZ: where lines of text are on a document, and what one of them says.
 #pragma once
 #include "cvision_image.h"
 
@@ -22,12 +22,12 @@ void cv_text_engine_free(cv_text_engine *_Nullable engine);
 /// SHA-256 of the model file, lower-case hex; lives as long as the engine.
 const char *_Nonnull cv_text_engine_model_sha256(const cv_text_engine *_Nonnull engine);
 
-/// One line of print. Lengths are pixels of the straightened document (see cv_text_page_size).
+/// One line of text. Lengths are pixels of the straightened document (see cv_text_page_size).
 typedef struct {
     double x, y, width, height;  ///< box of its characters, without margins
     double character_height;     ///< of its capitals or digits
     int32_t marks;               ///< connected strokes: about as many as it has characters
-    cv_point quad[4];            ///< the same box in the picture, clockwise from the line's own top left
+    cv_point quad[4];            ///< the same box in the image, clockwise from the line's own top left
 } cv_text_line;
 
 /// A document laid flat with the lines found on it. Freed by cv_text_page_free.
@@ -35,7 +35,7 @@ typedef struct cv_text_page cv_text_page;
 
 /// Straightens the quad `corners` (clockwise from the top left as the document is read) and finds its lines of dark print.
 ///
-/// Nothing inside `ignored` (`ignored_count` quads of four corners each: zone, barcodes, portrait) is taken for print.
+/// Nothing inside `ignored` (`ignored_count` quads of four corners each: MRZ, barcodes, portrait) is taken for print.
 cv_status cv_text_page_create(const cv_image *_Nonnull image, const cv_point *_Nonnull corners,
                               const cv_point *_Nullable ignored, int32_t ignored_count,
                               cv_text_page *_Nullable *_Nonnull page, cv_error *_Nullable error);

@@ -17,27 +17,27 @@ typedef struct {
 /// One frame. Lengths without a unit are in eye distances; what needs the face is undefined where there is none.
 typedef struct {
     bool has_face;
-    bool has_background;     ///< whether enough of the picture lies beside the head
-    bool has_change;         ///< whether the frame before had a face, too
-    bool is_repeated;        ///< every pixel is that of the frame before
-    double scene;            ///< correlation of the whole picture, made small, with the frame before; 1 for the first
-    double x, y, width, height;             ///< the detector's box in pixels
+    bool has_background;         ///< whether enough of the image lies beside the head
+    bool has_change;             ///< whether the frame before had a face, too
+    bool is_repeated;            ///< every pixel is that of the frame before
+    double scene;                ///< correlation of the whole image, made small, with the frame before; 1 for the first
+    double x, y, width, height;  ///< the detector's box in pixels
     cv_point landmarks[CV_FACE_LANDMARKS];  ///< as in cv_face
-    double eye_distance;     ///< pixels between the eye centres
-    double eye_opening;      ///< height of the dark between the lids over the eye's width, mean of both; 0 when closed
-    double mouth_opening;    ///< share of the mouth's middle columns as dark as a mouth's inside
-    double mouth_width;      ///< length of the dark line between the lips
-    double yaw;              ///< degrees, positive towards the right of the picture
-    double nose_drop;        ///< how far the base of the nose lies below the line between the eyes
+    double eye_distance;                    ///< pixels between the eye centres
+    double eye_opening;    ///< height of the dark between the lids over the eye's width, mean of both; 0 when closed
+    double mouth_opening;  ///< share of the mouth's middle columns as dark as a mouth's inside
+    double mouth_width;    ///< length of the dark line between the lips
+    double yaw;            ///< degrees, positive towards the right of the image
+    double nose_drop;      ///< how far the base of the nose lies below the line between the eyes
     cv_light forehead, cheeks, nose, background;
-    double saturated;        ///< share (0–1) of forehead and cheeks with a channel at 250 or more
-    double change;           ///< mean absolute difference (0–1) of the aligned face from the frame before
+    double saturated;  ///< share (0–1) of forehead and cheeks with a channel at 250 or more
+    double change;     ///< mean absolute difference (0–1) of the aligned face from the frame before
 } cv_face_frame;
 
 cv_status cv_face_tracker_create(cv_face_tracker **tracker, cv_error *error);
 void cv_face_tracker_free(cv_face_tracker *tracker);
 
-/// Measures the next frame. The face is sought in the whole picture once; from then on near where it was.
+/// Measures the next frame. The face is sought in the whole image once; from then on near where it was.
 cv_status cv_face_track(cv_face_engine *engine, cv_face_tracker *tracker, const cv_image *image, cv_face_frame *frame,
                         cv_error *error);
 

@@ -1,0 +1,36 @@
+#include "cpu.hpp"
+
+#include <algorithm>
+
+namespace cvision {
+namespace {
+
+Registers detected() {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Registers::by_4;
+    return __builtin_cpu_supports("avx512f") ? Registers::by_16 : Registers::by_8;
+#else
+    return Registers::by_4;
+#endif
+}
+
+thread_local Registers limit = Registers::by_16;
+thread_local int64_t runs = 0;
+
+}  // namespace
+
+Registers widest_registers() {
+    static const Registers widest = detected();
+    return widest;
+}
+
+Registers registers() { return std::min(widest_registers(), limit); }
+
+RegisterLimit::RegisterLimit(Registers new_limit) : before(limit) { limit = new_limit; }
+RegisterLimit::~RegisterLimit() { limit = this->before; }
+
+int64_t wide_runs() { return runs; }
+void count_wide_run() { runs += 1; }
+
+}  // namespace cvision

@@ -1,0 +1,27 @@
+// The comparison of arithmetic that depends on the processor with plain sums.
+#pragma once
+#include <stdint.h>
+
+#include "cvision_image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    int64_t compared;   ///< sums
+    int64_t different;  ///< sums that differ from plain ones: none, on any processor
+    int64_t runs;       ///< convolutions and filters that made them
+    int64_t wide_runs;  ///< of these, how many ran what is written for registers of more than four floats
+    int32_t lanes;      ///< floats in the processor's widest register that has something written for it: 4, 8 or 16
+} cv_arithmetic_check;
+
+/// Makes `rounds` convolutions and as many filters over random numbers, drawn from `seed`, and compares each sum with one in
+/// double precision; those of filters also with those of narrow registers, to the bit. Registers of more than `most_lanes`
+/// floats stay unused.
+cv_status cv_check_arithmetic(uint64_t seed, int32_t rounds, int32_t most_lanes, cv_arithmetic_check *_Nonnull check,
+                              cv_error *_Nullable error);
+
+#ifdef __cplusplus
+}
+#endif

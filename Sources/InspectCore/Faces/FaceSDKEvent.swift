@@ -57,11 +57,11 @@ extension FaceSDKEvent {
     /// What the capabilities of a job amount to; `nil` for workflows that the SDK has no word for.
     init?(workflow: Workflow, _ capabilities: Capabilities) {
         let liveness = capabilities.liveness?.first
-        switch workflow {
+        switch workflow.row.faceEvent {
         case .enrollment:
             let type = capabilities.enrollment?.first?.decision.type
             self.init(.enrollment, type == .passed ? .success : Self.failure(liveness))
-        case .authentication:
+        case .verification:
             switch capabilities.authentication?.first?.decision.type {
             case .passed: self.init(.verification, .success)
             case .rejected: self.init(.verification, .noMatch)
@@ -70,7 +70,7 @@ extension FaceSDKEvent {
         case .liveness:
             // Evidence that nothing is wrong is no proof that somebody is alive.
             self.init(.liveness, liveness?.decision.type == .passed ? .success : Self.failure(liveness))
-        case .id, .idIdentity, .similarity: return nil
+        case nil: return nil
         }
     }
 

@@ -22,8 +22,6 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
         /// Share of impostor pairs that matched.
         package var falseMatchRate: Double { Double(self.falseMatches) / Double(self.impostorPairs) }
-        /// Share of genuine pairs that did not.
-        package var falseNonMatchRate: Double { Double(self.falseNonMatches) / Double(self.genuinePairs) }
 
         package init(
             _ similarity: Double, falseMatches: Int, impostorPairs: Int, falseNonMatches: Int, genuinePairs: Int

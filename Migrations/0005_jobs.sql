@@ -102,7 +102,7 @@ CREATE TABLE insp.part (
 ) PARTITION BY RANGE (job_id);
 COMMENT ON TABLE insp.part IS 'Inputs of jobs: what they are, and where their bytes are';
 COMMENT ON COLUMN insp.part.job_id IS 'The job';
-COMMENT ON COLUMN insp.part.kind IS 'FRONT, BACK, FACE, FRAMES, DG1, DG2, SOD or SESSION_BLOB';
+COMMENT ON COLUMN insp.part.kind IS 'What it is (insp.part_kind)';
 COMMENT ON COLUMN insp.part.ordinal IS 'Place among the frames; 0 for other kinds';
 COMMENT ON COLUMN insp.part.size IS 'Bytes; null for a part by URL';
 COMMENT ON COLUMN insp.part.sha256 IS 'SHA-256 of the bytes; a part by URL is refused if what is fetched has another';

@@ -1,5 +1,5 @@
 -- The words of the contract with partners: kinds of part, workflows, labels, and reasons with advice. What checks requests
--- reads them; where a table is too slow (insp.accept, insp.plain_requests, insp.definition_key), and in the programs' enums, the
+-- reads them; where a table is too slow (insp.plain_requests, insp.definition_key), and in the programs' enums, the
 -- same words stand written out, and LookupTests holds them equal.
 
 CREATE TABLE insp.part_kind (
@@ -10,7 +10,7 @@ CREATE TABLE insp.part_kind (
     is_many boolean NOT NULL DEFAULT false,
     meaning text NOT NULL
 );
-COMMENT ON TABLE insp.part_kind IS 'Kinds of part that a job may have. A new one is also a parameter of insp.enqueue and a case of PartKind';
+COMMENT ON TABLE insp.part_kind IS 'Kinds of part that a job may have. A new one is also a case of PartKind';
 COMMENT ON COLUMN insp.part_kind.kind IS 'The name that payloads, results and insp.part give';
 COMMENT ON COLUMN insp.part_kind.place IS 'Order in which kinds are listed';
 COMMENT ON COLUMN insp.part_kind.source IS 'What it shows or comes from: document, chip, person, or vendor: opaque to this system';
@@ -30,6 +30,7 @@ INSERT INTO insp.part_kind (kind, place, source, is_image, is_many, meaning) VAL
 
 CREATE TABLE insp.workflow (
     name text PRIMARY KEY CHECK (name ~ '^[a-z_]+$'),
+    place smallint NOT NULL UNIQUE,
     definition_key text NOT NULL UNIQUE,
     capabilities text[] NOT NULL,
     stages smallint[] NOT NULL CHECK (stages <@ ARRAY[4, 8, 16, 32]::smallint[]),
@@ -41,6 +42,7 @@ CREATE TABLE insp.workflow (
 );
 COMMENT ON TABLE insp.workflow IS 'What a job may run, on which parts';
 COMMENT ON COLUMN insp.workflow.name IS 'The name that payloads and results give';
+COMMENT ON COLUMN insp.workflow.place IS 'Order in which workflows are listed';
 COMMENT ON COLUMN insp.workflow.definition_key IS 'Its definition key in Jumio''s API, which payloads may give as well; the name where there is none';
 COMMENT ON COLUMN insp.workflow.capabilities IS
     'What is decided, in order. Those with liveness take a challenge; with similarity or authentication, a threshold; with authentication or enrollment, a faceId';
@@ -51,21 +53,32 @@ COMMENT ON COLUMN insp.workflow.needs_one IS 'Kinds of which it must have one at
 COMMENT ON COLUMN insp.workflow.face_event IS 'Type of the face SDK''s event that it ends with; null: it has none';
 COMMENT ON COLUMN insp.workflow.meaning IS 'What it does';
 GRANT SELECT ON insp.workflow TO insp_producer, insp_gateway, insp_operator, insp_auditor;
-INSERT INTO insp.workflow (name, definition_key, capabilities, stages, takes, needs_all, needs_one, face_event, meaning) VALUES
+INSERT INTO insp.workflow (name, place, definition_key, capabilities, stages, takes, needs_all, needs_one, face_event, meaning) VALUES
     -- A chip alone says who the holder is; there is no image to judge then.
-    ('id', '2', '{usability,imageChecks,extraction,dataChecks}', '{4,8}',
+    ('id', 1, '2', '{usability,imageChecks,extraction,dataChecks}', '{4,8}',
         '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{}', '{FRONT,SOD}', NULL, 'Verifies a document'),
-    ('id_identity', '3', '{usability,imageChecks,extraction,dataChecks,similarity,liveness}', '{4,8,16,32}',
+    ('id_identity', 2, '3', '{usability,imageChecks,extraction,dataChecks,similarity,liveness}', '{4,8,16,32}',
         '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{FRONT}', '{}', NULL, 'Verifies a document and its holder'),
-    ('similarity', '5', '{usability,similarity}', '{4,8,16}',
+    ('similarity', 3, '5', '{usability,similarity}', '{4,8,16}',
         '{FRONT,BACK,FACE,FRAMES,DG1,DG2,SOD,SESSION_BLOB}', '{FRONT,FACE}', '{}', NULL,
         'Compares a document''s portrait with a selfie'),
-    ('liveness', '6', '{usability,liveness}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{}', '{FACE,FRAMES,SESSION_BLOB}',
+    ('liveness', 4, '6', '{usability,liveness}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{}', '{FACE,FRAMES,SESSION_BLOB}',
         'liveness', 'Decides whether a living person was in front of the camera'),
-    ('authentication', '9', '{usability,liveness,authentication}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
+    ('authentication', 5, '9', '{usability,liveness,authentication}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
         'verification', 'Compares a selfie with what is enrolled under a face id'),
-    ('enrollment', 'enrollment', '{usability,liveness,enrollment}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
+    ('enrollment', 6, 'enrollment', '{usability,liveness,enrollment}', '{4,16,32}', '{FACE,FRAMES,SESSION_BLOB}', '{FACE}', '{}',
         'enrollment', 'Enrols a selfie under a face id');
+
+-- To be run again by a script that adds a row to either table.
+UPDATE insp.error_code e SET hint = h.hint FROM (
+    SELECT 'PART_UNKNOWN', format('A part is %s.', regexp_replace(string_agg(k.kind, ', ' ORDER BY k.place), ', (\w+)$', ' or \1'))
+    FROM insp.part_kind k
+    UNION ALL
+    SELECT 'WORKFLOW_UNKNOWN', format('A workflow is %s.', regexp_replace(string_agg(
+        w.name || CASE WHEN w.definition_key <> w.name THEN format(' (%s)', w.definition_key) ELSE '' END, ', '
+        ORDER BY w.place), ', ([^,]+)$', ' or \1'))
+    FROM insp.workflow w) AS h (code, hint)
+WHERE e.code = h.code;
 
 CREATE TABLE insp.label (
     label text PRIMARY KEY CHECK (label ~ '^[A-Z][A-Z0-9_]{0,63}$'),

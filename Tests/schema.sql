@@ -387,6 +387,7 @@ CREATE FUNCTION insp.check_callback(p jsonb, partner insp.partner, endpoint insp
 
 CREATE TABLE insp.workflow (
     name text NOT NULL,
+    place smallint NOT NULL,
     definition_key text NOT NULL,
     capabilities text[] NOT NULL,
     stages smallint[] NOT NULL,
@@ -674,6 +675,11 @@ CREATE FUNCTION insp.enqueue_many(payloads jsonb[]) RETURNS SETOF uuid
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    AS ...
+
 CREATE FUNCTION insp.ensure_partitions(p_ahead bigint DEFAULT 15000000) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -912,7 +918,7 @@ CREATE FUNCTION insp.forget_words(p_jobs bigint[]) RETURNS integer
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea DEFAULT NULL::bytea, back bytea DEFAULT NULL::bytea, face bytea DEFAULT NULL::bytea, frames bytea[] DEFAULT NULL::bytea[], dg1 bytea DEFAULT NULL::bytea, dg2 bytea DEFAULT NULL::bytea, sod bytea DEFAULT NULL::bytea, session_blob bytea DEFAULT NULL::bytea, OUT id uuid, OUT job bigint) RETURNS record
+CREATE FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[] DEFAULT '{}'::text[], p_contents bytea[] DEFAULT '{}'::bytea[], OUT id uuid, OUT job bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -3417,6 +3423,8 @@ ALTER TABLE ONLY insp.workflow
     ADD CONSTRAINT workflow_definition_key_key UNIQUE (definition_key);
 ALTER TABLE ONLY insp.workflow
     ADD CONSTRAINT workflow_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY insp.workflow
+    ADD CONSTRAINT workflow_place_key UNIQUE (place);
 CREATE INDEX callback_attempt_time ON insp.callback_attempt USING brin (started_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX callback_lease_order ON insp.callback_lease USING btree (endpoint_id, ordering_key, callback_id) WHERE (ordering_key IS NOT NULL);
 CREATE INDEX callback_named ON insp.callback USING btree (webhook_id) WHERE (job_id < 0);
@@ -3725,6 +3733,9 @@ GRANT ALL ON FUNCTION insp.enqueue(payload jsonb, front bytea, back bytea, face 
 REVOKE ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_producer;
 GRANT ALL ON FUNCTION insp.enqueue_many(payloads jsonb[]) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) TO insp_producer;
+GRANT ALL ON FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.ensure_partitions(p_ahead bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.erase(id uuid) FROM PUBLIC;
@@ -3780,8 +3791,8 @@ REVOKE ALL ON FUNCTION insp.finished_by_queue(p_within interval, p_pages integer
 REVOKE ALL ON FUNCTION insp.forget_callbacks(p_ids bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_persons(p_persons bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.forget_words(p_jobs bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, front bytea, back bytea, face bytea, frames bytea[], dg1 bytea, dg2 bytea, sod bytea, session_blob bytea, OUT id uuid, OUT job bigint) TO insp_gateway;
+REVOKE ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], OUT id uuid, OUT job bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.gateway_create(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_payload jsonb, p_traceparent text, p_kinds text[], p_contents bytea[], OUT id uuid, OUT job bigint) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_credential(p_key_id text, p_secret_sha256 bytea, OUT id bigint, OUT partner text, OUT scopes text[], OUT rate_per_second double precision, OUT rate_burst integer) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) FROM PUBLIC;

@@ -26,6 +26,8 @@ DECLARE
     taken record;
     limited boolean;
     persons bigint[];
+    kinds text[];
+    many_kinds text[];
     me constant oid := to_regrole(quote_ident(session_user));
 BEGIN
     -- The texts of more would take memory by the hundred megabytes.
@@ -36,6 +38,7 @@ BEGIN
         END IF;
     END IF;
     prefix := insp.id_prefix();
+    SELECT array_agg(k.kind), array_agg(k.kind) FILTER (WHERE k.is_many) INTO kinds, many_kinds FROM insp.part_kind k;
     IF EXISTS (SELECT FROM unnest(p_payloads) AS p WHERE p ? 'userReference') THEN
         persons := insp.persons(p_payloads);
     END IF;
@@ -99,18 +102,18 @@ BEGIN
     ), deadlines AS (
         INSERT INTO insp.expiry (expires_at, job_id) SELECT f.expires_at, f.id FROM fresh f WHERE f.expires_named
     ), parts AS (
-        -- The kinds of insp.part_kind, written out: taking an object apart costs three times as much as asking for eight keys.
+        -- Taking an object apart costs three times as much as asking for each kind.
         INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
         SELECT f.id, k.kind, 0, decode(f.part_urls #>> ARRAY[k.kind, 'sha256'], 'hex'), f.part_urls #>> ARRAY[k.kind, 'url']
-        FROM fresh f CROSS JOIN (VALUES ('FRONT'), ('BACK'), ('FACE'), ('FRAMES'), ('DG1'), ('DG2'), ('SOD'), ('SESSION_BLOB'))
-            AS k (kind)
+        FROM fresh f CROSS JOIN unnest(kinds) AS k (kind)
         WHERE f.part_urls ? k.kind AND jsonb_typeof(f.part_urls -> k.kind) = 'object'
     ), frames AS (
         INSERT INTO insp.part (job_id, kind, ordinal, sha256, location)
-        SELECT f.id, 'FRAMES', a.n - 1, decode(a.frame ->> 'sha256', 'hex'), a.frame ->> 'url'
-        FROM fresh f, jsonb_array_elements(CASE WHEN jsonb_typeof(f.part_urls -> 'FRAMES') = 'array'
-            THEN f.part_urls -> 'FRAMES' END) WITH ORDINALITY AS a (frame, n)
-        WHERE f.part_urls ? 'FRAMES'
+        SELECT f.id, k.kind, a.n - 1, decode(a.frame ->> 'sha256', 'hex'), a.frame ->> 'url'
+        FROM fresh f CROSS JOIN unnest(many_kinds) AS k (kind),
+            jsonb_array_elements(CASE WHEN jsonb_typeof(f.part_urls -> k.kind) = 'array'
+                THEN f.part_urls -> k.kind END) WITH ORDINALITY AS a (frame, n)
+        WHERE f.part_urls ? k.kind
     )
     SELECT array_agg(c.public_id), array_agg(CASE WHEN c.is_fresh THEN c.id END), (array_agg(c.digests))[1],
         array_agg(DISTINCT c.lane) FILTER (WHERE c.is_fresh),
@@ -163,6 +166,80 @@ $$;
 COMMENT ON FUNCTION insp.accept(jsonb[], text[], bytea) IS
     'Checks payloads and writes their jobs. job_ids is null for a request that repeats an earlier one under its idempotency key';
 
+CREATE OR REPLACE FUNCTION insp.enqueue_parts(payload jsonb, kinds text[], contents bytea[]) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
+DECLARE
+    -- Before anything is looked at: digests belongs to a payload that may be of any shape.
+    named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
+        THEN payload -> 'digests' ELSE '{}' END;
+    part record;
+    given text[] := '{}';
+    -- Of each part, in the order of insp.part_kind: its place in the arguments, its place among those of its kind, and its digest.
+    places integer[] := '{}';
+    ordinals smallint[] := '{}';
+    sums bytea[] := '{}';
+    size bigint := 0;
+    accepted record;
+BEGIN
+    PERFORM insp.require(coalesce(array_length(kinds, 1), 0) = coalesce(array_length(contents, 1), 0)
+            AND coalesce(array_ndims(kinds), 1) = 1 AND coalesce(array_ndims(contents), 1) = 1
+            AND coalesce(array_lower(kinds, 1), 1) = 1 AND coalesce(array_lower(contents, 1), 1) = 1,
+        'kinds and contents', 'Give one kind for each content, in two arrays of one dimension that begin at 1.');
+    IF cardinality(kinds) > 0 THEN
+        FOR part IN
+            SELECT u.kind, k.is_many, count(*) AS count, array_agg(u.n::integer ORDER BY u.n) AS places
+            FROM unnest(kinds) WITH ORDINALITY AS u (kind, n) LEFT JOIN insp.part_kind k ON k.kind = u.kind
+            GROUP BY u.kind, k.is_many, k.place ORDER BY k.place
+        LOOP
+            IF part.is_many IS NULL THEN
+                PERFORM insp.refuse('PART_UNKNOWN', left(quote_nullable(part.kind), 40));
+            ELSIF part.count > (CASE WHEN part.is_many THEN 256 ELSE 1 END) THEN
+                PERFORM insp.refuse(CASE WHEN part.is_many THEN 'PART_TOO_LARGE' ELSE 'PART_UNEXPECTED' END,
+                    part.kind || ': ' || part.count || ' of them');
+            ELSIF part.is_many AND named ? part.kind AND (jsonb_typeof(named -> part.kind) <> 'array'
+                OR jsonb_array_length(named -> part.kind) <> part.count) THEN
+                PERFORM insp.refuse('DIGEST_INVALID', part.kind || ': not as many digests as frames',
+                    'Give one digest for each frame.');
+            END IF;
+            given := given || part.kind;
+            FOR i IN 1 .. part.count LOOP
+                ordinals := ordinals || (i - 1)::smallint;
+            END LOOP;
+            places := places || part.places;
+        END LOOP;
+        -- The payload first: its errors say more than those of the bytes.
+        PERFORM insp.check_request(payload, given);
+        FOR i IN 1 .. cardinality(places) LOOP
+            sums := sums || insp.check_part(kinds[places[i]], contents[places[i]],
+                CASE jsonb_typeof(named -> kinds[places[i]]) WHEN 'array' THEN named -> kinds[places[i]] ->> ordinals[i]::integer
+                    ELSE named ->> kinds[places[i]] END);
+            size := size + octet_length(contents[places[i]]);
+        END LOOP;
+    END IF;
+
+    SELECT * INTO accepted FROM insp.accept(ARRAY[payload], given,
+        -- As hexadecimal digits by itself: how bytea becomes text depends on the caller's settings.
+        convert_to(array_to_string(given, ',') || coalesce((SELECT string_agg(E'\\x' || encode(s.sum, 'hex'), ',' ORDER BY s.n)
+            FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8'));
+    IF accepted.job_ids[1] IS NOT NULL AND given <> '{}' THEN
+        PERFORM insp.take_bytes(p.id, p.max_bytes, size)
+        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
+        WITH stored AS (
+            INSERT INTO insp.content (id, kind, ordinal, bytes)
+            SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, contents[u.place]
+            FROM unnest(places, ordinals) AS u (place, ordinal)
+        )
+        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, content_id)
+        SELECT accepted.job_ids[1], kinds[u.place], u.ordinal, octet_length(contents[u.place]), u.sum, accepted.job_ids[1]
+        FROM unnest(places, ordinals, sums) AS u (place, ordinal, sum);
+    END IF;
+    RETURN accepted.public_ids[1];
+END
+$$;
+COMMENT ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[]) IS
+    'Accepts one job and returns its id. kinds (insp.part_kind) says what each of contents is; those of a kind that a job may have several of are in their order. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. Takes part in the caller''s transaction; SET LOCAL insp.notify = off leaves the hint to workers out, for PREPARE TRANSACTION, which takes no transaction with a notification: workers find the job when they poll, within a second or two';
+GRANT EXECUTE ON FUNCTION insp.enqueue_parts(jsonb, text[], bytea[]) TO insp_producer, insp_operator;
+
 CREATE OR REPLACE FUNCTION insp.enqueue(
     payload jsonb,
     front bytea DEFAULT NULL,
@@ -176,82 +253,26 @@ CREATE OR REPLACE FUNCTION insp.enqueue(
 ) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    -- Before anything is checked: digests belongs to a payload that may be of any shape.
-    named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
-        THEN payload -> 'digests' ELSE '{}' END;
-    kinds text[];
-    sums bytea[] := '{}'::bytea[];
-    accepted record;
+    kinds text[] := '{}';
+    contents bytea[] := '{}';
 BEGIN
-    IF frames IS NOT NULL THEN
-        IF cardinality(frames) = 0 THEN
-            PERFORM insp.refuse('PART_EMPTY', 'FRAMES');
-        ELSIF cardinality(frames) > 256 THEN
-            PERFORM insp.refuse('PART_TOO_LARGE', 'FRAMES');
-        ELSIF named ? 'FRAMES' AND (jsonb_typeof(named -> 'FRAMES') <> 'array'
-            OR jsonb_array_length(named -> 'FRAMES') <> cardinality(frames)) THEN
-            PERFORM insp.refuse('DIGEST_INVALID', 'FRAMES: not as many digests as frames', 'Give one digest for each frame.');
-        END IF;
+    IF frames = '{}' THEN
+        PERFORM insp.refuse('PART_EMPTY', 'FRAMES');
     END IF;
-    SELECT coalesce(array_agg(k.kind), '{}') INTO kinds FROM unnest(
-        ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB'],
-        ARRAY[front IS NOT NULL, back IS NOT NULL, face IS NOT NULL, frames IS NOT NULL, dg1 IS NOT NULL, dg2 IS NOT NULL,
-            sod IS NOT NULL, session_blob IS NOT NULL]) AS k (kind, given)
-    WHERE k.given;
-    -- The payload first: its errors say more than those of the bytes.
-    IF cardinality(kinds) > 0 THEN
-        PERFORM insp.check_request(payload, kinds);
+    -- Most jobs have their parts by URL.
+    IF num_nonnulls(front, back, face, frames, dg1, dg2, sod, session_blob) > 0 THEN
+        kinds := array_remove(ARRAY[CASE WHEN front IS NOT NULL THEN 'FRONT' END, CASE WHEN back IS NOT NULL THEN 'BACK' END,
+                CASE WHEN face IS NOT NULL THEN 'FACE' END, CASE WHEN dg1 IS NOT NULL THEN 'DG1' END,
+                CASE WHEN dg2 IS NOT NULL THEN 'DG2' END, CASE WHEN sod IS NOT NULL THEN 'SOD' END,
+                CASE WHEN session_blob IS NOT NULL THEN 'SESSION_BLOB' END], NULL)
+            || array_fill('FRAMES'::text, ARRAY[coalesce(cardinality(frames), 0)]);
+        contents := array_remove(ARRAY[front, back, face, dg1, dg2, sod, session_blob], NULL) || ARRAY(SELECT unnest(frames));
     END IF;
-    IF front IS NOT NULL THEN sums := sums || insp.check_part('FRONT', front, named ->> 'FRONT'); END IF;
-    IF back IS NOT NULL THEN sums := sums || insp.check_part('BACK', back, named ->> 'BACK'); END IF;
-    IF face IS NOT NULL THEN sums := sums || insp.check_part('FACE', face, named ->> 'FACE'); END IF;
-    FOR i IN 1 .. coalesce(cardinality(frames), 0) LOOP
-        sums := sums || insp.check_part('FRAMES', frames[i], named #>> ARRAY['FRAMES', (i - 1)::text]);
-    END LOOP;
-    IF dg1 IS NOT NULL THEN sums := sums || insp.check_part('DG1', dg1, named ->> 'DG1'); END IF;
-    IF dg2 IS NOT NULL THEN sums := sums || insp.check_part('DG2', dg2, named ->> 'DG2'); END IF;
-    IF sod IS NOT NULL THEN sums := sums || insp.check_part('SOD', sod, named ->> 'SOD'); END IF;
-    IF session_blob IS NOT NULL THEN
-        sums := sums || insp.check_part('SESSION_BLOB', session_blob, named ->> 'SESSION_BLOB');
-    END IF;
-
-    SELECT * INTO accepted FROM insp.accept(ARRAY[payload], kinds,
-        -- As hexadecimal digits by itself: how bytea becomes text depends on the caller's settings.
-        convert_to(array_to_string(kinds, ',') || coalesce((SELECT string_agg(E'\\x' || encode(s.sum, 'hex'), ',' ORDER BY s.n)
-            FROM unnest(sums) WITH ORDINALITY AS s (sum, n)), ''), 'UTF8'));
-    IF accepted.job_ids[1] IS NOT NULL AND cardinality(kinds) > 0 THEN
-        PERFORM insp.take_bytes(p.id, p.max_bytes, (SELECT sum(octet_length(b))
-            FROM unnest(frames || ARRAY[front, back, face, dg1, dg2, sod, session_blob]) AS b))
-        FROM insp.partner p WHERE p.name = payload ->> 'partner' AND p.max_bytes IS NOT NULL;
-        -- One statement for all parts.
-        WITH stored AS (
-            INSERT INTO insp.content (id, kind, ordinal, bytes)
-            SELECT accepted.job_ids[1], b.kind, b.ordinal, b.bytes
-            FROM (
-                SELECT 'FRONT' AS kind, 0::smallint AS ordinal, front AS bytes
-                UNION ALL SELECT 'BACK', 0, back
-                UNION ALL SELECT 'FACE', 0, face
-                UNION ALL SELECT 'FRAMES', (u.n - 1)::smallint, u.bytes FROM unnest(frames) WITH ORDINALITY AS u (bytes, n)
-                UNION ALL SELECT 'DG1', 0, dg1
-                UNION ALL SELECT 'DG2', 0, dg2
-                UNION ALL SELECT 'SOD', 0, sod
-                UNION ALL SELECT 'SESSION_BLOB', 0, session_blob) b
-            WHERE b.bytes IS NOT NULL
-            RETURNING kind, ordinal, length(bytes) AS size
-        )
-        INSERT INTO insp.part (job_id, kind, ordinal, size, sha256, content_id)
-        SELECT accepted.job_ids[1], s.kind, s.ordinal, s.size,
-            -- The sums are in this order.
-            sums[row_number() OVER (ORDER BY array_position(
-                ARRAY['FRONT', 'BACK', 'FACE', 'FRAMES', 'DG1', 'DG2', 'SOD', 'SESSION_BLOB'], s.kind), s.ordinal)],
-            accepted.job_ids[1]
-        FROM stored s;
-    END IF;
-    RETURN accepted.public_ids[1];
+    RETURN insp.enqueue_parts(payload, kinds, contents);
 END
 $$;
 COMMENT ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
-    'Accepts one job and returns its id. The payload''s keys: partner, workflow, documentFormat, documentTypes, countries, customerInternalReference, userReference, reportingCriteria, callbackUrl, idempotencyKey, digests, parts, lane, region, delaySeconds, runAt, expiresAt, traceparent, challenge, consent, review (never less strict than the partner''s), faceId, threshold, enrollmentMode. Takes part in the caller''s transaction; SET LOCAL insp.notify = off leaves the hint to workers out, for PREPARE TRANSACTION, which takes no transaction with a notification: workers find the job when they poll, within a second or two';
+    'insp.enqueue_parts with a parameter for each of the usual kinds of part, for calls by name: front => …';
 GRANT EXECUTE ON FUNCTION insp.enqueue(jsonb, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea)
     TO insp_producer, insp_operator;
 

@@ -51,14 +51,8 @@ CREATE OR REPLACE FUNCTION insp.gateway_create(
     p_scope text,
     p_payload jsonb,
     p_traceparent text,
-    front bytea DEFAULT NULL,
-    back bytea DEFAULT NULL,
-    face bytea DEFAULT NULL,
-    frames bytea[] DEFAULT NULL,
-    dg1 bytea DEFAULT NULL,
-    dg2 bytea DEFAULT NULL,
-    sod bytea DEFAULT NULL,
-    session_blob bytea DEFAULT NULL,
+    p_kinds text[] DEFAULT '{}',
+    p_contents bytea[] DEFAULT '{}',
     OUT id uuid,
     OUT job bigint
 )
@@ -74,11 +68,10 @@ BEGIN
         PERFORM insp.refuse('PAYLOAD_INVALID', 'unknown key ''' || given || '''',
             'The credential and the path say whose job it is and in which lane it waits.');
     END IF;
-    SELECT insp.enqueue(p_payload || jsonb_build_object('partner', p.name)
+    SELECT insp.enqueue_parts(p_payload || jsonb_build_object('partner', p.name)
             -- Somebody stands in front of a camera and waits.
             || CASE p_scope WHEN 'session' THEN '{"lane": "urgent"}' ELSE '{}' END::jsonb,
-        front => front, back => back, face => face, frames => frames, dg1 => dg1, dg2 => dg2, sod => sod,
-        session_blob => session_blob)
+        p_kinds, p_contents)
     INTO gateway_create.id FROM insp.partner p WHERE p.id = number;
     SELECT j.id INTO gateway_create.job FROM insp.job j WHERE j.public_id = gateway_create.id;
     -- Set afterwards: a request that is repeated under its idempotency key is the same request, also in another span.
@@ -89,10 +82,9 @@ BEGIN
     PERFORM insp.record_access(p_credential, 'create', p_scope, gateway_create.id);
 END
 $$;
-COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea) IS
-    'insp.enqueue for the partner of a credential; returns the public id and the internal number';
-GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, bytea, bytea, bytea, bytea[], bytea, bytea, bytea, bytea)
-    TO insp_gateway;
+COMMENT ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[]) IS
+    'insp.enqueue_parts for the partner of a credential; returns the public id and the internal number';
+GRANT EXECUTE ON FUNCTION insp.gateway_create(bigint, bytea, text, jsonb, text, text[], bytea[]) TO insp_gateway;
 
 CREATE OR REPLACE FUNCTION insp.gateway_result(
     p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb

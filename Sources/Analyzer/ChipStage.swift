@@ -17,7 +17,7 @@ enum ChipStage {
         var own: [[UInt8]] = []
         for part in parts where self.isChipFile(part) {
             let bytes = part.withBytes { Array($0) }
-            if let group = PartKind(rawValue: part.kind)?.dataGroup {
+            if let group = PartKind(rawValue: part.kind)?.row.dataGroup {
                 groups[group] = bytes
             } else if part.kind == PartKind.sod.rawValue {
                 sod = bytes

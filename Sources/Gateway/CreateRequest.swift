@@ -13,8 +13,6 @@ struct CreateRequest {
     private static let images: [(name: String, kind: PartKind)] = [
         ("encodedFrontImage", .front), ("encodedBackImage", .back), ("encodedFaceImage", .face),
     ]
-    /// As `insp.enqueue` has it.
-    private static let frames = 256
 
     /// - Parameter key: The header `Idempotency-Key`.
     /// - Throws: ``InspectError``; the database refuses everything but invalid Base64.
@@ -35,7 +33,10 @@ struct CreateRequest {
             }
             object["idempotencyKey"] = key
         }
-        if object["workflow"] == nil { object["workflow"] = self.workflow(object["parts"]).rawValue }
+        if object["workflow"] == nil {
+            let byURL = (object["parts"] as? [String: Any] ?? [:]).keys.compactMap(PartKind.init)
+            object["workflow"] = Workflow.usual(for: Set(self.parts.keys).union(byURL)).rawValue
+        }
         self.payload = try JSONBody.data(object, texts)
     }
 
@@ -50,10 +51,10 @@ struct CreateRequest {
             guard let kind = PartKind(rawValue: name) else {
                 throw InspectError(.partUnknown, "'\(name.prefix(40))'")
             }
-            guard self.parts[kind] == nil, kind == .frames || list == nil else {
+            guard self.parts[kind] == nil, kind.row.isMany || list == nil else {
                 throw InspectError(.partUnexpected, "\(name): more than one")
             }
-            guard (list ?? []).count <= Self.frames else {
+            guard (list ?? []).count <= PartKind.countLimit else {
                 throw InspectError(.partTooLarge, name)
             }
             var sums: [Any] = []
@@ -73,7 +74,7 @@ struct CreateRequest {
                 throw InspectError(
                     .digestInvalid, "\(name): not as many digests as frames", hint: "Give one digest for each frame.")
             }
-            if !sums.isEmpty { digests[name] = kind == .frames ? sums : sums[0] }
+            if !sums.isEmpty { digests[name] = kind.row.isMany ? sums : sums[0] }
             self.parts[kind] = contents
             remaining[name] = nil
         }
@@ -85,15 +86,8 @@ struct CreateRequest {
         value is String || (value as? [String: Any])?["content"] != nil
     }
 
-    /// The workflow of a capture client that names none.
-    private func workflow(_ urls: Any?) -> Workflow {
-        let kinds = Set(self.parts.keys.map(\.rawValue)).union((urls as? [String: Any] ?? [:]).keys)
-        if !kinds.contains(PartKind.front.rawValue) { return .liveness }
-        return kinds.isDisjoint(with: [PartKind.face.rawValue, PartKind.frames.rawValue]) ? .id : .idIdentity
-    }
-
-    /// Base64 of a part of 20 MiB, which is the queue's limit, with an eighth more for line breaks and their escapes.
-    private static let longestText = 20 * 1024 * 1024 / 3 * 4 * 9 / 8
+    /// Base64 of the largest part, with an eighth more for line breaks and their escapes.
+    private static let longestText = PartKind.byteLimit / 3 * 4 * 9 / 8
 
     private static func bytes(_ text: String, _ name: String, _ texts: LongTexts) throws(InspectError) -> Data {
         // Checked by its length, before decoding.

@@ -55,17 +55,12 @@ package final class GatewayStore: Sendable {
         _ credential: GatewayCredential, _ scope: GatewayCredential.Scope, payload: Data, parts: [PartKind: [Data]],
         traceparent: String?
     ) async throws -> CreatedJob {
-        func single(_ kind: PartKind) -> PostgresValue { .optional(parts[kind]?.first) }
         let row = try await self.ask(
-            """
-            SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, front => $6, back => $7, face => $8,
-                frames => $9, dg1 => $10, dg2 => $11, sod => $12, session_blob => $13)
-            """,
+            "SELECT id, job FROM insp.gateway_create($1, $2, $3, $4, $5, $6, $7)",
             [
                 .int(credential.id), .bytes(credential.secretSHA256), .text(scope.rawValue),
                 .text(try PostgresValue.json(payload)), .optional(traceparent),
-                single(.front), single(.back), single(.face), parts[.frames].map { .bytesArray($0) } ?? .null,
-                single(.dg1), single(.dg2), single(.sod), single(.sessionBlob),
+                .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }), .byteas(parts.flatMap(\.value)),
             ])[0]
         return CreatedJob(id: try row.string("id"), number: try row.int("job"))
     }

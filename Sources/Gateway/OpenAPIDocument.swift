@@ -1,3 +1,5 @@
+internal import InspectCore
+
 /// The gateway's interface as OpenAPI 3.1, served at `/openapi.json`.
 ///
 /// It describes the form of a request. `insp.enqueue` checks rules between members, such as the parts that a workflow
@@ -198,17 +200,10 @@ enum OpenAPIDocument {
                     "type": "object",
                     "additionalProperties": false,
                     "properties": {
-                      "FRONT": { "$ref": "#/components/schemas/Part" },
-                      "BACK": { "$ref": "#/components/schemas/Part" },
-                      "FACE": { "$ref": "#/components/schemas/Part" },
-                      "FRAMES": { "type": "array", "minItems": 1, "maxItems": 256, "items": { "$ref": "#/components/schemas/Part" } },
-                      "DG1": { "$ref": "#/components/schemas/Part" },
-                      "DG2": { "$ref": "#/components/schemas/Part" },
-                      "SOD": { "$ref": "#/components/schemas/Part" },
-                      "SESSION_BLOB": { "$ref": "#/components/schemas/Part" }
+                      \#(Self.members(of: "Part"))
                     }
                   },
-                  "workflow": { "enum": ["id", "id_identity", "similarity", "liveness", "authentication", "enrollment", "2", "3", "5", "6", "9", 2, 3, 5, 6, 9] },
+                  "workflow": { "enum": [\#(Self.workflows)] },
                   "documentFormat": { "enum": ["TD1", "TD2", "TD3"] },
                   "documentTypes": { "type": "array", "maxItems": 100, "items": { "enum": ["PASSPORT", "VISA", "DRIVING_LICENSE", "ID_CARD"] } },
                   "countries": { "type": "array", "maxItems": 300, "items": { "type": "string", "pattern": "^[A-Z]{3}$" } },
@@ -221,14 +216,7 @@ enum OpenAPIDocument {
                     "type": "object",
                     "additionalProperties": false,
                     "properties": {
-                      "FRONT": { "$ref": "#/components/schemas/Digest" },
-                      "BACK": { "$ref": "#/components/schemas/Digest" },
-                      "FACE": { "$ref": "#/components/schemas/Digest" },
-                      "FRAMES": { "type": "array", "items": { "$ref": "#/components/schemas/Digest" } },
-                      "DG1": { "$ref": "#/components/schemas/Digest" },
-                      "DG2": { "$ref": "#/components/schemas/Digest" },
-                      "SOD": { "$ref": "#/components/schemas/Digest" },
-                      "SESSION_BLOB": { "$ref": "#/components/schemas/Digest" }
+                      \#(Self.members(of: "Digest"))
                     }
                   },
                   "region": { "type": "string", "pattern": "^[A-Z][A-Z0-9-]{1,15}$" },
@@ -314,5 +302,23 @@ enum OpenAPIDocument {
         }
 
         """#
+    }
+
+    /// Names and definition keys; keys also come as numbers.
+    private static var workflows: String {
+        let words = Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }
+        let strings = Set(words).sorted().map { "\"\($0)\"" }
+        return (strings + Set(words.compactMap(Int.init)).sorted().map(String.init)).joined(separator: ", ")
+    }
+
+    /// A member for each kind of part, which refers to a schema.
+    private static func members(of schema: String) -> String {
+        PartKind.allCases.map { kind in
+            let one = ##"{ "$ref": "#/components/schemas/\##(schema)" }"##
+            let value =
+                kind.row.isMany
+                ? #"{ "type": "array", "minItems": 1, "maxItems": \#(PartKind.countLimit), "items": \#(one) }"# : one
+            return #""\#(kind.rawValue)": \#(value)"#
+        }.joined(separator: ",\n" + String(repeating: " ", count: 14))
     }
 }

@@ -99,7 +99,7 @@ package struct InspectionPipeline: JobHandler {
             }
         }
         let fetched = sources.isEmpty ? [] : try await self.fetch(sources, beside: size, of: job, context)
-        if !sources.isEmpty, parts.contains(where: { $0.kind != .sessionBlob }) { try await context.returnToSlot() }
+        if !sources.isEmpty, parts.contains(where: { !$0.kind.isOpaque }) { try await context.returnToSlot() }
         var rest = fetched.makeIterator()
         return try parts.compactMap { part in
             let bytes = if case .bytes(let bytes) = part.source { bytes } else { rest.next() }
@@ -126,7 +126,7 @@ package struct InspectionPipeline: JobHandler {
     /// The plaintext of a part that the client encrypted for the workers. Digests cover the encrypted bytes. Session blobs
     /// are opaque and stay as they are.
     private func open(_ bytes: Data, of kind: PartKind) throws(InspectError) -> Data {
-        guard kind != .sessionBlob else { return bytes }
+        guard !kind.isOpaque else { return bytes }
         do { return try self.decryption.open(bytes) } catch { throw InspectError(error.code, kind.rawValue) }
     }
 }

@@ -87,9 +87,6 @@ package struct InspectionRunner: Sendable {
             throw InspectError(.vendorNotConfigured)
         }
     ) async throws -> Outcome {
-        guard InspectionDecider.implements(request.workflow) else {
-            throw InspectError(.workflowNotImplemented, request.workflow.rawValue)
-        }
         guard request.workflow.namesFace == (enrolled != nil) else {
             throw InspectError(.workflowNotImplemented, "\(request.workflow.rawValue) without the queue")
         }
@@ -99,7 +96,7 @@ package struct InspectionRunner: Sendable {
         facts.calibration = self.calibration
         var timings: [String: Double] = [:]
         let inputs = Self.imageParts(parts) + self.chipParts(parts)
-        let session = parts.first { $0.kind == .sessionBlob }?.bytes
+        let session = parts.first(where: \.kind.isOpaque)?.bytes
         if let session, inputs.isEmpty {
             // Nothing to decode, so no analyzer is needed: the vendor's answer is the only stage.
             let start = ContinuousClock.now
@@ -200,7 +197,7 @@ package struct InspectionRunner: Sendable {
     /// The parts that the analyzer decodes. Of a liveness capture's frames the first, which shows the person at rest, stands for
     /// the face where no image of its own was given.
     private static func imageParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
-        var images = parts.filter { $0.kind.isImage }.map { ($0.kind.rawValue, $0.bytes) }
+        var images = parts.filter { $0.kind.row.isImage }.map { ($0.kind.rawValue, $0.bytes) }
         if !parts.contains(where: { $0.kind == .face }), let frame = parts.first(where: { $0.kind == .frames }) {
             images.append((PartKind.face.rawValue, frame.bytes))
         }

@@ -16,24 +16,19 @@ package actor JobClient {
     /// Accepts a job.
     ///
     /// - Parameters:
-    ///   - payload: A JSON object, as `insp.enqueue` describes it.
-    ///   - parts: The inputs' bytes; several for ``PartKind/frames`` alone.
+    ///   - payload: A JSON object, as `insp.enqueue_parts` describes it.
+    ///   - parts: The inputs' bytes.
     /// - Returns: The job's id.
     /// - Throws: ``InspectError`` with the code that the database refused the request with.
     package func enqueue(payload: Data, parts: [PartKind: [Data]] = [:]) async throws -> String {
-        func single(_ kind: PartKind) throws -> PostgresValue {
-            guard let values = parts[kind] else { return .null }
-            guard values.count == 1 else { throw InspectError(.partUnexpected, "\(kind.rawValue): more than one") }
-            return .bytes(values[0])
-        }
+        if let none = parts.first(where: \.value.isEmpty) { throw InspectError(.partEmpty, none.key.rawValue) }
         let parameters: [PostgresValue] = [
-            .text(try PostgresValue.json(payload)), try single(.front), try single(.back), try single(.face),
-            parts[.frames].map { .bytesArray($0) } ?? .null, try single(.dg1), try single(.dg2), try single(.sod),
-            try single(.sessionBlob),
+            .text(try PostgresValue.json(payload)),
+            .texts(parts.flatMap { kind, all in all.map { _ in kind.rawValue } }),
+            .byteas(parts.flatMap(\.value)),
         ]
         return try await self.translating { connection in
-            try await connection.query(
-                "SELECT insp.enqueue($1, $2, $3, $4, $5, $6, $7, $8, $9)", parameters)[0].string(0)
+            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3)", parameters)[0].string(0)
         }
     }
 

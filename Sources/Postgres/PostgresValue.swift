@@ -13,12 +13,11 @@ package enum PostgresValue: Sendable, Equatable {
     case intArray([Int64])
     case doubleArray([Double])
     case textArray([String?])
-    case bytesArray([Data?])
     /// `bigint[]`, sent in binary: cheaper for the server than ``intArray(_:)``, but the parameter must be of this very type.
     case bigints([Int64])
     /// `text[]`, sent in binary: what holds many quotes is neither escaped nor unescaped.
     case texts([String?])
-    /// `bytea[]`, sent in binary: half the size of ``bytesArray(_:)``, but the parameter must be of this very type.
+    /// `bytea[]`, sent in binary.
     case byteas([Data?])
     /// `jsonb[]`, sent in binary.
     case jsonbs([String?])
@@ -81,11 +80,6 @@ extension PostgresValue {
                 guard var text else { return buffer.append(contentsOf: "NULL".utf8) }
                 text.withUTF8 { Self.appendQuoted($0, to: &buffer) }
             }
-        case .bytesArray(let values):
-            Self.appendArray(values, to: &buffer) { data, buffer in
-                guard let data else { return buffer.append(contentsOf: "NULL".utf8) }
-                Self.appendHex(data, to: &buffer)
-            }
         case .bigints(let values):
             BinaryArray.append(values, to: &buffer)
             isBinary = true
@@ -131,18 +125,6 @@ extension PostgresValue {
             start = index
         }
         buffer.append(contentsOf: text[start...])
-        buffer.append(UInt8(ascii: "\""))
-    }
-
-    /// `bytea` in its hexadecimal text form, in quotes.
-    private static func appendHex(_ data: Data, to buffer: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
-        buffer.reserveCapacity(buffer.count + 5 + data.count * 2)
-        buffer.append(contentsOf: #""\\x"#.utf8)
-        for byte in data {
-            buffer.append(digits[Int(byte >> 4)])
-            buffer.append(digits[Int(byte & 15)])
-        }
         buffer.append(UInt8(ascii: "\""))
     }
 }

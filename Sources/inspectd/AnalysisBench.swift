@@ -5,22 +5,24 @@ import InspectCore
 
 /// The images of `inspectd bench analysis`.
 enum AnalysisBench {
-    static let options: [Arguments.Option] = [
-        .value("partner", "NAME", "analysis: the partner that owns the jobs"),
-        .value("front", "FILE", "analysis: front of the document; likewise --back, --face and --frames DIR"),
-        .value("back", "FILE", "analysis: see --front"),
-        .value("face", "FILE", "analysis: see --front"),
-        .value("frames", "DIR", "analysis: see --front"),
-    ]
+    static let options: [Arguments.Option] =
+        [
+            .value("partner", "NAME", "analysis: the partner that owns the jobs")
+        ]
+        + PartFile.options(Self.kinds).map { option in
+            var option = option
+            option.help = "analysis: \(option.help)"
+            return option
+        }
+
+    private static let kinds = PartKind.allCases.filter(\.row.isImage)
 
     static func run(_ arguments: Arguments, _ configuration: Configuration) async throws {
         guard let partner = arguments["partner"] else { throw UsageError("bench analysis requires --partner") }
         var parts: [PartKind: [Data]] = [:]
-        for (kind, option) in [(PartKind.front, "front"), (.back, "back"), (.face, "face")] {
-            if let path = arguments[option] { parts[kind] = [try PartFile.read(path, of: "--\(option)")] }
-        }
-        if let folder = arguments["frames"] {
-            parts[.frames] = try PartFile.frames(folder, of: "--frames")
+        for kind in Self.kinds {
+            let option = kind.row.option
+            if let path = arguments[option] { parts[kind] = try PartFile.parts(kind, path, of: "--\(option)") }
         }
         guard parts[.front] != nil, parts[.face] != nil else {
             throw UsageError("bench analysis requires --front and --face; each job has a copy of them")

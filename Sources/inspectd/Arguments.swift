@@ -89,6 +89,11 @@ struct Arguments {
 /// The command line is invalid: exit status 2.
 struct UsageError: Error {
     var message: String
+    /// The command line that helps; `nil` is the help of the command that was given.
+    var help: String?
 
-    init(_ message: String) { self.message = message }
+    init(_ message: String, help: String? = nil) {
+        self.message = message
+        self.help = help
+    }
 }

@@ -22,7 +22,7 @@ struct Command: Sendable {
 
     static func named(_ name: String) throws(UsageError) -> Command {
         guard let command = self.all.first(where: { $0.name == name }) else {
-            throw UsageError("unknown command \(name)")
+            throw UsageError("unknown command \(name)", help: "inspectd --help")
         }
         return command
     }

@@ -26,6 +26,7 @@ extension Command {
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one comparison, not for --batch")
             }
+            if let path = arguments["report"] { try ReportFile.check(path) }
             var analyzers = try configuration.analyzerConfiguration(arguments)
             if arguments["batch"] == nil { analyzers.serveOneJob() }
             try await configuration.withAnalyzers(analyzers) { pool in

@@ -7,20 +7,9 @@ extension Command {
         name: "enqueue",
         summary: "puts files into the queue as a job and prints the job's id",
         synopsis: "--partner NAME --front FILE [--back FILE] [--face FILE] [--workflow W] [--wait]",
-        options: [
-            .value("partner", "NAME", "the partner that owns the job"),
-            .value("front", "FILE", "front of the document, or a passport's data page"),
-            .value("back", "FILE", "back of a two-sided document"),
-            .value("face", "FILE", "image of the person"),
-            .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
+        options: [.value("partner", "NAME", "the partner that owns the job")] + PartFile.options(PartKind.allCases) + [
             .value("challenge", "FILE", "the challenge that the frames answer: JSON with token and frameTimes"),
-            .value("session", "FILE", "a liveness vendor's session, opaque"),
-            .value("dg1", "FILE", "chip data group 1"),
-            .value("dg2", "FILE", "chip data group 2"),
-            .value("sod", "FILE", "chip document security object"),
-            .value(
-                "workflow", "W",
-                "id, id_identity, similarity, liveness, enrollment or authentication; by default what the files allow"),
+            PartFile.workflowOption(Workflow.allCases),
             .value("face-id", "ID", "the face that is enrolled or authenticated, by the partner's own name for it"),
             .value("threshold", "S", "similarity from which faces match, 0.5 to 0.999"),
             .flag("replace", "an enrolment takes the place of what is enrolled, instead of adding to it"),
@@ -60,20 +49,13 @@ extension Command {
     )
 
     private static func parts(_ arguments: Arguments) throws -> [PartKind: [Data]] {
-        let single: [(PartKind, String)] = [
-            (.front, "front"), (.back, "back"), (.face, "face"), (.dg1, "dg1"), (.dg2, "dg2"), (.sod, "sod"),
-            (.sessionBlob, "session"),
-        ]
         var parts: [PartKind: [Data]] = [:]
-        for (kind, option) in single {
-            if let path = arguments[option] {
-                parts[kind] = [try PartFile.read(path, of: "--\(option)", allowsEmpty: true)]
-            }
+        for kind in PartKind.allCases {
+            let option = kind.row.option
+            guard let path = arguments[option] else { continue }
+            parts[kind] = try PartFile.parts(kind, path, of: "--\(option)", allowsEmpty: true)
         }
-        if let folder = arguments["frames"] {
-            parts[.frames] = try PartFile.frames(folder, of: "--frames")
-        }
-        guard !parts.isEmpty else { throw UsageError("enqueue needs --front, --face or --frames") }
+        guard !parts.isEmpty else { throw UsageError("enqueue needs \(PartFile.choices(PartKind.allCases))") }
         return parts
     }
 
@@ -81,9 +63,7 @@ extension Command {
         _ arguments: Arguments, partner: String, parts: [PartKind: [Data]]
     ) throws -> Data {
         var payload: [String: Any] = ["partner": partner]
-        let workflow: Workflow =
-            parts[.front] == nil ? .liveness : parts[.face] == nil && parts[.frames] == nil ? .id : .idIdentity
-        payload["workflow"] = arguments["workflow"] ?? workflow.rawValue
+        payload["workflow"] = arguments["workflow"] ?? Workflow.usual(for: Set(parts.keys)).rawValue
         let texts = [
             "format": "documentFormat", "customer-reference": "customerInternalReference",
             "user-reference": "userReference", "reporting-criteria": "reportingCriteria",

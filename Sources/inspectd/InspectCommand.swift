@@ -11,19 +11,12 @@ extension Command {
             "--front FILE [--back FILE] [--face FILE] [--dg1 FILE --dg2 FILE --sod FILE --csca PATH...] [--workflow W]\n"
             + "           [--report FILE.html]\n       inspectd inspect --usability --front FILE [--back FILE]\n"
             + "       inspectd inspect --batch LIST.jsonl",
-        options: [
-            .value("front", "FILE", "front of the document, or a passport's data page"),
-            .value("back", "FILE", "back of a two-sided document"),
-            .value("face", "FILE", "image of the person"),
-            .value("frames", "DIR", "frames of a liveness capture, in the order of their names"),
+        options: PartFile.options(BatchRequest.kinds) + [
             .value(
                 "challenge", "FILE",
                 "what the frames answer, as insp.challenge_issue returned it, with frameTimes (ms); nothing is consumed"
             ),
-            .value("dg1", "FILE", "chip data group 1, the MRZ"),
-            .value("dg2", "FILE", "chip data group 2, the portrait"),
-            .value("sod", "FILE", "chip document security object, which vouches for both"),
-            .value("workflow", "W", "id, id_identity, similarity or liveness; by default what the files allow"),
+            PartFile.workflowOption(Workflow.allCases.filter { !$0.namesFace }),
             .value("format", "F", "expected document format: TD1, TD2 or TD3"),
             .value("batch", "FILE", "a request object a line in (- for standard input), a result document a line out"),
             .value(
@@ -39,13 +32,15 @@ extension Command {
         body: { arguments in
             let configuration = try Configuration(arguments)
             if arguments.has("usability") { return try await Self.judgeUsability(arguments, configuration) }
-            let hasFile = ["front", "face", "frames", "dg1", "dg2", "sod"].contains { arguments[$0] != nil }
-            guard hasFile || arguments["batch"] != nil else {
-                throw UsageError("inspect needs --front, --face, --frames, --dg1, --dg2, --sod or --batch")
+            let request = BatchRequest(arguments)
+            guard !request.files.isEmpty || arguments["batch"] != nil else {
+                throw UsageError("inspect needs \(PartFile.choices(BatchRequest.kinds, or: "--batch"))")
             }
+            try Self.refuseBesideBatch(arguments)
             guard arguments["batch"] == nil || !arguments.has("report") else {
                 throw UsageError("--report is for one inspection, not for --batch")
             }
+            if let path = arguments["report"] { try ReportFile.check(path) }
             var analyzers = try configuration.analyzerConfiguration(arguments)
             if arguments["batch"] == nil { analyzers.serveOneJob() }
             try await configuration.withAnalyzers(analyzers) { pool in
@@ -55,10 +50,6 @@ extension Command {
                     }
                     return
                 }
-                let request = BatchRequest(
-                    front: arguments["front"], back: arguments["back"], face: arguments["face"],
-                    frames: arguments["frames"], challenge: arguments["challenge"], dg1: arguments["dg1"],
-                    dg2: arguments["dg2"], sod: arguments["sod"], prefix: "--")
                 let (result, report, failed) = await Self.inspect(request, pool: pool, arguments: arguments)
                 Output.line(result)
                 if let path = arguments["report"] { try ReportFile.write(report, to: path) }
@@ -67,31 +58,11 @@ extension Command {
         }
     )
 
-    /// One line of a batch; the members of DESIGN's batch format.
-    struct BatchRequest: Codable {
-        var id: String?
-        var front: String?
-        var back: String?
-        var face: String?
-        var frames: String?
-        var challenge: String?
-        var dg1: String?
-        var dg2: String?
-        var sod: String?
-        /// Files and folders, in place of those of the command line.
-        var csca: [String]?
-        var workflow: String?
-        var format: String?
-        var gate: Bool?
-        /// What stands before the members' names where they are options; no member of a line.
-        var prefix: String?
-
-        private enum CodingKeys: String, CodingKey {
-            case id, front, back, face, frames, challenge, dg1, dg2, sod, csca, workflow, format, gate
-        }
-
-        /// Who names a file, for errors.
-        func source(_ member: String) -> String { (self.prefix ?? "") + member }
+    /// Each line of a batch names its own files.
+    static func refuseBesideBatch(_ arguments: Arguments) throws(UsageError) {
+        let options = BatchRequest.kinds.map(\.row.option) + ["challenge"]
+        guard arguments["batch"] != nil, let option = options.first(where: arguments.has) else { return }
+        throw UsageError("--\(option) is for one inspection: with --batch, each line names its files")
     }
 
     private static func answer(_ line: Data, pool: AnalyzerPool, arguments: Arguments) async -> Data {
@@ -110,41 +81,34 @@ extension Command {
         do {
             let parts = try Self.parts(of: request)
             let workflow = try Self.workflow(of: request, arguments: arguments)
-            let format = try (request.format ?? arguments["format"]).map { name throws(InspectError) in
+            let format = try (request.members.format ?? arguments["format"]).map { name throws(InspectError) in
                 guard let format = DocumentFormat(rawValue: name) else { throw InspectError(.documentFormatUnknown) }
                 return format
             }
             var runner = InspectionRunner(pool: pool)
             runner.calibration = try Configuration(arguments).faces.calibration()
-            runner.isGated = request.gate ?? !arguments.has("no-gate")
+            runner.isGated = request.members.gate ?? !arguments.has("no-gate")
             runner.withFeatures = arguments.has("features")
             runner.withPreviews = arguments.has("report")
-            runner.trustAnchors = try TrustAnchorFiles.read(request.csca ?? [])
+            runner.trustAnchors = try TrustAnchorFiles.read(request.members.csca ?? [])
             let outcome = try await runner.inspect(
                 InspectionRequest(
                     workflow: workflow, documentFormat: format, challenge: try Self.challenge(of: request)),
                 parts: parts)
-            let result = ResultEnvelope.encode(id: request.id, workflow: workflow, outcome.document)
+            let result = ResultEnvelope.encode(id: request.members.id, workflow: workflow, outcome.document)
             return (result, runner.withPreviews ? outcome.report : "", false)
         } catch {
             let known = InspectError(unexpected: error)
-            return (ResultEnvelope.failed(id: request.id, known), ReportFile.page(of: known), true)
+            return (ResultEnvelope.failed(id: request.members.id, known), ReportFile.page(of: known), true)
         }
     }
 
     static func parts(of request: BatchRequest) throws(InspectError) -> [InspectionRunner.Part] {
-        let named: [(PartKind, String, String?)] = [
-            (.front, "front", request.front), (.back, "back", request.back), (.face, "face", request.face),
-            (.dg1, "dg1", request.dg1), (.dg2, "dg2", request.dg2), (.sod, "sod", request.sod),
-        ]
         var parts: [InspectionRunner.Part] = []
-        for (kind, name, path) in named {
-            guard let path else { continue }
-            parts.append(InspectionRunner.Part(kind: kind, bytes: try PartFile.read(path, of: request.source(name))))
-        }
-        if let folder = request.frames {
-            parts += try PartFile.frames(folder, of: request.source("frames")).map {
-                InspectionRunner.Part(kind: .frames, bytes: $0)
+        for kind in BatchRequest.kinds {
+            guard let path = request.files[kind] else { continue }
+            parts += try PartFile.parts(kind, path, of: request.source(kind.row.option)).map {
+                InspectionRunner.Part(kind: kind, bytes: $0)
             }
         }
         guard !parts.isEmpty else { throw InspectError(.partMissing, "no file is named") }
@@ -152,7 +116,7 @@ extension Command {
     }
 
     private static func challenge(of request: BatchRequest) throws(InspectError) -> LivenessChallenge? {
-        guard let path = request.challenge else { return nil }
+        guard let path = request.members.challenge else { return nil }
         let bytes = try PartFile.read(path, of: request.source("challenge"))
         guard let challenge = try? JSONDecoder().decode(LivenessChallenge.self, from: bytes) else {
             throw InspectError(.challengeInvalid, "the file holds no challenge")
@@ -161,12 +125,10 @@ extension Command {
     }
 
     private static func workflow(of request: BatchRequest, arguments: Arguments) throws(InspectError) -> Workflow {
-        if let name = request.workflow ?? arguments["workflow"] {
+        if let name = request.members.workflow ?? arguments["workflow"] {
             guard let workflow = Workflow(name: name) else { throw InspectError(.workflowUnknown, name) }
             return workflow
         }
-        let hasChip = request.dg1 != nil || request.dg2 != nil || request.sod != nil
-        if request.front == nil && !hasChip { return .liveness }
-        return request.face == nil ? .id : .idIdentity
+        return .usual(for: Set(request.files.keys))
     }
 }

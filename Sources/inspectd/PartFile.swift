@@ -19,8 +19,33 @@ enum PartFile {
         return bytes
     }
 
+    /// The parts of one kind: of a file, or of a folder where a job may have several.
+    static func parts(
+        _ kind: PartKind, _ path: String, of source: String, allowsEmpty: Bool = false
+    ) throws(InspectError) -> [Data] {
+        kind.row.isMany
+            ? try self.folder(path, of: source) : [try self.read(path, of: source, allowsEmpty: allowsEmpty)]
+    }
+
+    /// An option for each kind.
+    static func options(_ kinds: [PartKind]) -> [Arguments.Option] {
+        kinds.map { .value($0.row.option, $0.row.isMany ? "DIR" : "FILE", $0.row.meaning) }
+    }
+
+    /// The options of some kinds, such as `--front or --back`.
+    static func choices(_ kinds: [PartKind], or others: String...) -> String {
+        let options = kinds.map { "--\($0.row.option)" } + others
+        return "\(options.dropLast().joined(separator: ", ")) or \(options.last ?? "")"
+    }
+
+    static func workflowOption(_ workflows: [Workflow]) -> Arguments.Option {
+        let names = workflows.map(\.rawValue)
+        let list = "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+        return .value("workflow", "W", "\(list); by default what the files allow")
+    }
+
     /// The files of a folder, in the order of their names.
-    static func frames(_ folder: String, of source: String) throws(InspectError) -> [Data] {
+    private static func folder(_ folder: String, of source: String) throws(InspectError) -> [Data] {
         let files = try Self.found { () throws(InputFile.Failure) in try InputFile.list(folder, of: source) }
         var frames: [Data] = []
         for file in files { frames.append(try self.read(file, of: source)) }

@@ -3,6 +3,28 @@ import InspectCore
 
 /// Reports as files. They show people's documents and faces, so only their owner may read them.
 enum ReportFile {
+    /// Checks before the analysis that a report can be written.
+    ///
+    /// - Throws: ``InputFile/Failure`` for a folder that is missing, no folder, or may not be written.
+    static func check(_ path: String) throws(InputFile.Failure) {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            throw InputFile.Failure(description: "--report: the file is a folder")
+        }
+        // Searching the folder fails where it is a file.
+        guard access("\(folder)/.", W_OK | X_OK) != 0 else { return }
+        let code = errno
+        let reason =
+            switch code {
+            case ENOENT: "folder does not exist"
+            case ENOTDIR: "folder is a file"
+            case EACCES, EROFS: "folder may not be written"
+            default: "file cannot be written: \(String(cString: strerror(code)))"
+            }
+        throw InputFile.Failure(description: "--report: the \(reason)")
+    }
+
     /// Writes a report under a temporary name with mode 0600 and moves it into place, so that the mode of an existing file
     /// never exposes it.
     ///

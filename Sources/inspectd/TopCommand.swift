@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import InspectCore
 import JobQueue
+import Postgres
 
 extension Command {
     static let top = Command(
@@ -17,7 +18,7 @@ extension Command {
             let interval = try arguments.integer("interval", in: 1...3600) ?? 2
             let view = TopView(databaseURL: configuration.databaseURL, interval: Double(interval))
             if arguments.has("once") {
-                try await view.printOnce()
+                do { try await view.printOnce() } catch let error as PostgresError { throw error.meaning }
             } else {
                 guard Terminal.isUsable(configuration.terminal) else {
                     throw UsageError("top requires a terminal; --once prints plain text")

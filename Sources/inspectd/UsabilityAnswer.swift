@@ -5,12 +5,14 @@ import InspectCore
 extension Command {
     /// `inspect --usability`: an immediate answer about images, one line of JSON for each request.
     static func judgeUsability(_ arguments: Arguments, _ configuration: Configuration) async throws {
-        guard arguments["face"] == nil, arguments["frames"] == nil, !arguments.has("report") else {
+        let request = BatchRequest(arguments)
+        guard request.files.keys.allSatisfy({ $0.row.source == .document }), !arguments.has("report") else {
             throw UsageError("--usability takes --front and --back only")
         }
-        guard ["front", "back", "batch"].contains(where: { arguments[$0] != nil }) else {
+        guard !request.files.isEmpty || arguments["batch"] != nil else {
             throw UsageError("inspect --usability needs --front, --back or --batch")
         }
+        try Self.refuseBesideBatch(arguments)
         var analyzers = try configuration.analyzerConfiguration(arguments)
         analyzers.arguments = [AnalyzerCommand.name, AnalyzerCommand.usability]
         // For a single request, one process judges both sides.
@@ -29,7 +31,6 @@ extension Command {
                     return ResultEnvelope.json(await UsabilityAnswer.make(request, pool: pool))
                 }
             }
-            let request = BatchRequest(front: arguments["front"], back: arguments["back"], prefix: "--")
             let answer = await UsabilityAnswer.make(request, pool: pool)
             Output.line(ResultEnvelope.json(answer))
             if answer.error != nil { throw Failure() }
@@ -55,11 +56,11 @@ struct UsabilityAnswer: Encodable {
         self.error = ErrorRecord(error)
     }
 
-    static func make(_ request: Command.BatchRequest, pool: AnalyzerPool) async -> UsabilityAnswer {
+    static func make(_ request: BatchRequest, pool: AnalyzerPool) async -> UsabilityAnswer {
         do {
             let start = ContinuousClock.now
-            var documents = Command.BatchRequest()
-            (documents.front, documents.back, documents.prefix) = (request.front, request.back, request.prefix)
+            var documents = request
+            documents.files = request.files.filter { $0.key.row.source == .document }
             let parts = try Command.parts(of: documents)
             let reply = try await pool.withAnalyzer(
                 parts: parts.map { (kind: $0.kind.rawValue, bytes: $0.bytes) }
@@ -67,7 +68,7 @@ struct UsabilityAnswer: Encodable {
                 try await session.perform(stage: UsabilityEngine.stage, request: Data(), deadline: .seconds(10))
             }
             let facts = try JSONDecoder().decode(UsabilityFacts.self, from: reply)
-            var answer = UsabilityAnswer(id: request.id)
+            var answer = UsabilityAnswer(id: request.members.id)
             for part in parts.map(\.kind.rawValue) {
                 guard let side = facts.sides[part] else { continue }
                 let decision = UsabilityRules.decideBeforeReading(side, part: part)
@@ -80,7 +81,7 @@ struct UsabilityAnswer: Encodable {
             answer.timingsMs = ["cpu": facts.cpuMs, "total": start.duration(to: .now).milliseconds]
             return answer
         } catch {
-            return UsabilityAnswer(id: request.id, InspectError(unexpected: error))
+            return UsabilityAnswer(id: request.members.id, InspectError(unexpected: error))
         }
     }
 }

@@ -13,13 +13,13 @@ if words.first == AnalyzerCommand.name {
     AnalyzerCommand.run(Array(words.dropFirst()))
 }
 
-func exit(usage message: String, _ command: Command? = nil) -> Never {
-    let help = (["inspectd"] + [command?.name].compactMap(\.self) + ["--help"]).joined(separator: " ")
-    FileHandle.standardError.write(Data("inspectd: \(message)\nTry '\(help)'.\n".utf8))
+func exit(_ error: UsageError, _ command: Command? = nil) -> Never {
+    let help = error.help ?? command.map { "inspectd \($0.name) --help" } ?? "inspectd --help"
+    FileHandle.standardError.write(Data("inspectd: \(error.message)\nTry '\(help)'.\n".utf8))
     exit(2)
 }
 
-guard let name = words.first else { exit(usage: "a command is missing") }
+guard let name = words.first else { exit(UsageError("a command is missing")) }
 switch name {
 case "-h", "--help":
     Output.text(Command.overview)
@@ -30,7 +30,7 @@ case "-v", "--version":
 default: break
 }
 let command: Command
-do { command = try Command.named(name) } catch { exit(usage: error.message) }
+do { command = try Command.named(name) } catch { exit(error) }
 let rest = Array(words.dropFirst())
 // Help works even where the rest of the line is invalid.
 if rest.prefix(while: { $0 != "--" }).contains(where: { ["-h", "--help"].contains($0) }) {
@@ -57,7 +57,7 @@ Task.detached {
         try await command.run(rest)
         exit(0)
     } catch let error as UsageError {
-        exit(usage: error.message, command)
+        exit(error, command)
     } catch is Failure {
         exit(1)
     } catch {

@@ -1,4 +1,5 @@
 import Foundation
+import InspectCore
 import TestSupport
 import Testing
 
@@ -9,7 +10,9 @@ import Testing
         ["bench"], ["gateway", "--listen", "x"], ["gateway", "--certificate", "x"],
         ["inspect", "--front", "a", "--front", "b"], ["inspect", "--f", "a"], ["inspect", "-x"], ["inspect", "stray"],
         ["enqueue", "stray"], ["migrate", "now"], ["help", "unheard-of"], ["completion"], ["completion", "tcsh"],
-        ["man", "worker"], ["--unheard-of"],
+        ["man", "worker"], ["--unheard-of"], ["inspect", "--batch", "-", "--front", "x"],
+        ["inspect", "--batch", "-", "--challenge", "x"], ["inspect", "--usability", "--batch", "-", "--back", "x"],
+        ["inspect", "--usability", "--front", "x", "--sod", "x"],
     ])
     func `A command line that is invalid ends with status 2`(arguments: [String]) async throws {
         let done = try await Program.run(arguments)
@@ -44,7 +47,10 @@ import Testing
 
     @Test func `An error says which command's help to read`() async throws {
         #expect(try await Program.run(["worker", "--slot", "x"]).errors.hasSuffix("Try 'inspectd worker --help'.\n"))
-        #expect(try await Program.run(["work"]).errors.hasSuffix("Try 'inspectd --help'.\n"))
+        for unknown in [["work"], ["help", "work"]] {
+            #expect(
+                try await Program.run(unknown).errors == "inspectd: unknown command work\nTry 'inspectd --help'.\n")
+        }
     }
 
     @Test func `Each option stands once in its command's help, with a text`() async throws {
@@ -63,7 +69,8 @@ import Testing
         ]
         var all: Set<String> = []
         for name in try await CommandTable.names() { all.formUnion(try await CommandTable.options(of: name)) }
-        var mentioned: Set<String> = ["help"]
+        // Options of parts come from the table of kinds.
+        var mentioned = Set(["help"] + PartKind.allCases.map(\.row.option))
         for (file, text) in sources {
             let read = text.matches(of: /arguments(?:\[|\.(?:has|all|integer)\()\s*"([^"]+)"/).map { String($0.1) }
             let owner = owners[file] ?? text.firstMatch(of: /static let (\w+) = Command\(/).map { String($0.1) }
@@ -106,6 +113,9 @@ import Testing
         (["inspect", "--frames", "FRAMES", "--challenge", "ABSENT"], "--challenge: the file does not exist"),
         (["inspect", "--batch", "ABSENT"], "--batch: the file does not exist"),
         (["compare", "FILE", "ABSENT"], "B: the file does not exist"),
+        (["inspect", "--front", "FILE", "--report", "ABSENT/r.html"], "--report: the folder does not exist"),
+        (["inspect", "--front", "FILE", "--report", "FILE/r.html"], "--report: the folder is a file"),
+        (["compare", "FILE", "FILE", "--report", "FOLDER"], "--report: the file is a folder"),
         (["parse", "--batch", "FOLDER"], "--batch: the file is a folder"),
         (["enqueue", "--partner", "x", "--face", "ABSENT"], "--face: the file does not exist"),
         (["enqueue", "--partner", "x", "--frames", "ABSENT"], "--frames: the folder does not exist"),
@@ -133,7 +143,11 @@ import Testing
             "FILE": folder.path + "/file",
             "FRAMES": folder.path + "/frames", "KEY": key ?? "",
         ]
-        let done = try await Program.run(arguments.map { words[$0] ?? $0 })
+        let done = try await Program.run(
+            arguments.map { argument in
+                let (word, rest) = (argument.prefix { $0 != "/" }, argument.drop { $0 != "/" })
+                return words[String(word)].map { $0 + rest } ?? argument
+            })
         let text = String(decoding: done.output, as: UTF8.self) + done.errors
         #expect(done.status == 1, "\(text)")
         #expect(text.contains(message), "\(text)")
@@ -183,11 +197,12 @@ import Testing
 
     @Test func `A database that is not there is an error without the password`() async throws {
         let url = "postgresql:///x?host=/nonexistent&password=hunter2"
-        let done = try await Program.run(
-            ["status", "00000000-0000-4000-8000-000000000000"], environment: ["INSPECTD_DATABASE_URL": url])
-        #expect(done.status == 1)
-        #expect(done.errors.contains("DATABASE_UNAVAILABLE"))
-        #expect(!done.errors.contains("hunter2"))
+        for arguments in [["status", "00000000-0000-4000-8000-000000000000"], ["top", "--once"]] {
+            let done = try await Program.run(arguments, environment: ["INSPECTD_DATABASE_URL": url])
+            #expect(done.status == 1)
+            #expect(done.errors.hasPrefix("inspectd: DATABASE_UNAVAILABLE: the database could not be reached"))
+            #expect(!done.errors.contains("hunter2"))
+        }
     }
 
     @Test func `An unknown job is said to be unknown`() async throws {

@@ -55,7 +55,7 @@ import Testing
         let text = String(decoding: try JSONSerialization.data(withJSONObject: payload), as: UTF8.self)
         return try await service.connection.query(
             "SELECT insp.enqueue($1, frames => $2, front => $3, face => $4)",
-            [.text(text), .bytesArray(frames), .optional(front), .optional(face)])[0].string(0)
+            [.text(text), .byteas(frames), .optional(front), .optional(face)])[0].string(0)
     }
 
     private func issue(_ service: Service, _ arguments: String) async throws -> Data {

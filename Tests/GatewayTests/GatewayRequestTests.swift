@@ -238,7 +238,7 @@ import Testing
         let components = try #require(document["components"] as? [String: [String: [String: Any]]])
         let request = try #require(components["schemas"]?["CreateRequest"]?["properties"] as? [String: [String: Any]])
         let words = try #require(request["workflow"]?["enum"] as? [Any]).compactMap { $0 as? String }
-        #expect(Set(words) == Set(Workflow.allCases.flatMap { [$0.rawValue, $0.definitionKey] }))
+        #expect(Set(words) == Set(Workflow.allCases.flatMap { [$0.rawValue, $0.row.definitionKey] }))
         for member in ["parts", "digests"] {
             let kinds = try #require(request[member]?["properties"] as? [String: Any])
             #expect(Set(kinds.keys) == Set(PartKind.allCases.map(\.rawValue)), "\(member)")

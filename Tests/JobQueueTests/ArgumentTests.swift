@@ -278,7 +278,7 @@ import Testing
         let error = await #expect(throws: PostgresError.self) {
             try await fixture.admin.query(
                 """
-                SELECT insp.gateway_create(1, sha256(convert_to($1, 'UTF8')), NULL, '{"workflow":"id"}', NULL, front => 'f')
+                SELECT insp.gateway_create(1, sha256(convert_to($1, 'UTF8')), NULL, '{"workflow":"id"}', NULL, '{FRONT}', '{f}')
                 """, [.text(secret)])
         }
         #expect(error?.sqlState == ErrorCode.scopeMissing.sqlState)

@@ -15,7 +15,17 @@ import Testing
 
     private static func part(_ kind: PartKind) -> String {
         let one = #"{"url":"https://img.example.com/a","sha256":"\#(QueueFixture.digest)"}"#
-        return #""\#(kind.rawValue)":"# + (kind == .frames ? "[\(one)]" : one)
+        return #""\#(kind.rawValue)":"# + (kind.row.isMany ? "[\(one)]" : one)
+    }
+
+    /// What a job of workflow `id` is refused with.
+    private static func refusal(_ fixture: QueueFixture, _ parts: [PartKind: [Data]]) async throws -> ErrorCode? {
+        do {
+            _ = try await fixture.client.enqueue(payload: Self.payload("id"), parts: parts)
+            return nil
+        } catch let error as InspectError {
+            return error.code
+        }
     }
 
     // MARK: Parts and workflows
@@ -25,13 +35,61 @@ import Testing
         let rows = try await fixture.admin.query("SELECT * FROM insp.part_kind ORDER BY place")
         #expect(try rows.map { try $0.string("kind") } == PartKind.allCases.map(\.rawValue))
         for (row, kind) in zip(rows, PartKind.allCases) {
-            #expect(try row.bool("is_image") == kind.isImage)
-            #expect(try row.bool("is_many") == (kind == .frames))
-            #expect(try (row.string("source") == "chip") == kind.isChipFile)
+            #expect(try row.bool("is_image") == kind.row.isImage)
+            #expect(try row.bool("is_many") == kind.row.isMany)
+            #expect(try row.string("source") == kind.row.source.rawValue)
         }
-        let parameters = try await fixture.admin.query(
-            "SELECT unnest(proargnames) FROM pg_proc WHERE oid::regproc = 'insp.enqueue'::regproc")
-        #expect(try parameters.map { try $0.string(0).uppercased() } == ["PAYLOAD"] + PartKind.allCases.map(\.rawValue))
+        #expect(Set(PartKind.allCases.map(\.row.option)).count == PartKind.allCases.count)
+    }
+
+    @Test func `A part has as many bytes, and there are as many of a kind, as the program says`() async throws {
+        let fixture = try await QueueFixture()
+        for (size, code) in [(PartKind.byteLimit, nil), (PartKind.byteLimit + 1, ErrorCode.partTooLarge)] {
+            #expect(try await Self.refusal(fixture, [.front: [Data(count: size)]]) == code)
+        }
+        for (count, code) in [(PartKind.countLimit, nil), (PartKind.countLimit + 1, ErrorCode.partTooLarge)] {
+            let frames = Array(repeating: Data("x".utf8), count: count)
+            #expect(try await Self.refusal(fixture, [.front: [Data("x".utf8)], .frames: frames]) == code)
+        }
+    }
+
+    @Test func `Parts are stored in their order, whatever order they are given in`() async throws {
+        let fixture = try await QueueFixture()
+        let payload = #"{"partner":"acme","workflow":"id","idempotencyKey":"k"}"#
+        var jobs: Set<String> = []
+        for (kinds, contents) in [
+            ("{FRAMES,SOD,FRONT,FRAMES}", "{1,s,f,2}"), ("{FRONT,FRAMES,FRAMES,SOD}", "{f,1,2,s}"),
+        ] {
+            jobs.insert(
+                try await fixture.admin.query(
+                    "SELECT insp.enqueue_parts($1, '\(kinds)', '\(contents)')", [.text(payload)])[0].string(0))
+        }
+        let named = "SELECT insp.enqueue($1, frames => '{1,2}', sod => 's', front => 'f')"
+        jobs.insert(try await fixture.admin.query(named, [.text(payload)])[0].string(0))
+        // All are one request.
+        #expect(jobs.count == 1)
+        let stored = try await fixture.admin.query(
+            """
+            SELECT string_agg(concat_ws(' ', p.kind, p.ordinal, p.size, convert_from(c.bytes, 'UTF8'), p.sha256 = sha256(c.bytes)), ', '
+                ORDER BY p.kind, p.ordinal)
+            FROM insp.part p JOIN insp.content c ON (c.id, c.kind, c.ordinal) = (p.content_id, p.kind, p.ordinal)
+            """)[0].string(0)
+        #expect(stored == "FRAMES 0 1 1 t, FRAMES 1 1 2 t, FRONT 0 1 f t, SOD 0 1 s t")
+    }
+
+    @Test(arguments: [
+        ("'{FRONT}'", "'{}'", ErrorCode.parameterInvalid), ("'{{FRONT}}'", "'{{f}}'", .parameterInvalid),
+        ("'[0:0]={FRONT}'", "'{f}'", .parameterInvalid), ("NULL", "'{f}'", .parameterInvalid),
+        ("'{LEFT}'", "'{f}'", .partUnknown), ("'{NULL}'", "'{f}'", .partUnknown), ("'{FRONT}'", "'{NULL}'", .partEmpty),
+        ("'{FRONT,FRONT}'", "'{f,g}'", .partUnexpected), ("NULL", "NULL", .partMissing),
+    ])
+    func `Parts that are none are refused`(kinds: String, contents: String, code: ErrorCode) async throws {
+        let fixture = try await QueueFixture()
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.query(
+                "SELECT insp.enqueue_parts('{\"partner\":\"acme\",\"workflow\":\"id\"}', \(kinds), \(contents))")
+        }
+        #expect(error?.sqlState == code.sqlState)
     }
 
     @Test func `Each kind of part is stored, as bytes and by URL, alone and in a batch`() async throws {
@@ -57,22 +115,21 @@ import Testing
     @Test func `The program knows the workflows of the table`() async throws {
         let fixture = try await QueueFixture()
         let rows = try await fixture.admin.query(
-            "SELECT w.*, insp.definition_key(w.name) AS written_out, array_to_string(w.stages, ',') AS statuses FROM insp.workflow w"
-        )
-        #expect(try Set(rows.map { try $0.string("name") }) == Set(Workflow.allCases.map(\.rawValue)))
+            """
+            SELECT w.*, insp.definition_key(w.name) AS written_out, array_to_string(w.stages, ',') AS statuses
+            FROM insp.workflow w ORDER BY w.place
+            """)
+        #expect(try rows.map { try $0.string("name") } == Workflow.allCases.map(\.rawValue))
         for row in rows {
             let workflow = try #require(Workflow(rawValue: try row.string("name")))
-            #expect(try row.string("definition_key") == workflow.definitionKey)
-            #expect(try row.string("written_out") == workflow.definitionKey)
+            #expect(try row.string("definition_key") == workflow.row.definitionKey)
+            #expect(try row.string("written_out") == workflow.row.definitionKey)
             #expect(try row.textArray("capabilities") == workflow.capabilities.map(\.rawValue))
             #expect(
                 try row.string("statuses") == workflow.stages.map { String($0.rawValue) }.joined(separator: ","))
-            #expect(try row.textArray("needs_all") == workflow.requiredParts.all.map(\.rawValue))
-            #expect(try row.textArray("needs_one") == workflow.requiredParts.one.map(\.rawValue))
-            #expect(
-                try row.optionalString("face_event") == FaceSDKEvent(workflow: workflow, Capabilities())?.type.rawValue)
-            let names = workflow.capabilities.contains { $0 == .authentication || $0 == .enrollment }
-            #expect(names == workflow.namesFace)
+            #expect(try row.textArray("needs_all") == workflow.row.needsAll.map(\.rawValue))
+            #expect(try row.textArray("needs_one") == workflow.row.needsOne.map(\.rawValue))
+            #expect(try row.optionalString("face_event") == workflow.row.faceEvent?.rawValue)
         }
     }
 
@@ -89,7 +146,7 @@ import Testing
             }
         }
         for workflow in Workflow.allCases {
-            let (all, one) = workflow.requiredParts
+            let (all, one) = (workflow.row.needsAll, workflow.row.needsOne)
             let needed = all + one.prefix(1)
             #expect(try await refusal(workflow, needed) == nil)
             for missing in needed {
@@ -227,19 +284,6 @@ import Testing
             let told = try JSONDecoder().decode(ContractCodes.self, from: Data(try row.string("told").utf8))
             #expect(told == code.contractCodes && ErrorRecord(InspectError(code)).contractCodes == told, "\(code)")
         }
-    }
-
-    @Test func `A hint that lists workflows or kinds of part lists all of them`() async throws {
-        let fixture = try await QueueFixture()
-        let missing = try await fixture.admin.query(
-            """
-            SELECT e.code || ' without ' || w.word FROM insp.error_code e JOIN (
-                SELECT 'WORKFLOW_UNKNOWN' AS code, f.name AS word FROM insp.workflow f
-                UNION ALL SELECT 'WORKFLOW_UNKNOWN', f.definition_key FROM insp.workflow f
-                UNION ALL SELECT 'PART_UNKNOWN', k.kind FROM insp.part_kind k) w USING (code)
-            WHERE e.hint !~ ('\\m' || w.word || '\\M')
-            """)
-        #expect(try missing.map { try $0.string(0) } == [])
     }
 
     @Test func `A face's job that ends with an error ends as the table says`() async throws {

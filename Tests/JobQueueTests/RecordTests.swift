@@ -32,7 +32,7 @@ import Testing
         let id = try await fixture.admin.query(
             """
             SELECT g.id FROM insp.credential c, LATERAL insp.gateway_create(c.id, \(secret), 'session',
-                '{"workflow": "liveness"}', NULL, session_blob => 'blob') g
+                '{"workflow": "liveness"}', NULL, '{SESSION_BLOB}', '{blob}') g
             """)[0].string(0)
         let handler = ClosureHandler { _, context in
             // The answer to the first may have been lost on its way.

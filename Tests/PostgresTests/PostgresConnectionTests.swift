@@ -17,7 +17,7 @@ import Testing
             [
                 true, .int(Int64.min), 42, 0.25, "naïve \"quoted\" \\ ☃", .bytes(bytes), #"{"a":[1]}"#,
                 .intArray([1, -2, .max]), .textArray(["a,b", "\"{}\\", nil].compactMap { $0 }),
-                .bytesArray([bytes, Data()]), -7,
+                .byteas([bytes, Data()]), -7,
             ])[0]
         #expect(try row.bool("flag"))
         #expect(try row.int("big") == .min)

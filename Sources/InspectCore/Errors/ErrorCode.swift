@@ -154,6 +154,10 @@ extension ErrorCode {
         self = code
     }
 
+    private static func choices(_ what: String, _ names: [String]) -> String {
+        "\(what) is \(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")."
+    }
+
     /// The row of the table. Letters: N = required input missing or unusable, A = network, F = service not available,
     /// C = not authorised, J = session over, G = cancelled.
     package var row: Row {
@@ -184,15 +188,18 @@ extension ErrorCode {
         case .workflowUnknown:
             refusal(
                 "IN005", "no workflow of that name exists",
-                hint:
-                    "A workflow is id (2), id_identity (3), similarity (5), liveness (6), authentication (9) or enrollment."
-            )
+                hint: Self.choices(
+                    "A workflow",
+                    Workflow.allCases.map { workflow in
+                        let (name, key) = (workflow.rawValue, workflow.row.definitionKey)
+                        return name == key ? name : "\(name) (\(key))"
+                    }))
         case .partMissing: refusal("IN006", "a part that the workflow needs is missing")
         case .partUnexpected: refusal("IN007", "a part was given that this document or workflow does not have")
         case .partUnknown:
             refusal(
                 "IN008", "no part of that name exists",
-                hint: "A part is FRONT, BACK, FACE, FRAMES, DG1, DG2, SOD or SESSION_BLOB.")
+                hint: Self.choices("A part", PartKind.allCases.map(\.rawValue)))
         case .partEmpty: refusal("IN009", "a part has no bytes")
         case .partTooLarge:
             refusal(

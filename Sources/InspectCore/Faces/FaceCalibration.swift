@@ -22,8 +22,6 @@ package struct FaceCalibration: Codable, Sendable, Hashable {
 
         /// False match rate: share of impostor pairs that matched (ISO/IEC 19795-1).
         package var falseMatchRate: Double { Double(self.falseMatches) / Double(self.impostorPairs) }
-        /// False non-match rate: share of genuine pairs that did not match.
-        package var falseNonMatchRate: Double { Double(self.falseNonMatches) / Double(self.genuinePairs) }
 
         package init(
             _ similarity: Double, falseMatches: Int, impostorPairs: Int, falseNonMatches: Int, genuinePairs: Int

@@ -57,11 +57,11 @@ extension FaceSDKEvent {
     /// The event of a job's capabilities; `nil` for workflows that the SDK does not know.
     init?(workflow: Workflow, _ capabilities: Capabilities) {
         let liveness = capabilities.liveness?.first
-        switch workflow {
+        switch workflow.row.faceEvent {
         case .enrollment:
             let type = capabilities.enrollment?.first?.decision.type
             self.init(.enrollment, type == .passed ? .success : Self.failure(liveness))
-        case .authentication:
+        case .verification:
             switch capabilities.authentication?.first?.decision.type {
             case .passed: self.init(.verification, .success)
             case .rejected: self.init(.verification, .noMatch)
@@ -70,7 +70,7 @@ extension FaceSDKEvent {
         case .liveness:
             // Passive signals without a finding do not prove a living person.
             self.init(.liveness, liveness?.decision.type == .passed ? .success : Self.failure(liveness))
-        case .id, .idIdentity, .similarity: return nil
+        case nil: return nil
         }
     }
 

@@ -1,45 +1,68 @@
 /// One kind of input of a job, by the name that payloads, results and the database use. `insp.part_kind` has the same; a test
 /// holds them equal.
 package enum PartKind: String, Codable, Sendable, CaseIterable {
-    /// The document's front, or a passport's data page.
     case front = "FRONT"
-    /// The back of a two-sided document (TD1, TD2).
     case back = "BACK"
-    /// The selfie.
     case face = "FACE"
-    /// The frames of a liveness capture, in order: the only kind that a job may have more than one of.
     case frames = "FRAMES"
-    /// Chip data group 1, the MRZ (ICAO 9303-10, section 4.7.1).
     case dg1 = "DG1"
-    /// Chip data group 2, the encoded face (ICAO 9303-10, section 4.7.2).
     case dg2 = "DG2"
-    /// The chip's document security object (ICAO 9303-10, section 4.6.2).
     case sod = "SOD"
-    /// A vendor's liveness session, opaque to this system.
     case sessionBlob = "SESSION_BLOB"
 }
 
 extension PartKind {
     /// The largest part that is accepted, in bytes; the database has the same limit.
-    package static let byteLimit = 20_000_000
+    package static let byteLimit = 20 * 1024 * 1024
+    /// How many parts of a kind a job may have where it may have several; the database has the same limit.
+    package static let countLimit = 256
 
-    /// The number of the data group, for the chip's data groups.
-    package var dataGroup: Int? {
+    /// What a part shows or comes from.
+    package enum Source: String, Sendable {
+        case document
+        case chip
+        case person
+        /// Opaque to this system: a vendor's server alone opens it.
+        case vendor
+    }
+
+    /// What there is to know about a kind. Whatever lists kinds, such as options and the gateway's description, is made from it.
+    package struct Row: Sendable {
+        package var source: Source
+        /// The option and the member of a batch's line that name its file, or its folder where it comes in several.
+        package var option: String
+        package var meaning: String
+        package var isImage = false
+        /// Whether a job may have more than one, in order.
+        package var isMany = false
+        /// The number of the data group, for the chip's data groups.
+        package var dataGroup: Int?
+    }
+
+    package var row: Row {
         switch self {
-        case .dg1: 1
-        case .dg2: 2
-        case .front, .back, .face, .frames, .sod, .sessionBlob: nil
+        case .front:
+            Row(
+                source: .document, option: "front", meaning: "front of the document, or a passport's data page",
+                isImage: true)
+        case .back: Row(source: .document, option: "back", meaning: "back of a two-sided document", isImage: true)
+        case .face: Row(source: .person, option: "face", meaning: "selfie of the person", isImage: true)
+        case .frames:
+            Row(
+                source: .person, option: "frames", meaning: "frames of a liveness capture, in the order of their names",
+                isImage: true, isMany: true)
+        // ICAO 9303-10, sections 4.7.1, 4.7.2 and 4.6.2.
+        case .dg1: Row(source: .chip, option: "dg1", meaning: "chip data group 1, the MRZ", dataGroup: 1)
+        case .dg2: Row(source: .chip, option: "dg2", meaning: "chip data group 2, the portrait", dataGroup: 2)
+        case .sod:
+            Row(source: .chip, option: "sod", meaning: "Document Security Object of the chip, which vouches for both")
+        case .sessionBlob: Row(source: .vendor, option: "session", meaning: "liveness session of a vendor, opaque")
         }
     }
 
     /// Whether the part is a file of the chip.
-    package var isChipFile: Bool { self == .sod || self.dataGroup != nil }
+    package var isChipFile: Bool { self.row.source == .chip }
 
-    /// Whether the part is an image that the analyzer decodes.
-    package var isImage: Bool {
-        switch self {
-        case .front, .back, .face, .frames: true
-        case .dg1, .dg2, .sod, .sessionBlob: false
-        }
-    }
+    /// Whether the part goes to a vendor's server as it came.
+    package var isOpaque: Bool { self.row.source == .vendor }
 }

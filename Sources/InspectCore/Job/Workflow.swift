@@ -2,75 +2,85 @@
 ///
 /// The raw value is the name that payloads and the database use. `insp.workflow` has the same; a test holds them equal.
 package enum Workflow: String, Codable, Sendable, CaseIterable {
-    /// ID verification.
     case id
-    /// ID and identity verification.
     case idIdentity = "id_identity"
-    /// Comparison of two faces.
     case similarity
-    /// Liveness alone.
     case liveness
-    /// A face against an enrolment.
     case authentication
-    /// A face becomes an enrolment.
     case enrollment
 }
 
 extension Workflow {
-    /// The workflow's definition key in Jumio's API ("Workflow Descriptions"); enrolment has none there and keeps its name.
-    package var definitionKey: String {
+    /// What there is to know about a workflow. Whatever lists workflows, such as hints and the gateway's description, is made
+    /// from it.
+    package struct Row: Sendable {
+        /// The definition key in Jumio's API ("Workflow Descriptions"); enrolment has none there and keeps its name.
+        package var definitionKey: String
+        /// The capabilities that run, in order: one that rejects keeps its successors from running.
+        package var capabilities: [Capability]
+        /// The stages whose results are stored, in order; a status that is not among them is skipped.
+        package var stages: [JobStatus]
+        /// Parts that a job must have; the database refuses the job otherwise.
+        package var needsAll: [PartKind] = []
+        /// Parts of which a job must have one.
+        package var needsOne: [PartKind] = []
+        /// The event of the face SDK that it ends with, if that has one.
+        package var faceEvent: FaceSDKEvent.Kind?
+    }
+
+    package var row: Row {
         switch self {
-        case .id: "2"
-        case .idIdentity: "3"
-        case .similarity: "5"
-        case .liveness: "6"
-        case .authentication: "9"
-        case .enrollment: self.rawValue
+        // A chip alone says who the holder is.
+        case .id:
+            Row(
+                definitionKey: "2", capabilities: [.usability, .imageChecks, .extraction, .dataChecks],
+                stages: [.acquired, .document], needsOne: [.front, .sod])
+        case .idIdentity:
+            Row(
+                definitionKey: "3",
+                capabilities: [.usability, .imageChecks, .extraction, .dataChecks, .similarity, .liveness],
+                stages: [.acquired, .document, .face, .liveness], needsAll: [.front])
+        case .similarity:
+            Row(
+                definitionKey: "5", capabilities: [.usability, .similarity], stages: [.acquired, .document, .face],
+                needsAll: [.front, .face])
+        case .liveness:
+            Row(
+                definitionKey: "6", capabilities: [.usability, .liveness], stages: [.acquired, .face, .liveness],
+                needsOne: [.face, .frames, .sessionBlob], faceEvent: .liveness)
+        case .authentication:
+            Row(
+                definitionKey: "9", capabilities: [.usability, .liveness, .authentication],
+                stages: [.acquired, .face, .liveness], needsAll: [.face], faceEvent: .verification)
+        case .enrollment:
+            Row(
+                definitionKey: self.rawValue, capabilities: [.usability, .liveness, .enrollment],
+                stages: [.acquired, .face, .liveness], needsAll: [.face], faceEvent: .enrollment)
         }
     }
 
+    package var capabilities: [Capability] { self.row.capabilities }
+
+    package var stages: [JobStatus] { self.row.stages }
+
     /// The workflow of a key or of a Jumio definition key.
     package init?(name: String) {
-        guard let workflow = Self.allCases.first(where: { $0.rawValue == name || $0.definitionKey == name }) else {
+        guard let workflow = Self.allCases.first(where: { $0.rawValue == name || $0.row.definitionKey == name }) else {
             return nil
         }
         self = workflow
     }
 
-    /// The capabilities that run, in order: one that rejects keeps its successors from running.
-    package var capabilities: [Capability] {
-        switch self {
-        case .id: [.usability, .imageChecks, .extraction, .dataChecks]
-        case .idIdentity: [.usability, .imageChecks, .extraction, .dataChecks, .similarity, .liveness]
-        case .similarity: [.usability, .similarity]
-        case .liveness: [.usability, .liveness]
-        case .authentication: [.usability, .liveness, .authentication]
-        case .enrollment: [.usability, .liveness, .enrollment]
-        }
-    }
-
-    /// The stages whose results are stored, in order; a status that is not among them is skipped.
-    package var stages: [JobStatus] {
-        switch self {
-        case .id: [.acquired, .document]
-        case .idIdentity: [.acquired, .document, .face, .liveness]
-        case .similarity: [.acquired, .document, .face]
-        case .liveness, .authentication, .enrollment: [.acquired, .face, .liveness]
-        }
+    /// What a job runs that specifies no workflow.
+    package static func usual(for kinds: Set<PartKind>) -> Workflow {
+        let sources = Set(kinds.map(\.row.source))
+        if sources.isDisjoint(with: [.document, .chip]) { return .liveness }
+        return sources.contains(.person) ? .idIdentity : .id
     }
 
     /// Whether the job names one of the partner's face ids. No stage's result then keeps the embedding: it becomes a
     /// template, or it is deleted with the job.
-    package var namesFace: Bool { self == .authentication || self == .enrollment }
-
-    /// Parts that a job must have, and parts of which it must have one; the database refuses the job otherwise.
-    package var requiredParts: (all: [PartKind], one: [PartKind]) {
-        switch self {
-        case .id: ([], [.front, .sod])
-        case .idIdentity: ([.front], [])
-        case .similarity: ([.front, .face], [])
-        case .liveness: ([], [.face, .frames, .sessionBlob])
-        case .authentication, .enrollment: ([.face], [])
-        }
+    package var namesFace: Bool {
+        self.capabilities.contains { $0 == .authentication || $0 == .enrollment }
     }
 }

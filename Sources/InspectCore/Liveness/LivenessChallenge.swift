@@ -71,8 +71,6 @@ package struct LivenessChallenge: Codable, Sendable, Hashable {
 
     /// The least duration of a colour: at most three changes a second.
     package static let leastColourMs = 334.0
-    /// Frames of a capture at most; the database has the same limit.
-    package static let frameLimit = 256
 
     private enum CodingKeys: String, CodingKey {
         case id, colours, colourMs, steps, stepTimeoutMs, ageMs, frameTimes

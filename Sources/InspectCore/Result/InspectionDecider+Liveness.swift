@@ -1,5 +1,5 @@
 extension InspectionDecider {
-    var hasVendorSession: Bool { self.facts.parts.contains(.sessionBlob) }
+    var hasVendorSession: Bool { self.facts.parts.contains(where: \.isOpaque) }
 
     /// Signals and frames are measured only where a conforming face was found.
     var isLivenessWorthwhile: Bool { self.selfie.map { LivenessRules.isWorthwhile($0) } ?? false }

@@ -16,13 +16,6 @@ package struct InspectionDecider {
         self.isGated = isGated
     }
 
-    /// Whether this version can run a workflow.
-    package static func implements(_ workflow: Workflow) -> Bool {
-        switch workflow {
-        case .id, .idIdentity, .similarity, .liveness, .authentication, .enrollment: true
-        }
-    }
-
     /// Whether a stage can still change the outcome, given the facts of the earlier ones.
     package func needs(_ stage: JobStatus) -> Bool {
         switch stage {

@@ -27,7 +27,7 @@ package enum ResultEnvelope {
     /// The document that `inspectd inspect` prints: what a partner retrieves, without the job's ids and times.
     package static func encode(id: String?, workflow: Workflow?, _ document: ResultDocument) -> Data {
         let record = workflow.map {
-            Envelope.WorkflowRecord(key: $0.rawValue, definitionKey: $0.definitionKey)
+            Envelope.WorkflowRecord(key: $0.rawValue, definitionKey: $0.row.definitionKey)
         }
         let envelope = Envelope(
             id: id, status: JobStatus.finished.rawValue, workflow: record, document: document)

@@ -1,0 +1,51 @@
+import Foundation
+import InspectCore
+
+/// One inspection by `inspect`: a line of a batch, or what the options name.
+struct BatchRequest: Decodable {
+    /// The members of a line beside the files.
+    struct Members: Decodable {
+        var id: String?
+        var challenge: String?
+        /// Files and folders, in place of those of the command line.
+        var csca: [String]?
+        var workflow: String?
+        var format: String?
+        var gate: Bool?
+    }
+
+    /// A member for each kind of part, named as its option.
+    private struct FileKey: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ kind: PartKind) { self.stringValue = kind.row.option }
+        init?(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    /// The kinds of part that can be inspected without a vendor's server.
+    static let kinds = PartKind.allCases.filter { !$0.isOpaque }
+
+    var members = Members()
+    var files: [PartKind: String] = [:]
+    /// What stands before the members' names where they are options.
+    private var prefix = ""
+
+    init(from decoder: any Decoder) throws {
+        self.members = try Members(from: decoder)
+        let container = try decoder.container(keyedBy: FileKey.self)
+        for kind in Self.kinds {
+            self.files[kind] = try container.decodeIfPresent(String.self, forKey: FileKey(kind))
+        }
+    }
+
+    init(_ arguments: Arguments) {
+        self.prefix = "--"
+        self.members.challenge = arguments["challenge"]
+        for kind in Self.kinds { self.files[kind] = arguments[kind.row.option] }
+    }
+
+    /// Who names a file, for errors.
+    func source(_ member: String) -> String { self.prefix + member }
+}

@@ -149,7 +149,7 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         var configuration = fixture.configuration()
-        configuration.jobDeadline = 3
+        configuration.jobDeadline = .seconds(3)
         let attempts = Mutex(0)
         let handler = ClosureHandler { _, _ in
             if attempts.withLock({ value in
@@ -173,7 +173,7 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(6)
         var configuration = fixture.configuration(slots: 4)
-        configuration.shutdownDeadline = 6
+        configuration.shutdownDeadline = .seconds(6)
         let first = Mutex(0)
         let isStopping = Mutex(false)
         let handler = ClosureHandler { _, _ in
@@ -287,7 +287,7 @@ import Testing
     @Test(.timed) func `A waiting worker hears of a new job at once`() async throws {
         let fixture = try await QueueFixture()
         var configuration = fixture.configuration()
-        configuration.pollInterval = 600
+        configuration.pollInterval = .seconds(600)
         let started = Mutex<ContinuousClock.Instant?>(nil)
         let handler = ClosureHandler { _, _ in
             started.withLock { $0 = .now }

@@ -59,7 +59,8 @@ extension JobWorker {
         let policy = self.configuration.retryPolicy
         let tick = self.configuration.maintenanceInterval.seconds
         let rescue: [PostgresValue] = [
-            .double(self.configuration.deadAfter.seconds), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
+            .double(self.configuration.deadAfter.seconds), .int(Int64(policy.maxAttempts)),
+            .int(Int64(policy.maxCrashes)),
         ]
         // With how long ago, by its own clock, this worker looked last: the database's may be set meanwhile.
         let rescueCall =

@@ -86,7 +86,9 @@ extension WorkerMachine {
         var lowest = self.running.keys.min() ?? .max
         for fence in answer.leases.values where !self.abandoned.contains(fence) { lowest = min(lowest, fence) }
         if self.seen.epoch == beat.seen.epoch {
-            self.fenceFloor = max(beat.fenceFloor, min(lowest, self.lastFence))
+            // One that was abandoned may have the last fence of all.
+            let known = self.abandoned.isEmpty ? self.lastFence : self.lastFence + 1
+            self.fenceFloor = max(beat.fenceFloor, min(lowest, known))
         }
         self.lastFence = self.seen.epoch == answer.epoch ? answer.fence : 0
     }

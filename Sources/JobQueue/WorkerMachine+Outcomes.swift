@@ -56,7 +56,8 @@ extension WorkerMachine {
         case (.failure(let error, let random), .working):
             let failure = error as? PostgresError
             return self.kind(
-                after: failure.map { InspectError(.internalError, $0.code.rawValue) } ?? InspectError(unexpected: error),
+                after: failure.map { InspectError(.internalError, $0.code.rawValue) }
+                    ?? InspectError(unexpected: error),
                 running.job, random)
         }
     }

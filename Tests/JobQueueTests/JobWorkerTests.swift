@@ -199,6 +199,45 @@ import Testing
         #expect(try await fixture.count("insp.worker") == 0)
     }
 
+    @Test func `A worker whose task is cancelled is heard until all its writes are done`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let isOpen = Mutex(false)
+        let handler = ClosureHandler { _, _ in
+            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            return ClosureHandler.passed
+        }
+        let worker = JobWorker(fixture.configuration(), handler: handler)
+        let running = Task { try await worker.run() }
+        try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
+        running.cancel()
+        try await fixture.wait(until: { worker.vitals.isStopping })
+        let before = try await fixture.admin.query("SELECT beat FROM insp.worker")[0].int(0)
+        try await fixture.wait(for: "(SELECT beat FROM insp.worker) > \(before)")
+        isOpen.withLock { $0 = true }
+        try await running.value
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 1)
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `A job whose row cannot be read counts as a crash, and is not released for ever`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        let isOpen = Mutex(false)
+        let handler = ClosureHandler { _, _ in
+            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            return ClosureHandler.passed
+        }
+        try await withWorker(fixture.configuration(), handler) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
+            _ = try await fixture.admin.query(
+                "UPDATE insp.job SET personal = '\\xff', seal = 0 WHERE public_id = $1", [.text(id)])
+            isOpen.withLock { $0 = true }
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.event WHERE kind = 'rescued')")
+        }
+        #expect(try await fixture.count("insp.event WHERE kind = 'handed_back'") == 0)
+    }
+
     @Test func `A cancelled job that runs is stopped, and its worker can write nothing more`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]

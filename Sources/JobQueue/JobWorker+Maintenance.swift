@@ -57,9 +57,10 @@ extension JobWorker {
     /// holds the duty's row for the time of its transaction, and a worker that does not get it leaves the round to the other.
     func runMaintenance() async {
         let policy = self.configuration.retryPolicy
-        let tick = self.configuration.maintenanceInterval
+        let tick = self.configuration.maintenanceInterval.seconds
         let rescue: [PostgresValue] = [
-            .double(self.configuration.deadAfter), .int(Int64(policy.maxAttempts)), .int(Int64(policy.maxCrashes)),
+            .double(self.configuration.deadAfter.seconds), .int(Int64(policy.maxAttempts)),
+            .int(Int64(policy.maxCrashes)),
         ]
         // With how long ago, by its own clock, this worker looked last: the database's may be set meanwhile.
         let rescueCall =
@@ -93,10 +94,10 @@ extension JobWorker {
     }
 
     private func run(_ duties: inout [Duty], on source: ReconnectingConnection, keepsConnection: Bool) async {
-        let tick = self.configuration.maintenanceInterval
+        let tick = self.configuration.maintenanceInterval.seconds
         var backoff = Backoff()
-        // Never unknown: a clock that is set just before a worker's first look would else pass for time that went by.
-        var lastLook: ContinuousClock.Instant? = .now
+        // Never unknown: a clock that is set just before a worker's first scan would else pass for time that went by.
+        var lastScan: ContinuousClock.Instant? = .now
         while !Task.isCancelled {
             var pause = tick * Double.random(in: 0.8...1.2)
             do {
@@ -107,7 +108,7 @@ extension JobWorker {
                     // Also if it fails: it must not come before everything else again and again.
                     duties[index].lastRun = start
                     do {
-                        try await self.round(of: &duties[index], on: source, &lastLook)
+                        try await self.round(of: &duties[index], on: source, &lastScan)
                     } catch let error as PostgresError where error.code == .server {
                         // It fails alone, and comes less often until a round ends well: the others must have their turn.
                         failure = error
@@ -130,14 +131,14 @@ extension JobWorker {
     }
 
     private func round(
-        of duty: inout Duty, on source: ReconnectingConnection, _ lastLook: inout ContinuousClock.Instant?
+        of duty: inout Duty, on source: ReconnectingConnection, _ lastScan: inout ContinuousClock.Instant?
     ) async throws {
         let connection = try await source.open()
         let start = ContinuousClock.now
         var statement = duty.statement
-        let looks = duty.kind == .rescue || duty.kind == .orphans
-        if looks {
-            let elapsed: PostgresValue = lastLook.map { .double((start - $0).seconds) } ?? .null
+        let scans = duty.kind == .rescue || duty.kind == .orphans
+        if scans {
+            let elapsed: PostgresValue = lastScan.map { .double((start - $0).seconds) } ?? .null
             statement = PostgresStatement(statement.sql, statement.parameters + [elapsed])
         }
         let row: PostgresRow?
@@ -156,14 +157,14 @@ extension JobWorker {
             }
             throw error
         }
-        // While VACUUM is held up, looks wade through what it cannot remove: the longer one takes, the less often it is done.
+        // While VACUUM is held up, scans wade through what it cannot remove: the longer one takes, the less often it is done.
         let seconds = (ContinuousClock.now - start).seconds
         duty.interval = max(duty.shortest, 10 * seconds)
         guard let row else {
             duty.isUnfinished = false
             return
         }
-        if looks { lastLook = start }
+        if scans { lastScan = start }
         try self.tell(duty.kind, row)
         // A backlog is worked off in pieces, with the other duties between them.
         switch duty.kind {

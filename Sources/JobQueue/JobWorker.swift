@@ -5,15 +5,22 @@ internal import Synchronization
 
 /// Claims jobs, has them worked on, and stores what comes of it.
 ///
-/// All state lies behind one lock; these loops work on it: the pumps (claims and writes, a connection each), the heartbeat
-/// (another), the listener (a third) and the watchdog (none). A fourth connection reads parts, and a fifth is for maintenance
-/// and for jobs whose rows somebody holds, so that neither a large image nor a slow sweep holds up anything else; retention
-/// has one while it works.
+/// ``WorkerMachine`` decides, behind one lock. Thin loops around it send events and carry out actions: the pumps (claims and
+/// writes, a connection each), the heartbeat (another), the listener (a third) and the watchdog (none). A fourth connection
+/// reads parts, and a fifth is for maintenance and for jobs whose rows somebody holds, so that neither a large image nor a
+/// slow sweep holds up anything else; retention has one while it works.
 package final class JobWorker: Sendable {
+    /// The machine, and what only the process has: tasks, and those of them that wait for a slot, by fence.
+    struct Guarded: Sendable {
+        var machine: WorkerMachine
+        var tasks: [Int64: Task<Void, Never>] = [:]
+        var waiters: [Int64: CheckedContinuation<Bool, Never>] = [:]
+    }
+
     let configuration: JobWorkerConfiguration
     let handler: any JobHandler
     let report: @Sendable (JobQueueEvent) -> Void
-    let state: Mutex<WorkerState>
+    let guarded: Mutex<Guarded>
     /// Each wakes one pump.
     let wakeUps: [WakeUp]
     /// Brings the next heartbeat forward.
@@ -31,7 +38,7 @@ package final class JobWorker: Sendable {
     ) {
         precondition(
             configuration.slots > 0 && configuration.pumps > 0, "a worker needs at least one slot and one pump")
-        self.state = Mutex(WorkerState(pumps: configuration.pumps, outside: configuration.outside))
+        self.guarded = Mutex(Guarded(machine: WorkerMachine(configuration, at: .now)))
         self.wakeUps = (0..<configuration.pumps).map { _ in WakeUp() }
         self.configuration = configuration
         self.handler = handler
@@ -47,18 +54,9 @@ package final class JobWorker: Sendable {
     package func run() async throws {
         try await self.register()
         await withTaskCancellationHandler {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await self.runHeartbeat() }
-                group.addTask { await self.runListener() }
-                group.addTask { await self.runWatchdog() }
-                if self.configuration.maintains {
-                    group.addTask { await self.runMaintenance() }
-                    group.addTask { await self.runRetention() }
-                }
-                // Not a child: what is finished must be written also when the caller's task was cancelled.
-                await Task { await self.runPumps() }.value
-                group.cancelAll()
-            }
+            // Not a child: what is finished must be written also when the caller's task was cancelled, and until then the
+            // heartbeat keeps the leases.
+            await Task { await self.work() }.value
         } onCancel: {
             self.stop()
         }
@@ -67,152 +65,122 @@ package final class JobWorker: Sendable {
         self.report(.stopped)
     }
 
-    /// Stops claiming, lets running jobs end within ``JobWorkerConfiguration/shutdownDeadline`` and hands the others back.
-    package func stop() {
-        let running = self.state.withLock { state -> Int? in
-            if state.isStopping { return nil }
-            state.stoppingSince = .now
-            return state.running.count
+    private func work() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.runHeartbeat() }
+            group.addTask { await self.runListener() }
+            group.addTask { await self.runWatchdog() }
+            if self.configuration.maintains {
+                group.addTask { await self.runMaintenance() }
+                group.addTask { await self.runRetention() }
+            }
+            await self.runPumps()
+            group.cancelAll()
         }
-        if let running { self.report(.stopping(running: running)) }
-        self.wakeAll()
     }
 
-    // MARK: Jobs
+    /// Stops claiming, lets running jobs end within ``JobWorkerConfiguration/shutdownDeadline`` and releases the others.
+    package func stop() {
+        self.send { machine, actions in machine.stop(at: .now, &actions) }
+    }
 
-    /// Starts work on claimed jobs. All are noted before the first begins, and their tasks after the last: twice behind the
-    /// lock for a whole claim.
-    func start(_ jobs: [ClaimedJob]) {
-        let now = ContinuousClock.now
-        self.state.withLock { state in
-            for job in jobs {
-                state.running[job.id] = WorkerState.Running(job: job, claimedAt: now, stage: job.status)
-                if state.outside.isWanted { state.outside.expect(job.fence, of: state.floors.partner(of: job.queue)) }
+    // MARK: Events and actions
+
+    /// Asks the machine, without consequences.
+    func ask<Answer: Sendable>(_ question: (inout WorkerMachine) -> Answer) -> Answer {
+        self.guarded.withLock { question(&$0.machine) }
+    }
+
+    /// Has the machine take an event, and carries out what it wants done.
+    @discardableResult
+    func send<Answer: Sendable>(_ event: (inout WorkerMachine, inout WorkerActions) -> Answer) -> Answer {
+        self.exchange { guarded, actions in event(&guarded.machine, &actions) }
+    }
+
+    /// As ``send(_:)``, for events that bring a task or end one.
+    func exchange<Answer: Sendable>(_ event: (inout Guarded, inout WorkerActions) -> Answer) -> Answer {
+        let (answer, actions, cancelled, waiters) = self.guarded.withLock { guarded in
+            var actions = WorkerActions()
+            let answer = event(&guarded, &actions)
+            let cancelled = actions.cancelled.compactMap { guarded.tasks[$0] }
+            for fence in actions.forgotten { guarded.tasks[fence] = nil }
+            let waiters = actions.answered.compactMap { answered in
+                guarded.waiters.removeValue(forKey: answered.fence).map { (waiter: $0, isBack: answered.isBack) }
             }
+            return (answer, actions, cancelled, waiters)
         }
+        if !actions.started.isEmpty { self.start(actions.started) }
+        for task in cancelled { task.cancel() }
+        for (waiter, isBack) in waiters { waiter.resume(returning: isBack) }
+        self.tell(actions)
+        for pump in self.wakeUps.indices where actions.wakes(pump) { self.wakeUps[pump].notify() }
+        if actions.beats { self.control.notify() }
+        if actions.retriesParked || actions.wakesAll { self.parking.notify() }
+        return answer
+    }
+
+    private func tell(_ actions: WorkerActions) {
+        actions.reports.forEach(self.report)
+        guard !actions.settled.isEmpty else { return }
+        let now = ContinuousClock.now
+        for group in actions.settled {
+            WorkerMachine.reports(of: group.writes, held: group.held, at: now, self.report)
+        }
+    }
+
+    /// Begins attempts. Their tasks are noted after the last has begun: once behind the lock for a whole claim.
+    private func start(_ jobs: [ClaimedJob]) {
         let tasks = jobs.map { job in
             self.report(.started(job: job.reference(at: job.status)))
-            return Task {
-                let outcome: Result<JobResult, any Error>
-                do {
-                    outcome = .success(try await self.handler.run(job, JobContext(job, self)))
-                } catch {
-                    outcome = .failure(error)
-                }
-                self.conclude(job, outcome)
-            }
+            return Task { self.end(job, await self.outcome(of: job)) }
         }
-        let lost = self.state.withLock { state in
+        let lost = self.guarded.withLock { guarded in
             zip(jobs, tasks).filter { job, task in
-                guard state.running[job.id]?.job.fence == job.fence else { return false }
-                state.running[job.id]?.task = task
-                return state.running[job.id]?.disposition != .working
+                guard let running = guarded.machine.running[job.fence] else { return false }
+                guarded.tasks[job.fence] = task
+                return running.disposition != .working
             }
         }
         for (_, task) in lost { task.cancel() }
     }
 
-    /// Turns a job's outcome into the write that ends its lease; the slot is free from here on.
-    func conclude(_ job: ClaimedJob, _ outcome: Result<JobResult, any Error>) {
+    private func outcome(of job: ClaimedJob) async -> WorkerMachine.Outcome {
+        do {
+            let result = try await self.handler.run(job, JobContext(job, self))
+            // Before the lock is taken: only jobs that name a review cost more than a glance.
+            return .success(result.stored, waitsForReview: job.waitsForReview(of: result.decision))
+        } catch {
+            return .failure(error, random: .random(in: -1...1))
+        }
+    }
+
+    private func end(_ job: ClaimedJob, _ outcome: WorkerMachine.Outcome) {
         let now = ContinuousClock.now
-        // Before the lock is taken: only jobs that name a review cost more than a glance.
-        let waits = if case .success(let result) = outcome { job.waitsForReview(of: result.decision) } else { false }
-        let kind: (WorkerState.Disposition) -> QueueWrite.Kind? = { disposition in
-            switch (outcome, disposition) {
-            case (_, .lost): return nil
-            case (.success(let result), _):
-                guard let stored = result.stored else { return .giveUp(Self.notStorable) }
-                return waits ? .holdForReview(stored) : .finish(stored)
-            case (.failure, .handBack): return .handBack
-            case (.failure, .overdue):
-                return self.kind(after: InspectError(.analyzerTimeout, "the job's own deadline"), of: job)
-            case (.failure(let error as InspectError), .working) where error.code == .leaseLost: return nil
-            case (.failure(is NoPermit), .working): return .handBack
-            case (.failure(let error), .working):
-                let failure = error as? PostgresError
-                return self.kind(
-                    after: failure.map { InspectError(.internalError, $0.code.rawValue) }
-                        ?? InspectError(unexpected: error), of: job)
-            }
-        }
-        let (mustWake, hasOutside, waiter) = self.state.withLock { state in
-            let hasOutside = !state.outside.isEmpty
-            let waiter = hasOutside ? state.outside.remove(job.fence) : nil
-            guard let place = state.running.index(forKey: job.id), state.running[place].value.job.fence == job.fence
-            else { return (false, hasOutside, waiter) }
-            let running = state.running.remove(at: place).value
-            guard let kind = kind(running.disposition) else { return (true, hasOutside, waiter) }
-            let count = state.add(
-                QueueWrite(kind: kind, job: job, claimedAt: running.claimedAt, stage: running.stage), at: now)
-            // Between the first write and a full batch a pump only waits for more, or for the last job.
-            let mustWake = count == 1 || count == self.batchTarget || state.running.isEmpty || state.isStopping
-            return (mustWake, hasOutside, waiter)
-        }
-        waiter?.resume(returning: false)
-        if hasOutside { self.readmit() }
-        if mustWake { self.wake(job.id) }
-    }
-
-    /// Wakes the pump that a job's writes go through.
-    func wake(_ job: Int64) { self.wakeUps[Int(job % Int64(self.wakeUps.count))].notify() }
-
-    /// Wakes whoever writes.
-    func wakeAll() {
-        self.wakeUps.forEach { $0.notify() }
-        self.parking.notify()
-    }
-
-    private func kind(after error: InspectError, of job: ClaimedJob) -> QueueWrite.Kind {
-        let verdict = self.configuration.retryPolicy.verdict(
-            after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0),
-            random: Double.random(in: -1...1))
-        switch verdict {
-        case .giveUp(let final): return .giveUp(final)
-        case .retry(let seconds): return .retry(error, after: seconds)
-        }
-    }
-
-    /// Ends the work on jobs whose lease is gone.
-    func drop(where isMeant: @Sendable (ClaimedJob) -> Bool) {
-        let dropped = self.state.withLock { state in state.mark(.lost, at: .now) { isMeant($0.job) } }
-        for running in dropped {
-            running.task?.cancel()
-            self.report(.leaseLost(job: running.reference))
+        self.exchange { guarded, actions in
+            guarded.tasks[job.fence] = nil
+            guarded.machine.ended(job, outcome, at: now, &actions)
         }
     }
 
     // MARK: For handlers
 
     func store(_ stage: JobStatus, _ output: Data, of job: ClaimedJob) throws {
-        guard let body = StorableJSON.checked(output) else { try self.refuse(job) }
-        let isHeld = self.state.withLock { state -> Bool in
-            guard let running = state.running[job.id], running.job.fence == job.fence, running.disposition != .lost
-            else { return false }
-            state.running[job.id]?.stage = max(running.stage, stage)
-            state.add(QueueWrite(kind: .step(stage, body), job: job, claimedAt: running.claimedAt), at: .now)
-            return true
+        let body = StorableJSON.checked(output)
+        let isHeld = self.send { machine, actions in
+            guard let body else {
+                machine.refused(job, at: .now, &actions)
+                return false
+            }
+            return machine.completed(stage, body, of: job, at: .now, &actions)
         }
         guard isHeld else { throw InspectError(.leaseLost) }
-        self.wake(job.id)
-    }
-
-    private static let notStorable = InspectError(.internalError, "a result cannot be stored: it is no JSON")
-
-    /// Ends a job at once, whatever its handler still does.
-    private func refuse(_ job: ClaimedJob) throws -> Never {
-        let claimedAt = self.state.withLock { $0.running[job.id]?.claimedAt } ?? .now
-        self.drop { $0.id == job.id && $0.fence == job.fence }
-        _ = self.state.withLock { state in
-            state.add(QueueWrite(kind: .giveUp(Self.notStorable), job: job, claimedAt: claimedAt), at: .now)
-        }
-        self.wake(job.id)
-        throw InspectError(.leaseLost)
     }
 
     func parts(of job: ClaimedJob) async throws -> [JobPart] {
         let parts = try QueueStatements.parts(from: try await self.reading(QueueStatements.parts(of: job), for: job))
         // A session is asked about once the pictures are analysed, and its job must then find a permit.
-        self.keepPermit(for: job, isNeeded: parts.contains { $0.isRemote || $0.kind == .sessionBlob })
+        let isNeeded = parts.contains { $0.isRemote || $0.kind == .sessionBlob }
+        self.send { machine, actions in machine.keepPermit(for: job, isNeeded: isNeeded, at: .now, &actions) }
         return parts
     }
 
@@ -234,7 +202,9 @@ package final class JobWorker: Sendable {
             guard let refusal = error.refusal else {
                 throw InspectError(.databaseUnavailable, error.sqlState ?? error.code.rawValue)
             }
-            if refusal.code == .leaseLost { self.drop { $0.id == job.id && $0.fence == job.fence } }
+            if refusal.code == .leaseLost {
+                self.send { machine, actions in machine.lose(at: .now, &actions) { $0.job.fence == job.fence } }
+            }
             throw refusal
         }
     }

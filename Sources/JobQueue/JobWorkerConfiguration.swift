@@ -1,7 +1,7 @@
 package import InspectCore
 package import Postgres
 
-/// How a worker claims and how long it waits. Times are in seconds.
+/// How a worker claims and how long it waits.
 package struct JobWorkerConfiguration: Sendable {
     /// A libpq connection string or URL. Never logged.
     package var databaseURL: String
@@ -25,23 +25,23 @@ package struct JobWorkerConfiguration: Sendable {
     package var drains = false
     package var retryPolicy = RetryPolicy()
     /// Longest time for a job; then it is stopped, which counts as a crash.
-    package var jobDeadline: Double = 300
-    /// Time that running jobs get when the worker stops; then they are handed back.
-    package var shutdownDeadline: Double = 20
-    package var heartbeatInterval: Double = 5
+    package var jobDeadline = Duration.seconds(300)
+    /// Time that running jobs get when the worker stops; then they are released.
+    package var shutdownDeadline = Duration.seconds(20)
+    package var heartbeatInterval = Duration.seconds(5)
     /// Without a heartbeat for this long the worker drops its work: below the time after which others take it.
-    package var heartbeatPatience: Double = 10
+    package var heartbeatPatience = Duration.seconds(10)
     /// Silence after which a worker is dead to the others.
-    package var deadAfter: Double = 15
-    /// Time between two looks at an empty queue; varied by ±20 %.
-    package var pollInterval: Double = 1
+    package var deadAfter = Duration.seconds(15)
+    /// Time between two polls of an empty queue; varied by ±20 %.
+    package var pollInterval = Duration.seconds(1)
     /// Connections that claim and write at the same time: while the database works on one's batch, the other's is prepared.
     /// One is enough where jobs take long.
     package var pumps: Int
     /// How long a finished job may wait for others to be written with it.
-    package var linger: Double = 0.002
+    package var linger = Duration.milliseconds(2)
     /// Time between two rounds of maintenance; varied by ±20 %.
-    package var maintenanceInterval: Double = 0.5
+    package var maintenanceInterval = Duration.milliseconds(500)
 
     package init(databaseURL: String, host: String, version: String, slots: Int) {
         self.databaseURL = databaseURL

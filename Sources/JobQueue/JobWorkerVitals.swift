@@ -24,13 +24,13 @@ extension JobWorker {
     /// Answers from any thread and at once, also while the database is away.
     package var vitals: JobWorkerVitals {
         let now = ContinuousClock.now
-        return self.state.withLock { state in
+        return self.ask { machine in
             JobWorkerVitals(
-                isRegistered: state.identity != nil, isSuspended: state.isSuspended, isStopping: state.isStopping,
-                running: state.inSlots, outside: state.outside.count, slots: self.configuration.slots,
+                isRegistered: machine.identity != nil, isSuspended: machine.isSuspended, isStopping: machine.isStopping,
+                running: machine.inSlots, outside: machine.outside.count, slots: self.configuration.slots,
                 permits: self.configuration.outside.permits,
-                heartbeatAge: (now - state.lastHeartbeat).seconds,
-                pumpAge: state.pumpsMoved.values.min().map { (now - $0).seconds })
+                heartbeatAge: (now - machine.lastHeartbeat).seconds,
+                pumpAge: machine.pumpsMoved.values.min().map { (now - $0).seconds })
         }
     }
 }

@@ -25,11 +25,11 @@ struct OutsideJobs: Sendable {
     /// Partners of whom a job was refused recently: claimed again at once, it would only be refused again.
     private var refused: [Int: ContinuousClock.Instant] = [:]
     /// Jobs that are done outside and wait for a slot, oldest first.
-    private var returning: [(fence: Int64, continuation: CheckedContinuation<Bool, Never>)] = []
+    private var returning: [Int64] = []
     /// Jobs without a slot.
     private(set) var count = 0
     /// Whether a permit became free of which claims had been told that there is none.
-    private var hasOpened = false
+    private(set) var hasOpened = false
 
     /// How long a partner's next jobs are taken to want permits as well.
     private static let memory = Duration.seconds(60)
@@ -91,14 +91,14 @@ struct OutsideJobs: Sendable {
         guard self.permits[fence]?.isOutside == false else { return true }
         self.permits[fence]?.isOutside = true
         self.count += 1
-        return self.hold(bytes, fence)
+        return self.hold(bytes, fence, at: now)
     }
 
     /// Takes room for so many more bytes that a job outside is about to hold.
-    mutating func hold(_ bytes: Int, _ fence: Int64) -> Bool {
+    mutating func hold(_ bytes: Int, _ fence: Int64, at now: ContinuousClock.Instant) -> Bool {
         guard let permit = self.permits[fence], var share = self.shares[permit.partner] else { return false }
         guard share.bytes + bytes <= self.limits.bytesPerPartner, self.bytes + bytes <= self.limits.bytes else {
-            self.refused[permit.partner] = .now
+            self.refused[permit.partner] = now
             return false
         }
         share.bytes += bytes
@@ -110,9 +110,9 @@ struct OutsideJobs: Sendable {
 
     /// Gives up what a job has: its permit, its room, and its turn for a slot.
     ///
-    /// - Returns: Whoever waits for its turn, to be told.
-    mutating func remove(_ fence: Int64) -> CheckedContinuation<Bool, Never>? {
-        guard let permit = self.permits[fence], var share = self.shares[permit.partner] else { return nil }
+    /// - Returns: Whether it waited for its turn, and is to be told.
+    mutating func remove(_ fence: Int64) -> Bool {
+        guard let permit = self.permits[fence], var share = self.shares[permit.partner] else { return false }
         // Of a full worker any partner's queues may have been left out.
         if self.room(for: permit.partner) == 0 || self.permits.count >= self.limits.permits { self.hasOpened = true }
         self.permits[fence] = nil
@@ -121,11 +121,12 @@ struct OutsideJobs: Sendable {
         share.bytes -= permit.bytes
         share.permits -= 1
         self.shares[permit.partner] = share.permits > 0 ? share : nil
-        guard let index = self.returning.firstIndex(where: { $0.fence == fence }) else { return nil }
-        return self.returning.remove(at: index).continuation
+        guard let index = self.returning.firstIndex(of: fence) else { return false }
+        self.returning.remove(at: index)
+        return true
     }
 
-    /// Whether queues are to be looked at that were left out; says so once.
+    /// Whether queues are to be scanned that were left out; says so once.
     mutating func takeOpened() -> Bool {
         defer { self.hasOpened = false }
         return self.hasOpened
@@ -134,16 +135,17 @@ struct OutsideJobs: Sendable {
     /// Has a job wait for a slot.
     ///
     /// - Returns: False if it has no permit any more.
-    mutating func queue(_ fence: Int64, _ continuation: CheckedContinuation<Bool, Never>) -> Bool {
+    mutating func queue(_ fence: Int64) -> Bool {
         guard self.permits[fence]?.isOutside == true else { return false }
-        self.returning.append((fence, continuation))
+        self.returning.append(fence)
         return true
     }
 
     /// Gives a slot to the job that has waited longest for one.
-    mutating func readmit() -> CheckedContinuation<Bool, Never>? {
+    mutating func readmit() -> Int64? {
         guard let first = self.returning.first else { return nil }
-        return self.remove(first.fence)
+        _ = self.remove(first)
+        return first
     }
 
     private mutating func add(_ fence: Int64, _ permit: Permit) {

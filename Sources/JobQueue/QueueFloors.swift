@@ -1,7 +1,7 @@
 /// Where a worker looks for waiting jobs, and in what order.
 ///
 /// Each (region, lane, partner) is a queue of its own. Below a queue's floor the worker does not look: while some
-/// transaction keeps VACUUM from removing claimed rows, a look from the start would wade through all of them each time.
+/// transaction keeps VACUUM from removing claimed rows, a scan from the start would wade through all of them each time.
 package struct QueueFloors: Sendable {
     /// How far a floor stays behind what was seen, at least. Numbers that transactions under way drew lie above ``horizon``
     /// as well; what is committed later still is found by the sweep.
@@ -17,7 +17,7 @@ package struct QueueFloors: Sendable {
 
     /// Looks to be taken in one claim.
     package struct Plan: Sendable {
-        package var looks: [Look]
+        package var scans: [Scan]
         /// Whether all queues are looked at, from their floors on.
         package var isFull: Bool
         fileprivate var generation: Int
@@ -26,16 +26,16 @@ package struct QueueFloors: Sendable {
         ///
         /// - Returns: Whether it did.
         package mutating func restrict(to caps: [Int]?) -> Bool {
-            guard let caps, caps.count == self.looks.count else { return false }
-            for (index, cap) in caps.enumerated() { self.looks[index].cap = cap }
+            guard let caps, caps.count == self.scans.count else { return false }
+            for (index, cap) in caps.enumerated() { self.scans[index].cap = cap }
             // Of a queue that was closed nothing was seen.
-            self.looks.removeAll { $0.cap == 0 }
+            self.scans.removeAll { $0.cap == 0 }
             return true
         }
     }
 
-    /// One look at one queue.
-    package struct Look: Sendable {
+    /// One scan of one queue.
+    package struct Scan: Sendable {
         package var queue: Int
         package var floor: Int64
         /// Most jobs to take from it.
@@ -48,15 +48,15 @@ package struct QueueFloors: Sendable {
     /// The queues of each lane in the order of partners, who take turns.
     private var rings: [Int: [Queue]] = [:]
     private var floors: [Int: Int64] = [:]
-    /// Where looks at busy queues alone begin: behind the last job that was claimed. The frequent looks need not wade
-    /// through what lies between a floor and this. A look at everything starts from the floors and sets the fronts back to
-    /// what it found there: jobs whose producers committed after later ones are claimed before the looks go on.
+    /// Where scans of busy queues alone begin: behind the last job that was claimed. The frequent scans need not wade
+    /// through what lies between a floor and this. A scan of everything starts from the floors and sets the fronts back to
+    /// what it found there: jobs whose producers committed after later ones are claimed before the scans go on.
     private var fronts: [Int: Int64] = [:]
-    /// Counts the looks at everything; an answer to an older plan must not move the fronts past what the newest found.
+    /// Counts the scans of everything; an answer to an older plan must not move the fronts past what the newest found.
     private var generation = 0
-    /// The queue that was served last, by lane: the next look starts behind it.
+    /// The queue that was served last, by lane: the next scan starts behind it.
     private var lastServed: [Int: Queue] = [:]
-    /// Queues that gave jobs at the last look at them.
+    /// Queues that gave jobs at the last scan of them.
     private var active: Set<Int> = []
     /// Share of each lane while others wait as well (`insp.control.weight`).
     private var weights: [Int: Double]
@@ -124,12 +124,12 @@ package struct QueueFloors: Sendable {
         return isChanged
     }
 
-    /// The queues to look at next, in order: lane after lane, the one furthest behind its share first, and in each the
+    /// The queues to scan next, in order: lane after lane, the one furthest behind its share first, and in each the
     /// partners in turn.
     ///
     /// - Parameters:
     ///   - limit: Jobs wanted.
-    ///   - onlyActive: Leave out queues that were empty at the last look. Otherwise these come first: what is not known to
+    ///   - onlyActive: Leave out queues that were empty at the last scan. Otherwise these come first: what is not known to
     ///     have jobs would else, with few jobs wanted, be looked at by chance alone.
     ///   - caps: The most jobs wanted of some partners. The queues of those with 0 are left out, and nothing is learnt of
     ///     them.
@@ -147,15 +147,15 @@ package struct QueueFloors: Sendable {
                 let share = (Double(limit) * (self.weights[lane] ?? 1) / weight).rounded(.up)
                 return (lane, min(limit, max(1, Int((share / Double(max(1, busy[lane] ?? 1))).rounded(.up)))))
             })
-        var looks: [Look] = []
-        func look(at queue: Queue) {
+        var scans: [Scan] = []
+        func add(_ queue: Queue) {
             let cap = min(caps[queue.lane] ?? 1, most.isEmpty ? .max : most[queue.partner] ?? .max)
             guard cap > 0 else { return }
             let floor = (onlyActive ? self.fronts[queue.id] : nil) ?? self.floors[queue.id] ?? 0
-            looks.append(Look(queue: queue.id, floor: floor, cap: cap))
+            scans.append(Scan(queue: queue.id, floor: floor, cap: cap))
         }
         if !onlyActive {
-            for lane in served { self.rings[lane]?.filter { !self.active.contains($0.id) }.forEach(look) }
+            for lane in served { self.rings[lane]?.filter { !self.active.contains($0.id) }.forEach(add) }
         }
         for lane in served.sorted(by: { (self.passes[$0] ?? 0, $0) < (self.passes[$1] ?? 0, $1) }) {
             let ring = (self.rings[lane] ?? []).filter { self.active.contains($0.id) }
@@ -163,9 +163,9 @@ package struct QueueFloors: Sendable {
                 self.lastServed[lane].flatMap { last in
                     ring.firstIndex { ($0.partner, $0.region) > (last.partner, last.region) }
                 } ?? 0
-            for offset in ring.indices { look(at: ring[(first + offset) % ring.count]) }
+            for offset in ring.indices { add(ring[(first + offset) % ring.count]) }
         }
-        return Plan(looks: looks, isFull: !onlyActive, generation: self.generation)
+        return Plan(scans: scans, isFull: !onlyActive, generation: self.generation)
     }
 
     /// Learns from a claim.
@@ -175,14 +175,14 @@ package struct QueueFloors: Sendable {
     ///   - limit: Jobs wanted.
     ///   - claimed: Queue and sequence number of each job that was claimed.
     ///   - high: The sequence's last number before the claim.
-    ///   - look: Transactions that ran at the time of the claim, if it was to tell.
+    ///   - scan: Transactions that ran at the time of the claim, if it was to tell.
     ///   - now: The time.
     package mutating func learn(
         _ plan: Plan, limit: Int, claimed: [(queue: Int, seq: Int64)], high: Int64,
-        horizon look: FloorHorizon.Look? = nil,
+        horizon scan: FloorHorizon.Scan? = nil,
         at now: ContinuousClock.Instant = .now
     ) {
-        if let look { self.horizon.learn(look, at: now) }
+        if let scan { self.horizon.learn(scan, at: now) }
         var counts: [Int: Int] = [:]
         var last: [Int: Int64] = [:]
         for (queue, seq) in claimed {
@@ -192,24 +192,24 @@ package struct QueueFloors: Sendable {
         self.pay(for: counts)
         // With the limit reached, queues towards the end were not looked at and nothing is known of them.
         let sawAll = claimed.count < limit
-        for look in plan.looks {
-            let count = counts[look.queue] ?? 0
+        for scan in plan.scans {
+            let count = counts[scan.queue] ?? 0
             if count > 0 {
-                self.active.insert(look.queue)
-                let seq = last[look.queue] ?? 0
-                self.raise(look.queue, to: seq - Self.slack)
+                self.active.insert(scan.queue)
+                let seq = last[scan.queue] ?? 0
+                self.raise(scan.queue, to: seq - Self.slack)
                 if plan.isFull {
-                    self.fronts[look.queue] = seq + 1
+                    self.fronts[scan.queue] = seq + 1
                 } else if plan.generation == self.generation {
-                    self.fronts[look.queue] = max(self.fronts[look.queue] ?? 0, seq + 1)
+                    self.fronts[scan.queue] = max(self.fronts[scan.queue] ?? 0, seq + 1)
                 }
                 // The last in the order asked for, not the highest.
-                if let queue = self.queues[look.queue] { self.lastServed[queue.lane] = queue }
+                if let queue = self.queues[scan.queue] { self.lastServed[queue.lane] = queue }
             }
-            if sawAll && count < look.cap {
-                if count == 0 { self.active.remove(look.queue) }
+            if sawAll && count < scan.cap {
+                if count == 0 { self.active.remove(scan.queue) }
                 // From a front on nothing was seen of what lies before it.
-                if plan.isFull { self.raise(look.queue, to: high - Self.slack) }
+                if plan.isFull { self.raise(scan.queue, to: high - Self.slack) }
             }
         }
     }

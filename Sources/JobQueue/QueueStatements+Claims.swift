@@ -21,7 +21,7 @@ extension QueueStatements {
         /// How far the queues reached before the claim.
         package var high: Int64
         /// Transactions that run; `nil` if the claim did not ask.
-        package var horizon: FloorHorizon.Look?
+        package var horizon: FloorHorizon.Scan?
         /// The caps that held, in the order asked for; `nil`: those asked for.
         package var caps: [Int]?
         /// Queues that were not known.
@@ -53,9 +53,9 @@ extension QueueStatements {
     package static func claims(from rows: [PostgresRow]) throws -> Claims? {
         guard let head = rows.first else { return nil }
         let high = try head.int("last_seq")
-        let horizon: FloorHorizon.Look? =
+        let horizon: FloorHorizon.Scan? =
             if let running = try head.optionalInt("snapshot_xmin") {
-                FloorHorizon.Look(high: high, running: running, next: try head.int("snapshot_xmax"))
+                FloorHorizon.Scan(high: high, running: running, next: try head.int("snapshot_xmax"))
             } else {
                 nil
             }

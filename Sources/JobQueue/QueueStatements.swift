@@ -38,15 +38,15 @@ package enum QueueStatements {
     }
 
     package static func claim(
-        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ looks: [QueueFloors.Look], known: Int,
+        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ scans: [QueueFloors.Scan], known: Int,
         seen: SeenNumbers = SeenNumbers(), horizon: Bool = false
     ) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9, $10, $11)",
             [
                 .int(identity.id), .text(identity.incarnation), .double(leaseTime), .int(Int64(limit)),
-                .intArray(looks.map { Int64($0.queue) }), .intArray(looks.map(\.floor)),
-                .intArray(looks.map { Int64($0.cap) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
+                .intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)),
+                .intArray(scans.map { Int64($0.cap) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
                 .bool(horizon),
             ])
     }
@@ -226,6 +226,13 @@ package enum QueueStatements {
     }
 
     // MARK: Rows
+
+    /// The writes of each statement with the jobs that it returned.
+    static func settled(
+        _ groups: [(statement: PostgresStatement, writes: [QueueWrite])], _ rows: [[PostgresRow]]
+    ) throws -> [(writes: [QueueWrite], held: Set<Int64>)] {
+        try groups.enumerated().map { index, group in (group.writes, Set(try rows[index].map { try $0.int(0) })) }
+    }
 
     /// - Returns: `nil` if the job names no face id.
     package static func face(from rows: [PostgresRow]) throws -> EnrolledFace? {

@@ -357,12 +357,12 @@ import Testing
     }
 
     @Test func `Looks at all queues are bounded in number, however many queues there are`() {
-        #expect(JobWorker.fullLookInterval(queues: 10, isHinted: false) == .milliseconds(100))
+        #expect(WorkerMachine.fullScanInterval(queues: 10, isHinted: false) == .milliseconds(100))
         for queues in [200, 2000, 20_000] {
-            let idle = Double(queues) / JobWorker.fullLookInterval(queues: queues, isHinted: false).seconds
-            let woken = Double(queues) / JobWorker.fullLookInterval(queues: queues, isHinted: true).seconds
+            let idle = Double(queues) / WorkerMachine.fullScanInterval(queues: queues, isHinted: false).seconds
+            let woken = Double(queues) / WorkerMachine.fullScanInterval(queues: queues, isHinted: true).seconds
             #expect(idle <= max(2000.01, Double(queues)) && woken <= 20_000.01)
-            #expect(JobWorker.fullLookInterval(queues: queues, isHinted: false) <= .seconds(1))
+            #expect(WorkerMachine.fullScanInterval(queues: queues, isHinted: false) <= .seconds(1))
         }
     }
 }

@@ -109,7 +109,7 @@ import Testing
         _ = try await fixture.enqueue(3)
         _ = try await self.claim(fixture, limit: 2)
         var configuration = fixture.configuration()
-        configuration.deadAfter = 5
+        configuration.deadAfter = .seconds(5)
         let log = EventLog()
         let crashes = Mutex<[Int]>([])
         let handler = ClosureHandler { job, _ in
@@ -203,7 +203,7 @@ import Testing
             return ClosureHandler.passed
         }
         var configuration = fixture.configuration(slots: 8)
-        configuration.deadAfter = 5
+        configuration.deadAfter = .seconds(5)
         let settings = configuration
         try await withWorker(settings, handler) { _ in
             try await withWorker(settings, handler) { _ in

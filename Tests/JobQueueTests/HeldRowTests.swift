@@ -190,8 +190,8 @@ import Testing
         }
         var configuration = fixture.configuration()
         // Ten seconds less than the worker tries to write what it has.
-        configuration.shutdownDeadline = -8
-        configuration.deadAfter = 5
+        configuration.shutdownDeadline = .seconds(-8)
+        configuration.deadAfter = .seconds(5)
         let operate = try await fixture.database.connect()
         let start = ContinuousClock.now
         try await withWorker(configuration, handler) { _ in
@@ -379,7 +379,7 @@ import Testing
         let fixture = try await QueueFixture()
         let log = EventLog()
         var configuration = fixture.configuration()
-        configuration.heartbeatPatience = 1
+        configuration.heartbeatPatience = .seconds(1)
         try await withWorker(configuration, ClosureHandler(), log: log) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.worker)")
             let operate = try await fixture.database.connect()

@@ -149,7 +149,7 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(1)
         var configuration = fixture.configuration()
-        configuration.jobDeadline = 3
+        configuration.jobDeadline = .seconds(3)
         let attempts = Mutex(0)
         let handler = ClosureHandler { _, _ in
             if attempts.withLock({ value in
@@ -173,7 +173,7 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(6)
         var configuration = fixture.configuration(slots: 4)
-        configuration.shutdownDeadline = 6
+        configuration.shutdownDeadline = .seconds(6)
         let first = Mutex(0)
         let isStopping = Mutex(false)
         let handler = ClosureHandler { _, _ in
@@ -197,6 +197,45 @@ import Testing
         #expect(try await fixture.count("insp.ready WHERE attempt = 0 AND crashes = 0") == 4)
         #expect(try await fixture.count("insp.event WHERE kind = 'handed_back'") == 2)
         #expect(try await fixture.count("insp.worker") == 0)
+    }
+
+    @Test func `A worker whose task is cancelled is heard until all its writes are done`() async throws {
+        let fixture = try await QueueFixture()
+        _ = try await fixture.enqueue(1)
+        let isOpen = Mutex(false)
+        let handler = ClosureHandler { _, _ in
+            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            return ClosureHandler.passed
+        }
+        let worker = JobWorker(fixture.configuration(), handler: handler)
+        let running = Task { try await worker.run() }
+        try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
+        running.cancel()
+        try await fixture.wait(until: { worker.vitals.isStopping })
+        let before = try await fixture.admin.query("SELECT beat FROM insp.worker")[0].int(0)
+        try await fixture.wait(for: "(SELECT beat FROM insp.worker) > \(before)")
+        isOpen.withLock { $0 = true }
+        try await running.value
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 1)
+        #expect(try await fixture.violations().isEmpty)
+    }
+
+    @Test func `A job whose row cannot be read counts as a crash, and is not released for ever`() async throws {
+        let fixture = try await QueueFixture()
+        let id = try await fixture.enqueue(1)[0]
+        let isOpen = Mutex(false)
+        let handler = ClosureHandler { _, _ in
+            while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            return ClosureHandler.passed
+        }
+        try await withWorker(fixture.configuration(), handler) { _ in
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
+            _ = try await fixture.admin.query(
+                "UPDATE insp.job SET personal = '\\xff', seal = 0 WHERE public_id = $1", [.text(id)])
+            isOpen.withLock { $0 = true }
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.event WHERE kind = 'rescued')")
+        }
+        #expect(try await fixture.count("insp.event WHERE kind = 'handed_back'") == 0)
     }
 
     @Test func `A cancelled job that runs is stopped, and its worker can write nothing more`() async throws {
@@ -287,7 +326,7 @@ import Testing
     @Test(.timed) func `A waiting worker hears of a new job at once`() async throws {
         let fixture = try await QueueFixture()
         var configuration = fixture.configuration()
-        configuration.pollInterval = 600
+        configuration.pollInterval = .seconds(600)
         let started = Mutex<ContinuousClock.Instant?>(nil)
         let handler = ClosureHandler { _, _ in
             started.withLock { $0 = .now }

@@ -272,7 +272,7 @@ import Testing
         let name = String(URLComponents(string: fixture.database.url)!.path.dropFirst())
         var configuration = JobWorkerConfiguration(
             databaseURL: fixture.database.database(name, role: login).url, host: "test", version: "0", slots: 4)
-        configuration.maintenanceInterval = 0.1
+        configuration.maintenanceInterval = .seconds(0.1)
         let log = EventLog()
         _ = try await fixture.enqueue(20)
         try await withWorker(configuration, ClosureHandler(), log: log) { _ in

@@ -114,7 +114,7 @@ import Testing
         let crowd = Crowd()
         let log = EventLog()
         var configuration = fixture.configuration(slots: 1)
-        configuration.shutdownDeadline = 0.5
+        configuration.shutdownDeadline = .seconds(0.5)
         let handler = Self.handler(crowd) { try await Task.sleep(for: .seconds(600)) }
         try await withWorker(configuration, handler, log: log) { worker in
             while crowd.now < 2 { try await Task.sleep(for: .milliseconds(5)) }
@@ -133,7 +133,7 @@ import Testing
         let fixture = try await self.fixture(slow: 1)
         let crowd = Crowd()
         var configuration = fixture.configuration(slots: 1)
-        configuration.jobDeadline = 0.3
+        configuration.jobDeadline = .seconds(0.3)
         configuration.retryPolicy.maxCrashes = 2
         let handler = Self.handler(crowd) { try await Task.sleep(for: .seconds(600)) }
         try await withWorker(configuration, handler) { _ in try await fixture.wait(for: Self.finished) }
@@ -264,18 +264,18 @@ import Testing
             .init(id: 1, region: 0, lane: 1, partner: 1), .init(id: 2, region: 0, lane: 1, partner: 2),
         ])
         let first = floors.plan(limit: 8, onlyActive: false, caps: [1: 3])
-        #expect(first.looks.map(\.queue) == [1, 2] && first.looks[0].cap == 3)
+        #expect(first.scans.map(\.queue) == [1, 2] && first.scans[0].cap == 3)
         floors.learn(first, limit: 8, claimed: [(1, 10), (2, 11)], high: 100_000)
         let before = floors.reported
         let second = floors.plan(limit: 8, onlyActive: false, caps: [1: 0])
-        #expect(second.looks.map(\.queue) == [2] && second.looks[0].cap == 8)
+        #expect(second.scans.map(\.queue) == [2] && second.scans[0].cap == 8)
         floors.learn(second, limit: 8, claimed: [], high: 1_000_000)
         let after = Dictionary(uniqueKeysWithValues: zip(floors.reported.queues, floors.reported.seqs))
         #expect(after[1] == Dictionary(uniqueKeysWithValues: zip(before.queues, before.seqs))[1])
         #expect(after[2] ?? 0 > 900_000)
         // It is still one that gave jobs.
         #expect(floors.hasActive)
-        #expect(floors.plan(limit: 8, onlyActive: true, caps: [1: 0]).looks.isEmpty)
-        #expect(floors.plan(limit: 8, onlyActive: true).looks.map(\.queue) == [1])
+        #expect(floors.plan(limit: 8, onlyActive: true, caps: [1: 0]).scans.isEmpty)
+        #expect(floors.plan(limit: 8, onlyActive: true).scans.map(\.queue) == [1])
     }
 }

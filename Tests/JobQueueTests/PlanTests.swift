@@ -162,9 +162,9 @@ import Testing
             QueueStatements.heartbeat(
                 identity, busy: 0, fenceFloor: 100_000,
                 floors: (queues.map(Int64.init), queues.map { _ in floor })), rows: 300, pages: 100)
-        let looks = queues.map { QueueFloors.Look(queue: $0, floor: floor, cap: 1) }
+        let scans = queues.map { QueueFloors.Scan(queue: $0, floor: floor, cap: 1) }
         let rows = try await bounded(
-            "claim", QueueStatements.claim(identity, leaseTime: 330, limit: 60, looks, known: 0), rows: 1000,
+            "claim", QueueStatements.claim(identity, leaseTime: 330, limit: 60, scans, known: 0), rows: 1000,
             pages: 3500)
         let jobs = try #require(try QueueStatements.claims(from: rows)).jobs.map(\.job)
         #expect(jobs.count == 60)

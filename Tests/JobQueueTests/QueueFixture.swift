@@ -32,10 +32,10 @@ struct QueueFixture: Sendable {
         var configuration = JobWorkerConfiguration(
             databaseURL: self.database.url, host: "test", version: "0", slots: slots)
         configuration.retryPolicy.base = 0.05
-        configuration.pollInterval = 0.2
-        configuration.maintenanceInterval = 0.1
-        configuration.heartbeatInterval = 0.2
-        configuration.shutdownDeadline = 5
+        configuration.pollInterval = .seconds(0.2)
+        configuration.maintenanceInterval = .seconds(0.1)
+        configuration.heartbeatInterval = .seconds(0.2)
+        configuration.shutdownDeadline = .seconds(5)
         return configuration
     }
 

@@ -12,11 +12,11 @@ import Testing
         mutating func claim(_ floors: inout QueueFloors, limit: Int, onlyActive: Bool) -> [(queue: Int, seq: Int64)] {
             let plan = floors.plan(limit: limit, onlyActive: onlyActive)
             var claimed: [(queue: Int, seq: Int64)] = []
-            for look in plan.looks {
-                let found = (self.seqs[look.queue] ?? []).filter { $0 >= look.floor }.sorted()
-                    .prefix(min(look.cap, limit - claimed.count))
-                claimed += found.map { (look.queue, $0) }
-                self.seqs[look.queue]?.subtract(found)
+            for scan in plan.scans {
+                let found = (self.seqs[scan.queue] ?? []).filter { $0 >= scan.floor }.sorted()
+                    .prefix(min(scan.cap, limit - claimed.count))
+                claimed += found.map { (scan.queue, $0) }
+                self.seqs[scan.queue]?.subtract(found)
             }
             floors.learn(plan, limit: limit, claimed: claimed, high: self.high)
             return claimed
@@ -29,11 +29,11 @@ import Testing
         return floors
     }
 
-    @Test func `Jobs that were committed late come before the looks go on`() {
+    @Test func `Jobs that were committed late come before the scans go on`() {
         var floors = self.floors([QueueFloors.Queue(id: 1, region: 0, lane: 1, partner: 1)])
         var waiting = Waiting(seqs: [1: Set(1000..<30_000)], high: 30_000)
         #expect(waiting.claim(&floors, limit: 100, onlyActive: false).first?.seq == 1000)
-        // A thousand jobs before what was claimed, more than one look takes.
+        // A thousand jobs before what was claimed, more than one scan takes.
         waiting.seqs[1]?.formUnion(0..<1000)
         #expect(waiting.claim(&floors, limit: 100, onlyActive: true).first?.seq == 1100)
         var late: [Int64] = []

@@ -17,7 +17,7 @@ extension Simulation {
         let plan = self.workers[index].floors.plan(limit: limit, onlyActive: onlyActive)
         let seen = self.workers[index].seen
         let statement = QueueStatements.claim(
-            identity, leaseTime: 330, limit: limit, plan.looks, known: self.workers[index].floors.newest, seen: seen,
+            identity, leaseTime: 330, limit: limit, plan.scans, known: self.workers[index].floors.newest, seen: seen,
             horizon: plan.isFull)
         let outcome = try await self.workers[index].queue.run(self.world, [statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("worker \(index): the claim waits for a lock") }

@@ -36,7 +36,7 @@ import Testing
         _ = try await fixture.client.enqueue(many: [Data(other.utf8), Data(other.utf8)])
         _ = try await fixture.admin.query("SELECT insp.pause(partner => 'acme', reason => 'asked to')")
         var configuration = fixture.configuration()
-        configuration.pollInterval = 600
+        configuration.pollInterval = .seconds(600)
         try await withWorker(configuration, ClosureHandler()) { _ in
             try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = 2")
             try await self.awaitListener(fixture)
@@ -203,9 +203,9 @@ import Testing
             return ClosureHandler.passed
         }
         var configuration = fixture.configuration()
-        configuration.heartbeatInterval = 5
-        configuration.heartbeatPatience = 12
-        configuration.shutdownDeadline = 0.2
+        configuration.heartbeatInterval = .seconds(5)
+        configuration.heartbeatPatience = .seconds(12)
+        configuration.shutdownDeadline = .seconds(0.2)
         let worker = JobWorker(configuration, handler: handler)
         let running = Task { try await worker.run() }
         try await fixture.wait(for: "(SELECT count(*) FROM insp.lease) = 2")
@@ -228,8 +228,8 @@ import Testing
         let fixture = try await QueueFixture()
         _ = try await fixture.enqueue(300)
         var configuration = fixture.configuration(slots: 8)
-        configuration.heartbeatInterval = 5
-        configuration.heartbeatPatience = 12
+        configuration.heartbeatInterval = .seconds(5)
+        configuration.heartbeatPatience = .seconds(12)
         let log = EventLog()
         let handler = ClosureHandler { _, _ in
             try await Task.sleep(for: .milliseconds(5))

@@ -37,10 +37,10 @@ actor ClaimProbe {
     ///
     /// - Returns: The job, `nil` if none waits, and how long the round trip took.
     func claim() async throws -> (job: ClaimedJob?, seconds: Double) {
-        // A scan of all queues, as an idle worker makes it.
+        // A scan of everything, as a worker without work takes it.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
         let statement = QueueStatements.claim(
-            self.identity, leaseTime: 330, limit: 1, plan.looks, known: self.floors.newest, horizon: true)
+            self.identity, leaseTime: 330, limit: 1, plan.scans, known: self.floors.newest, horizon: true)
         let start = ContinuousClock.now
         let rows = try await self.connection.query(statement.sql, statement.parameters)
         let seconds = (ContinuousClock.now - start).seconds

@@ -1,0 +1,135 @@
+internal import Foundation
+internal import Glibc
+internal import InspectCore
+internal import Postgres
+
+extension JobWorker {
+    // MARK: Registration
+
+    /// Registers this run of the worker, waiting for the database if it is away.
+    func register() async throws {
+        let connection = self.configuration.connection("start", timeout: .seconds(5))
+        var backoff = Backoff()
+        while !self.ask({ $0.isStopping }) {
+            do {
+                try await self.register(on: try await connection.open())
+                break
+            } catch let error as PostgresError where error.isTransient {
+                let wait = backoff.next()
+                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait))
+                try await Task.sleep(for: .seconds(wait))
+            } catch let error as PostgresError {
+                await connection.close()
+                throw error.refusal ?? error
+            }
+        }
+        await connection.close()
+    }
+
+    private func register(on connection: PostgresConnection) async throws {
+        let incarnation = UUID().uuidString
+        let statement = QueueStatements.register(self.configuration, incarnation: incarnation, process: getpid())
+        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let identity = WorkerIdentity(
+            id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
+        let epoch = try row.int("epoch")
+        let floors = Array(zip(try row.intArray("floor_queues"), try row.intArray("floor_seqs")))
+        self.send { machine, actions in
+            machine.registered(identity, floors: floors, epoch: epoch, at: .now, &actions)
+        }
+    }
+
+    // MARK: Heartbeat
+
+    /// Says every few seconds that this worker lives.
+    func runHeartbeat() async {
+        let source = self.configuration.connection("heartbeat", timeout: .seconds(4), report: self.report)
+        var backoff = Backoff()
+        while !Task.isCancelled {
+            var pause = self.configuration.heartbeatInterval.seconds
+            do {
+                let connection = try await source.open()
+                switch self.ask({ $0.heartbeat(at: .now) }) {
+                case .beat(let beat): try await self.send(beat, on: connection)
+                case .register: try await self.register(on: connection)
+                case .wait: break
+                }
+                if self.ask({ $0.mustRegister }) { pause = 0.01 }
+                backoff.reset()
+            } catch {
+                pause = backoff.next()
+                self.report(
+                    .databaseUnavailable(
+                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
+            }
+            // Until then, unless somebody asks: a job was cancelled, or the worker is to drain.
+            await withTaskCancellationHandler {
+                await self.control.wait(timeout: pause)
+            } onCancel: {
+                self.control.notify()
+            }
+        }
+        await source.close()
+    }
+
+    private func send(_ beat: WorkerMachine.Heartbeat, on connection: PostgresConnection) async throws {
+        let statement = QueueStatements.heartbeat(
+            beat.identity, busy: beat.busy, fenceFloor: beat.fenceFloor, floors: beat.floors, seen: beat.seen)
+        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let answer = try WorkerMachine.HeartbeatAnswer(row)
+        self.send { machine, actions in machine.beaten(beat, answer, at: .now, &actions) }
+    }
+
+    // MARK: Watchdog
+
+    /// Tells the machine the time, also while the database does not answer.
+    func runWatchdog() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(100))
+            let random = Double.random(in: -1...1)
+            self.send { machine, actions in machine.tick(at: .now, random: random, &actions) }
+        }
+    }
+
+    // MARK: Listener
+
+    /// Turns notifications into events. Only a hint: the pump also polls by itself.
+    func runListener() async {
+        var options = self.configuration.connection
+        options.name += " listener"
+        let lanes = Set(self.configuration.lanes.map(String.init))
+        let listener = NotificationListener(
+            self.configuration.listenURL ?? self.configuration.databaseURL, options: options,
+            channels: ["insp_ready", "insp_control"])
+        await listener.run { event in
+            switch event {
+            case .listening(let isAgain):
+                if isAgain { self.report(.reconnected(role: "listener")) }
+                // What was announced while nobody listened.
+                self.send { machine, actions in machine.notified(worker: "*", &actions) }
+            case .notification(let notification) where notification.channel == "insp_control":
+                self.send { machine, actions in machine.notified(worker: notification.payload, &actions) }
+            case .notification(let notification):
+                if lanes.contains(notification.payload) {
+                    self.send { machine, actions in machine.hint(&actions) }
+                }
+            case .lost(let error, let wait):
+                self.report(
+                    .databaseUnavailable(
+                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
+            }
+        }
+    }
+}
+
+extension WorkerMachine.HeartbeatAnswer {
+    /// - Returns: `nil` if the worker was declared dead.
+    init?(_ row: PostgresRow) throws {
+        guard try row.bool("alive") else { return nil }
+        self.init(
+            leases: Dictionary(
+                zip(try row.intArray("lease_jobs"), try row.intArray("lease_fences")), uniquingKeysWith: { $1 }),
+            fence: try row.int("fence"), weights: try row.intArray("weights"), epoch: try row.int("epoch"),
+            isDraining: try row.bool("draining"))
+    }
+}

@@ -150,7 +150,7 @@ GRANT SELECT (job_id, status, fence, stored_at, summary, seal)
 
 CREATE TABLE insp.event (
     job_id bigint NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('finished', 'retry', 'rescued', 'handed_back', 'review_needed')),
+    kind text NOT NULL CHECK (kind IN ('finished', 'retry', 'rescued', 'released', 'review_needed')),
     fence bigint NOT NULL,
     at timestamptz NOT NULL DEFAULT now(),
     worker_id bigint,
@@ -160,7 +160,7 @@ CREATE TABLE insp.event (
 COMMENT ON TABLE insp.event IS 'What happened to jobs; append-only';
 COMMENT ON COLUMN insp.event.job_id IS 'The job';
 COMMENT ON COLUMN insp.event.kind IS
-    'finished (the terminal event, once for each finished job), review_needed, retry, rescued or handed_back';
+    'finished (the terminal event, once for each finished job), review_needed, retry, rescued or released';
 COMMENT ON COLUMN insp.event.fence IS 'Fence of the lease it happened under; 0 for finished, which makes it unique';
 COMMENT ON COLUMN insp.event.at IS 'When it happened';
 COMMENT ON COLUMN insp.event.worker_id IS 'The worker that held the job';
@@ -279,13 +279,13 @@ CREATE TABLE insp.dead (
     resolved_by text
 );
 CREATE INDEX dead_died ON insp.dead (died_at);
-COMMENT ON TABLE insp.dead IS 'Jobs that were given up, until an operator resolves them; each is finished as NOT_EXECUTED';
+COMMENT ON TABLE insp.dead IS 'Dead letters: jobs that failed for good, until an operator resolves them; each is finished as NOT_EXECUTED';
 COMMENT ON COLUMN insp.dead.job_id IS 'The job';
 COMMENT ON COLUMN insp.dead.code IS 'Error code it ended with';
 COMMENT ON COLUMN insp.dead.detail IS 'What exactly was wrong, without personal data';
 COMMENT ON COLUMN insp.dead.attempts IS 'Attempts made';
 COMMENT ON COLUMN insp.dead.crashes IS 'Attempts that ended in the death of a process or worker';
-COMMENT ON COLUMN insp.dead.died_at IS 'When it was given up';
+COMMENT ON COLUMN insp.dead.died_at IS 'When it was dead-lettered';
 COMMENT ON COLUMN insp.dead.resolved_at IS 'When an operator dealt with it';
 COMMENT ON COLUMN insp.dead.resolved_by IS 'Who';
 GRANT SELECT ON insp.dead TO insp_operator, insp_auditor;

@@ -154,7 +154,7 @@ COMMENT ON COLUMN insp.queue_sample.oldest IS 'Seconds since the first of them w
 COMMENT ON COLUMN insp.queue_sample.running IS 'Jobs being worked on';
 COMMENT ON COLUMN insp.queue_sample.delayed IS 'Jobs that wait for a time; of many, an estimate';
 COMMENT ON COLUMN insp.queue_sample.finished IS 'Jobs that reached 128 in the minute before; of many, an estimate';
-COMMENT ON COLUMN insp.queue_sample.failed IS 'Those among them that were given up; 10,000 at most';
+COMMENT ON COLUMN insp.queue_sample.failed IS 'Those among them that were dead-lettered; 10,000 at most';
 COMMENT ON COLUMN insp.queue_sample.callbacks IS 'Callbacks to be delivered; 10,000 at most';
 COMMENT ON COLUMN insp.queue_sample.callbacks_oldest IS 'Seconds since the oldest of them was written';
 COMMENT ON COLUMN insp.queue_sample.workers IS 'Live workers';

@@ -274,7 +274,7 @@ SELECT e.id AS endpoint_id, p.name AS partner, e.enabled, k.pending, k.in_flight
         WHEN h.open_until IS NOT NULL THEN 'half open' ELSE 'closed' END AS breaker,
     h.failing_since, h.last_code,
     nullif(concat_ws('; ', e.disabled_reason,
-        CASE WHEN k.recently_dead > 0 THEN concat('given up within the last day: ', k.recently_dead, ', the last with ' || k.dead_code) END,
+        CASE WHEN k.recently_dead > 0 THEN concat('dead-lettered within the last day: ', k.recently_dead, ', the last with ' || k.dead_code) END,
         CASE WHEN e.api_key_header IS NOT NULL THEN 'a static API key is deprecated: use insp.callback_authorize' END,
         CASE WHEN e.allow_private AND e.allowed_networks IS NULL THEN 'every private address is allowed: set allowedNetworks' END,
         CASE WHEN e.allow_http THEN 'plain http is allowed' END,
@@ -299,5 +299,5 @@ COMMENT ON COLUMN insp.v_callbacks.median_seconds IS 'Median seconds from the jo
 COMMENT ON COLUMN insp.v_callbacks.breaker IS 'disabled, paused, open (nothing is sent), half open (one attempt at a time) or closed';
 COMMENT ON COLUMN insp.v_callbacks.failing_since IS 'First failure after which nothing was delivered';
 COMMENT ON COLUMN insp.v_callbacks.last_code IS 'Code of the last failure (insp.error_code)';
-COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What should not stay as it is, first of all callbacks that were given up within the last day (counted up to 1,000)';
+COMMENT ON COLUMN insp.v_callbacks.warnings IS 'What should not stay as it is, first of all callbacks that were dead-lettered within the last day (counted up to 1,000)';
 GRANT SELECT ON insp.v_callbacks TO insp_operator, insp_auditor;

@@ -60,13 +60,13 @@ BEGIN
         PERFORM insp.refuse('JOB_AMBIGUOUS', array_to_string(found[1:2], ', '), 'Give the whole id.');
     ELSIF found IS NULL THEN
         PERFORM insp.refuse('JOB_UNKNOWN', NULL, CASE WHEN length(digits) = 12 THEN
-            'Give the whole id. Twelve digits find jobs that run, are delayed, wait for a review, were given up or finished recently, and the newest ones.' END);
+            'Give the whole id. Twelve digits find jobs that run, are delayed, wait for a review, were dead-lettered or finished recently, and the newest ones.' END);
     END IF;
     RETURN found[1];
 END
 $$;
 COMMENT ON FUNCTION insp.find_job(text) IS
-    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was given up, finished recently, is the first of its queue or one of the newest: 100,000 of each kind are searched. Refuses an id that fits no job, or several';
+    'The id of a job, of which the last twelve digits are enough (insp.cancel(insp.find_job(''…''))) while it runs, is delayed, waits for a review, was dead-lettered, finished recently, is the first of its queue or one of the newest: 100,000 of each kind are searched. Refuses an id that fits no job, or several';
 GRANT EXECUTE ON FUNCTION insp.find_job(text) TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.explain_running(p_job bigint) RETURNS TABLE (aspect text, explanation text)
@@ -212,7 +212,7 @@ BEGIN
     RETURN QUERY VALUES ('state', format('Finished %s ago%s%s.', insp.in_words(clock_timestamp() - r.at), ' as ' || r.decision,
         ' with ' || insp.error_words(r.error)));
     IF r.is_dead THEN
-        RETURN QUERY VALUES ('attempts', format('Given up after %s%s.', CASE r.attempts WHEN 1 THEN '1 attempt'
+        RETURN QUERY VALUES ('attempts', format('Dead-lettered after %s%s.', CASE r.attempts WHEN 1 THEN '1 attempt'
             ELSE r.attempts || ' attempts' END, CASE WHEN r.crashes > 0 THEN format(
             ', of which %s ended in the death of a process or worker', r.crashes) END));
     END IF;
@@ -235,7 +235,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
             WHEN c.state = 'delivered' THEN format('delivered %s ago with attempt %s',
                 insp.in_words(clock_timestamp() - c.delivered_at), greatest(c.attempts, 1))
             WHEN c.state = 'held' THEN 'held until the endpoint is enabled'
-            WHEN c.state = 'dead' THEN format('given up, attempts made: %s', c.attempts)
+            WHEN c.state = 'dead' THEN format('dead-lettered, attempts made: %s', c.attempts)
             WHEN c.is_claimed THEN format('being sent, or the next of a dispatcher (attempt %s)', c.attempts + 1)
             WHEN c.due_at > clock_timestamp() THEN format('attempt %s is due in %s', c.attempts + 1,
                 insp.in_words(c.due_at - clock_timestamp()))
@@ -304,7 +304,7 @@ BEGIN
             WHEN 'rescued' THEN format('taken back in attempt %s: worker %s was lost, or kept it too long.', e.detail ->> 'attempt',
                 e.worker_id)
             ELSE format('released by worker %s; the attempt does not count.', e.worker_id) END)
-    FROM (SELECT v.* FROM insp.event v WHERE v.job_id = j.id AND v.kind IN ('retry', 'rescued', 'handed_back')
+    FROM (SELECT v.* FROM insp.event v WHERE v.job_id = j.id AND v.kind IN ('retry', 'rescued', 'released')
         ORDER BY v.at DESC LIMIT 5) e ORDER BY e.at DESC;
     RETURN QUERY SELECT * FROM insp.explain_callbacks(j.id);
 END

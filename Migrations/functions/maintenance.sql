@@ -92,7 +92,7 @@ CREATE OR REPLACE FUNCTION insp.rescue(
     p_dead_after interval DEFAULT '15 s', p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3,
     p_limit integer DEFAULT 1000, p_thorough boolean DEFAULT true,
     p_elapsed interval DEFAULT NULL,
-    OUT requeued integer, OUT given_up integer, OUT workers integer
+    OUT requeued integer, OUT dead_lettered integer, OUT workers integer
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -105,7 +105,7 @@ DECLARE
     lost record;
 BEGIN
     requeued := 0;
-    given_up := 0;
+    dead_lettered := 0;
     workers := 0;
     dead := '{}';
     PERFORM insp.check_epoch();
@@ -181,7 +181,7 @@ BEGIN
                 array_agg(u.attempt) AS attempts, array_agg(u.crashes) AS crashes
             FROM u
         )
-        SELECT count(*) INTO given_up
+        SELECT count(*) INTO dead_lettered
         FROM g, LATERAL insp.finish_failed(g.jobs, g.fences, g.codes, g.details, g.attempts, g.crashes) f
         WHERE g.jobs IS NOT NULL;
         PERFORM insp.wake(l.lane) FROM (SELECT DISTINCT q.lane FROM insp.queue q WHERE q.id = ANY (lost.queues)) l;

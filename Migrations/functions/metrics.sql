@@ -82,7 +82,7 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
         LIMIT 10001) k
 $$;
 COMMENT ON FUNCTION insp.pending_callbacks() IS
-    'Callbacks to be delivered, those among them after a failed attempt, the age of the oldest in seconds, and those given up and held; counting stops at 10,000';
+    'Callbacks to be delivered, those among them after a failed attempt, the age of the oldest in seconds, and those dead-lettered and held; counting stops at 10,000';
 GRANT EXECUTE ON FUNCTION insp.pending_callbacks() TO insp_operator, insp_auditor;
 
 CREATE OR REPLACE FUNCTION insp.depth() RETURNS TABLE (measure text, lane text, value double precision)
@@ -229,9 +229,9 @@ BEGIN
             FROM (SELECT * FROM insp.lease x ORDER BY x.claimed_at LIMIT 500) l
                 JOIN insp.job j ON j.id = l.job_id JOIN insp.partner p ON p.id = j.partner_id
             ORDER BY l.claimed_at) r),
-        'errors', (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e."givenUp" DESC, e.retrying DESC, e.code, e.partner), '[]') FROM (
-            SELECT u.code, p.name AS partner, sum(u.given_up) AS "givenUp", sum(u.retrying) AS retrying FROM (
-                SELECT d.code, j.partner_id, 1 AS given_up, 0 AS retrying FROM (
+        'errors', (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e."deadLettered" DESC, e.retrying DESC, e.code, e.partner), '[]') FROM (
+            SELECT u.code, p.name AS partner, sum(u.dead_lettered) AS "deadLettered", sum(u.retrying) AS retrying FROM (
+                SELECT d.code, j.partner_id, 1 AS dead_lettered, 0 AS retrying FROM (
                     SELECT x.job_id, x.code FROM insp.dead x WHERE x.died_at > moment - interval '1 hour'
                     ORDER BY x.died_at DESC LIMIT 10000) d JOIN insp.job j ON j.id = ANY (ARRAY[d.job_id])
                 UNION ALL

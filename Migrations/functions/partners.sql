@@ -246,7 +246,7 @@ GRANT SELECT ON insp.v_producer TO insp_operator, insp_auditor;
 CREATE OR REPLACE VIEW insp.v_partner AS
 SELECT p.id, p.name, p.enabled, p.paused, insp.lane_name(p.lane) AS lane, coalesce(g.name, 'any') AS region,
     coalesce(w.jobs, 0) AS waiting, coalesce(l.jobs, 0) AS running, p.max_running, p.rate_per_second,
-    coalesce(d.jobs, 0) AS given_up, coalesce(e.endpoints, 0) AS endpoints,
+    coalesce(d.jobs, 0) AS dead_lettered, coalesce(e.endpoints, 0) AS endpoints,
     p.pause_reason, p.rate_burst, p.review, coalesce(r.jobs, 0) AS in_review,
     p.keep_parts, p.keep_results, p.liveness_evidence_suffices, p.consent_required, p.callback_required, p.job_lifetime
 FROM insp.partner p LEFT JOIN insp.region g ON g.id = p.region
@@ -270,7 +270,7 @@ COMMENT ON COLUMN insp.v_partner.enabled IS 'Whether its jobs are accepted';
 COMMENT ON COLUMN insp.v_partner.lane IS 'Lane of jobs that name none';
 COMMENT ON COLUMN insp.v_partner.region IS 'Region of jobs that name none';
 COMMENT ON COLUMN insp.v_partner.running IS 'Jobs being worked on';
-COMMENT ON COLUMN insp.v_partner.given_up IS 'Given-up jobs that nobody has resolved';
+COMMENT ON COLUMN insp.v_partner.dead_lettered IS 'Dead letters that nobody has resolved';
 COMMENT ON COLUMN insp.v_partner.endpoints IS 'Enabled callback endpoints';
 COMMENT ON COLUMN insp.v_partner.paused IS 'Whether nothing of it is claimed';
 COMMENT ON COLUMN insp.v_partner.waiting IS 'Jobs ready to be claimed; of many, an estimate';

@@ -34,7 +34,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     sent constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'callbacks');
-    buried constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'dead_callbacks');
+    dead_keep constant interval := (SELECT r.keep FROM insp.retention r WHERE r.what = 'dead_callbacks');
     locked constant bigint[] := ARRAY(SELECT c.id FROM insp.callback c WHERE c.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
     over bigint[];
     bare bigint[];
@@ -47,10 +47,10 @@ BEGIN
         FROM insp.callback c WHERE c.id = ANY (locked)
     ), over AS MATERIALIZED (
         SELECT g.id FROM judged g
-        WHERE g.delivered_at <= now() - sent OR g.is_dead AND g.created_at <= now() - buried
+        WHERE g.delivered_at <= now() - sent OR g.is_dead AND g.created_at <= now() - dead_keep
     ), later AS (
         INSERT INTO insp.purge_later (due_at, what, job_id)
-        SELECT CASE WHEN g.delivered_at IS NOT NULL THEN g.delivered_at + sent WHEN g.is_dead THEN g.created_at + buried
+        SELECT CASE WHEN g.delivered_at IS NOT NULL THEN g.delivered_at + sent WHEN g.is_dead THEN g.created_at + dead_keep
             ELSE now() + interval '1 day' END, 'callbacks', g.id
         FROM judged g WHERE g.id NOT IN (SELECT o.id FROM over o)
         UNION SELECT now() + interval '1 minute', 'callbacks', c.id FROM insp.callback c

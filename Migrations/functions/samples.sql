@@ -127,7 +127,7 @@ COMMENT ON COLUMN insp.v_queue_sample.oldest IS 'Age of the first of them';
 COMMENT ON COLUMN insp.v_queue_sample.running IS 'Jobs being worked on';
 COMMENT ON COLUMN insp.v_queue_sample.delayed IS 'Jobs that wait for a time; of many, an estimate';
 COMMENT ON COLUMN insp.v_queue_sample.finished IS 'Jobs that ended in the minute before; of many, an estimate';
-COMMENT ON COLUMN insp.v_queue_sample.failed IS 'Those among them that were given up';
+COMMENT ON COLUMN insp.v_queue_sample.failed IS 'Those among them that were dead-lettered';
 COMMENT ON COLUMN insp.v_queue_sample.callbacks IS 'Callbacks to be delivered, of all lanes; 10,000 at most';
 COMMENT ON COLUMN insp.v_queue_sample.callbacks_oldest IS 'Age of the oldest of them';
 COMMENT ON COLUMN insp.v_queue_sample.workers IS 'Live workers, of all lanes';

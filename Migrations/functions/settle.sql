@@ -269,7 +269,7 @@ COMMENT ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], tex
     'Puts leased jobs that failed aside for so many seconds. Returns the jobs whose lease held';
 GRANT EXECUTE ON FUNCTION insp.retry_later(bigint[], bigint[], double precision[], text[], boolean[]) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])
+CREATE OR REPLACE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[])
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
@@ -297,11 +297,11 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION insp.give_up(bigint[], bigint[], text[], text[], boolean[]) IS
+COMMENT ON FUNCTION insp.dead_letter(bigint[], bigint[], text[], text[], boolean[]) IS
     'Finishes leased jobs as NOT_EXECUTED with an error code. Returns the jobs it finished';
-GRANT EXECUTE ON FUNCTION insp.give_up(bigint[], bigint[], text[], text[], boolean[]) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.dead_letter(bigint[], bigint[], text[], text[], boolean[]) TO insp_worker;
 
-CREATE OR REPLACE FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
+CREATE OR REPLACE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -324,7 +324,7 @@ BEGIN
         WHERE j.id = ANY (ARRAY[e.job_id]) AND j.status = 1
     ), noted AS (
         INSERT INTO insp.event (job_id, kind, fence, worker_id)
-        SELECT e.job_id, 'handed_back', e.fence, e.worker_id
+        SELECT e.job_id, 'released', e.fence, e.worker_id
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
     )
     SELECT e.job_id FROM ended e;
@@ -333,9 +333,9 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION insp.hand_back(bigint[], bigint[]) IS
+COMMENT ON FUNCTION insp.release(bigint[], bigint[]) IS
     'Returns leased jobs to the queue with their attempt refunded. Returns the jobs whose lease held';
-GRANT EXECUTE ON FUNCTION insp.hand_back(bigint[], bigint[]) TO insp_worker;
+GRANT EXECUTE ON FUNCTION insp.release(bigint[], bigint[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.locked_jobs(p_jobs bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp

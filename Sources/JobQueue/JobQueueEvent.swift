@@ -12,9 +12,9 @@ package enum JobQueueEvent: Sendable {
     /// Decided, and waiting for a person; seconds since it was claimed.
     case heldForReview(job: JobReference, seconds: Double)
     case retried(job: JobReference, error: InspectError, after: Double)
-    case givenUp(job: JobReference, error: InspectError)
+    case deadLettered(job: JobReference, error: InspectError)
     /// Returned to the queue with the attempt refunded.
-    case handedBack(job: JobReference)
+    case released(job: JobReference)
     /// A write was refused, for the lease was no longer ours.
     case leaseLost(job: JobReference)
     /// Somebody's transaction holds the job's row: its writes wait until that ends, and no other job's with them.
@@ -33,7 +33,7 @@ package enum JobQueueEvent: Sendable {
     /// The database went back, or is another one: what was known of its queues is forgotten.
     case newEpoch
     case promoted(Int)
-    case rescued(requeued: Int, givenUp: Int, workers: Int)
+    case rescued(requeued: Int, deadLettered: Int, workers: Int)
     case swept(Int)
     case expired(Int)
     /// Retention removed so many jobs' parts and results, and so many partitions of jobs.

@@ -178,11 +178,11 @@ extension JobWorker {
 
     private func tell(_ duty: Duty.Kind, _ row: PostgresRow) throws {
         if duty == .rescue || duty == .orphans {
-            let (requeued, givenUp, workers) = (
-                Int(try row.int("requeued")), Int(try row.int("given_up")), Int(try row.int("workers"))
+            let (requeued, deadLettered, workers) = (
+                Int(try row.int("requeued")), Int(try row.int("dead_lettered")), Int(try row.int("workers"))
             )
-            if requeued + givenUp + workers > 0 {
-                self.report(.rescued(requeued: requeued, givenUp: givenUp, workers: workers))
+            if requeued + deadLettered + workers > 0 {
+                self.report(.rescued(requeued: requeued, deadLettered: deadLettered, workers: workers))
             }
             return
         }

@@ -79,8 +79,8 @@ package struct QueueSnapshot: Sendable, Decodable {
     package struct Failure: Sendable, Decodable {
         package var code: String
         package var partner: String
-        /// Jobs given up within the last hour.
-        package var givenUp: Int
+        /// Jobs dead-lettered within the last hour.
+        package var deadLettered: Int
         /// Jobs that wait for another attempt.
         package var retrying: Int
     }

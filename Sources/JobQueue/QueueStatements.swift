@@ -150,33 +150,34 @@ package enum QueueStatements {
                         [self.jobs(held), self.fences(held)] + self.resultArrays(results) + steps), held
                 ))
         }
-        var givenUp: [QueueWrite] = []
-        var giveUps: [InspectError] = []
+        var deadLettered: [QueueWrite] = []
+        var deadLetterErrors: [InspectError] = []
         var retried: [QueueWrite] = []
         var retries: [(error: InspectError, after: Double)] = []
-        var handedBack: [QueueWrite] = []
+        var released: [QueueWrite] = []
         for write in batch {
             switch write.kind {
             case .step, .finish, .holdForReview: break
-            case .giveUp(let error):
-                givenUp.append(write)
-                giveUps.append(error)
+            case .deadLetter(let error):
+                deadLettered.append(write)
+                deadLetterErrors.append(error)
             case .retry(let error, let after):
                 retried.append(write)
                 retries.append((error, after))
-            case .handBack: handedBack.append(write)
+            case .release: released.append(write)
             }
         }
-        if !givenUp.isEmpty {
+        if !deadLettered.isEmpty {
             statements.append(
                 (
                     PostgresStatement(
-                        "SELECT * FROM insp.give_up($1, $2, $3, $4, $5)",
+                        "SELECT * FROM insp.dead_letter($1, $2, $3, $4, $5)",
                         [
-                            self.jobs(givenUp), self.fences(givenUp), .texts(giveUps.map(\.code.rawValue)),
-                            .texts(giveUps.map { $0.detail.replacing("\0", with: "") }),
-                            self.booleans(giveUps.map(\.code.isCrash)),
-                        ]), givenUp
+                            self.jobs(deadLettered), self.fences(deadLettered),
+                            .texts(deadLetterErrors.map(\.code.rawValue)),
+                            .texts(deadLetterErrors.map { $0.detail.replacing("\0", with: "") }),
+                            self.booleans(deadLetterErrors.map(\.code.isCrash)),
+                        ]), deadLettered
                 ))
         }
         if !retried.isEmpty {
@@ -191,12 +192,12 @@ package enum QueueStatements {
                         ]), retried
                 ))
         }
-        if !handedBack.isEmpty {
+        if !released.isEmpty {
             statements.append(
                 (
                     PostgresStatement(
-                        "SELECT * FROM insp.hand_back($1, $2)", [self.jobs(handedBack), self.fences(handedBack)]),
-                    handedBack
+                        "SELECT * FROM insp.release($1, $2)", [self.jobs(released), self.fences(released)]),
+                    released
                 ))
         }
         return statements

@@ -13,10 +13,10 @@ package final class QueueWrite: Sendable {
         case finish(StorableResult)
         /// The job's result, decided but to be confirmed by a person: 64.
         case holdForReview(StorableResult)
-        case giveUp(InspectError)
+        case deadLetter(InspectError)
         case retry(InspectError, after: Double)
         /// Back to the queue, with the attempt refunded.
-        case handBack
+        case release
     }
 
     package let kind: Kind

@@ -119,7 +119,7 @@ extension WorkerMachine {
             let job = claim.job
             guard claim.isOpen && !claim.isExpired && isOurs else {
                 // A finished job's lease is only dropped by this.
-                let kind: QueueWrite.Kind = claim.isExpired ? .giveUp(InspectError(.expired)) : .handBack
+                let kind: QueueWrite.Kind = claim.isExpired ? .deadLetter(InspectError(.expired)) : .release
                 self.add(QueueWrite(kind: kind, job: job, claimedAt: now), at: now)
                 actions.wake(self.pump(of: job.id))
                 continue

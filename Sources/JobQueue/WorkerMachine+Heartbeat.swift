@@ -80,7 +80,7 @@ extension WorkerMachine {
     }
 
     /// The lowest of the leases that are left, or where the heartbeat before this one stood: a claim that had drawn its
-    /// fences by then has long been committed or given up. Abandoned leases fall below it, where the rescue looks first.
+    /// fences by then has long been committed or rolled back. Abandoned leases fall below it, where the rescue looks first.
     private mutating func raiseFenceFloor(_ beat: Heartbeat, _ answer: HeartbeatAnswer) {
         if !self.abandoned.isEmpty { self.abandoned.formIntersection(answer.leases.values) }
         var lowest = self.running.keys.min() ?? .max
@@ -107,7 +107,7 @@ extension WorkerMachine {
             let claimed = ClaimedJob(
                 id: job, publicID: "", fence: fence, attempt: 0, crashes: 0, status: .started, payload: Data(),
                 steps: [:], traceparent: nil)
-            self.add(QueueWrite(kind: .handBack, job: claimed, claimedAt: now), at: now)
+            self.add(QueueWrite(kind: .release, job: claimed, claimedAt: now), at: now)
             actions.wakesAll = true
         }
         self.unknownLeases = unknown

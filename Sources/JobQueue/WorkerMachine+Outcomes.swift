@@ -46,13 +46,13 @@ extension WorkerMachine {
         switch (outcome, running.disposition) {
         case (_, .lost): return nil
         case (.success(let result, let waits), _):
-            guard let result else { return .giveUp(Self.notStorable) }
+            guard let result else { return .deadLetter(Self.notStorable) }
             return waits ? .holdForReview(result) : .finish(result)
-        case (.failure, .stopped): return .handBack
+        case (.failure, .stopped): return .release
         case (.failure(_, let random), .overdue):
             return self.kind(after: InspectError(.analyzerTimeout, "the job's own deadline"), running.job, random)
         case (.failure(let error as InspectError, _), .working) where error.code == .leaseLost: return nil
-        case (.failure(is NoPermit, _), .working): return .handBack
+        case (.failure(is NoPermit, _), .working): return .release
         case (.failure(let error, let random), .working):
             let failure = error as? PostgresError
             return self.kind(
@@ -66,7 +66,7 @@ extension WorkerMachine {
         let verdict = self.configuration.retryPolicy.verdict(
             after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0), random: random)
         switch verdict {
-        case .giveUp(let final): return .giveUp(final)
+        case .deadLetter(let final): return .deadLetter(final)
         case .retry(let seconds): return .retry(error, after: seconds)
         }
     }
@@ -90,7 +90,7 @@ extension WorkerMachine {
         // What was lost before is not to be written.
         guard let running = self.running[job.fence], running.disposition != .lost else { return }
         self.lose(at: now, &actions) { $0.job.fence == job.fence }
-        self.add(QueueWrite(kind: .giveUp(Self.notStorable), job: job, claimedAt: running.claimedAt), at: now)
+        self.add(QueueWrite(kind: .deadLetter(Self.notStorable), job: job, claimedAt: running.claimedAt), at: now)
         actions.wake(self.pump(of: job.id))
     }
 

@@ -96,7 +96,7 @@ extension WorkerMachine {
             self.lose(at: now, &actions) { $0.job.fence == job.fence }
             return .instead(
                 QueueWrite(
-                    kind: .giveUp(InspectError(.internalError, "a result cannot be stored, SQLSTATE \(sqlState)")),
+                    kind: .deadLetter(InspectError(.internalError, "a result cannot be stored, SQLSTATE \(sqlState)")),
                     job: job, claimedAt: first.claimedAt))
         case .held where self.parked[job.id] == nil:
             self.park(group, at: now, random: random, &actions)
@@ -137,9 +137,9 @@ extension WorkerMachine {
                 report(.finished(job: write.reference, seconds: (now - write.claimedAt).seconds))
             case .holdForReview:
                 report(.heldForReview(job: write.reference, seconds: (now - write.claimedAt).seconds))
-            case .giveUp(let error): report(.givenUp(job: write.reference, error: error))
+            case .deadLetter(let error): report(.deadLettered(job: write.reference, error: error))
             case .retry(let error, let after): report(.retried(job: write.reference, error: error, after: after))
-            case .handBack: if isNamed { report(.handedBack(job: write.reference)) }
+            case .release: if isNamed { report(.released(job: write.reference)) }
             }
         }
     }

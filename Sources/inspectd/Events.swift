@@ -27,8 +27,8 @@ enum Events {
             log.info("job waits for a review", Self.fields(of: job, ["seconds": .double(seconds)]))
         case .retried(let job, let error, let after):
             log.warning("job will be retried", Self.fields(of: job, error, ["after": .double(after)]))
-        case .givenUp(let job, let error): log.warning("job dead-lettered", Self.fields(of: job, error))
-        case .handedBack(let job): log.info("job released", Self.fields(of: job))
+        case .deadLettered(let job, let error): log.warning("job dead-lettered", Self.fields(of: job, error))
+        case .released(let job): log.info("job released", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
         case .rowHeld(let job): log.warning("another transaction holds the job's row lock", Self.fields(of: job))
         case .overdue(let job): log.warning("job overdue", Self.fields(of: job))
@@ -42,11 +42,11 @@ enum Events {
         case .declaredDead(let worker): log.error("worker was declared dead", ["worker": .integer(worker)])
         case .newEpoch: log.warning("the database lost transactions or was replaced: all queues are scanned again")
         case .promoted(let count): log.debug("delayed jobs promoted", ["count": .integer(Int64(count))])
-        case .rescued(let requeued, let givenUp, let workers):
+        case .rescued(let requeued, let deadLettered, let workers):
             log.warning(
                 "jobs rescued",
                 [
-                    "requeued": .integer(Int64(requeued)), "givenUp": .integer(Int64(givenUp)),
+                    "requeued": .integer(Int64(requeued)), "deadLettered": .integer(Int64(deadLettered)),
                     "workers": .integer(Int64(workers)),
                 ])
         case .swept(let count): log.info("stragglers swept", ["count": .integer(Int64(count))])

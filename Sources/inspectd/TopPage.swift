@@ -119,11 +119,11 @@ struct TopPage {
         guard !errors.isEmpty else { return [] }
         let shown = limit.map { Array(errors.prefix($0)) } ?? errors
         return self.table(
-            ["ERROR", "PARTNER", "GIVEN UP IN 1 H", "TO BE RETRIED"], right: [2, 3],
+            ["ERROR", "PARTNER", "DEAD IN 1 H", "TO BE RETRIED"], right: [2, 3],
             shown.map { error in
                 (
-                    [error.code, error.partner, Self.count(error.givenUp), Self.count(error.retrying)],
-                    error.givenUp > 0 ? .warning : .plain
+                    [error.code, error.partner, Self.count(error.deadLettered), Self.count(error.retrying)],
+                    error.deadLettered > 0 ? .warning : .plain
                 )
             }, more: errors.count - shown.count)
     }

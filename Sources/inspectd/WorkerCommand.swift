@@ -119,7 +119,9 @@ private struct WorkerService {
         queue.drains = self.drains
         if let permits = try arguments.integer("fetch-permits", in: 1...10_000) { queue.outside.permits = permits }
         if let size = try arguments.integer("fetch-memory", in: 64...1_048_576) { queue.outside.bytes = size << 20 }
-        if let seconds = try arguments.integer("stop-after", in: 0...3600) { queue.shutdownDeadline = .seconds(seconds) }
+        if let seconds = try arguments.integer("stop-after", in: 0...3600) {
+            queue.shutdownDeadline = .seconds(seconds)
+        }
         if let lanes = arguments["lanes"] {
             let names = ["urgent": 0, "normal": 1, "bulk": 2]
             var chosen: [Int] = []

@@ -15,8 +15,8 @@ struct WorkerMetrics: Sendable {
     let process: ProcessMetrics
     let queue: QueueMetrics
     private let registry: MetricRegistry
-    private let claimed, started, held, handedBack, leasesLost, overdue, workersLost: MetricRegistry.Counter
-    private let finished, retries, givenUp, rescued: MetricRegistry.Counter
+    private let claimed, started, held, released, leasesLost, overdue, workersLost: MetricRegistry.Counter
+    private let finished, retries, deadLettered, rescued: MetricRegistry.Counter
     private let promoted, swept, expired, purged, suspensions, deaths, rowsHeld: MetricRegistry.Counter
     private let databaseFailures, reconnects: MetricRegistry.Counter
     private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
@@ -41,17 +41,19 @@ struct WorkerMetrics: Sendable {
         self.started = counter("job_attempts_started", "Attempts that this worker started.")
         self.finished = counter(
             "jobs_finished", "Jobs that this worker finished, with a result or dead-lettered.", "outcome",
-            ["completed", "given_up"])
+            ["completed", "dead_lettered"])
         self.held = counter("jobs_held_for_review", "Jobs that this worker decided and that wait for a reviewer.")
         self.retries = counter("job_retries", "Failed attempts that will be retried.", "code")
-        self.givenUp = counter("jobs_given_up", "Jobs that ended as NOT_EXECUTED here, by error code.", "code")
-        self.handedBack = counter("jobs_handed_back", "Jobs released to the queue with the attempt refunded.")
+        self.deadLettered = counter(
+            "jobs_dead_lettered", "Jobs that ended as NOT_EXECUTED here, by error code.", "code")
+        self.released = counter("jobs_released", "Jobs released to the queue with the attempt refunded.")
         self.leasesLost = counter("leases_lost", "Jobs whose lease was lost before a write.")
         self.rowsHeld = counter(
             "rows_held", "Times that a job's writes waited because another transaction held its row lock.")
         self.overdue = counter("jobs_overdue", "Jobs stopped at their deadline.")
         self.rescued = counter(
-            "jobs_rescued", "Jobs that this worker rescued from dead workers.", "outcome", ["requeued", "given_up"])
+            "jobs_rescued", "Jobs that this worker rescued from dead workers.", "outcome",
+            ["requeued", "dead_lettered"])
         self.workersLost = counter("workers_lost", "Workers that this worker declared dead.")
         self.promoted = counter("jobs_promoted", "Delayed jobs that this worker made ready.")
         self.swept = counter("jobs_swept", "Jobs below the floor that this worker gave a new place in the queue.")
@@ -121,12 +123,12 @@ struct WorkerMetrics: Sendable {
         case .heldForReview(_, let seconds):
             self.held.add()
             self.jobDuration.observe(seconds)
-        case .givenUp(let job, let error):
-            self.finished.add(1, "given_up")
-            self.givenUp.add(1, error.code.rawValue)
+        case .deadLettered(let job, let error):
+            self.finished.add(1, "dead_lettered")
+            self.deadLettered.add(1, error.code.rawValue)
             self.attempts.observe(Double(job.attempt))
         case .retried(_, let error, _): self.retries.add(1, error.code.rawValue)
-        case .handedBack: self.handedBack.add()
+        case .released: self.released.add()
         case .leaseLost: self.leasesLost.add()
         case .rowHeld: self.rowsHeld.add()
         case .overdue: self.overdue.add()
@@ -135,9 +137,9 @@ struct WorkerMetrics: Sendable {
         case .suspended: self.suspensions.add()
         case .declaredDead: self.deaths.add()
         case .promoted(let count): self.promoted.add(Double(count))
-        case .rescued(let requeued, let givenUp, let workers):
+        case .rescued(let requeued, let deadLettered, let workers):
             self.rescued.add(Double(requeued), "requeued")
-            self.rescued.add(Double(givenUp), "given_up")
+            self.rescued.add(Double(deadLettered), "dead_lettered")
             self.workersLost.add(Double(workers))
         case .swept(let count): self.swept.add(Double(count))
         case .expired(let count): self.expired.add(Double(count))

@@ -295,7 +295,7 @@ struct CallbackDispatcherTests {
                 outcomes[$0]?.outcome == .failed && outcomes[$0]?.error == ErrorCode.timedOut.row.message
             })
         #expect(events.allSatisfy { $0.milliseconds < 60_000 })
-        // Nobody waited for those who never answer: all others were through before the first of them was given up.
+        // Nobody waited for those who never answer: all others were through before the first of them was dead-lettered.
         let order = events.map(\.webhookID)
         let firstTimeout = try #require(order.firstIndex { unanswered.contains($0) })
         let lastGood = try #require(order.lastIndex { good.contains($0) })
@@ -348,7 +348,7 @@ struct CallbackDispatcherTests {
         #expect(try await claim() == other)
     }
 
-    @Test func operatorsHoldEnableReplayAndBury() async throws {
+    @Test func operatorsHoldEnableReplayAndDeadLetter() async throws {
         let endpoint = try await self.endpoint()
         let url = self.receiver.url("/ok")
         let ids = try await self.outbox.add(3, endpoint: endpoint, url: url)
@@ -365,7 +365,7 @@ struct CallbackDispatcherTests {
         await self.outbox.dispatch()
         #expect(Set(try self.receiver.received().map(\.webhookId)) == Set(ids[..<2]))
 
-        // The buried one is dead; a replay of the period sends it, and with p_delivered the others again too.
+        // The dead-lettered one is dead; a replay of the period sends it, and with p_delivered the others again too.
         let replay = "insp.callback_replay($1, now() - interval '1 hour', now(), $2, 1000)"
         #expect(try await call(replay, [.int(endpoint), .bool(false)]).int(0) == 1)
         await self.outbox.dispatch()

@@ -219,7 +219,7 @@ struct CredentialTests {
         #expect(try await self.query("SELECT count(*) FROM insp.partner")[0].int(0) == 0)
     }
 
-    @Test func whatIsGivenUpIsWarnedOf() async throws {
+    @Test func deadLettersAreWarnedOf() async throws {
         let receiver = try CallbackReceiver(secrets: [self.secret.text])
         let (name, endpoint) = try await self.partner(at: receiver.url("/ok"), "{}")
         func warnings() async throws -> String {
@@ -228,13 +228,13 @@ struct CredentialTests {
         }
         try await self.job(name)
         await self.outbox.dispatch()
-        #expect(try await !warnings().contains("given up"))
+        #expect(try await !warnings().contains("dead-lettered"))
         // As operators with rights of their own may do: no URL that could ever be sent to.
         for _ in 0..<2 { try await self.job(name) }
         _ = try await self.query("UPDATE insp.callback SET url = 'ftp://hooks.example.com/' WHERE id > 1")
         await self.outbox.dispatch()
-        #expect(try await warnings().contains("given up within the last day: 2, the last with REQUEST_INVALID"))
+        #expect(try await warnings().contains("dead-lettered within the last day: 2, the last with REQUEST_INVALID"))
         _ = try await self.query("UPDATE insp.callback_waiting SET due_at = now() - interval '2 days'")
-        #expect(try await !warnings().contains("given up"))
+        #expect(try await !warnings().contains("dead-lettered"))
     }
 }

@@ -82,7 +82,7 @@ struct OperatorCostTests {
             #expect(rows < 2_000, "with delivered ones: \(delivered), a replay reads \(rows) rows")
         }
         #expect(try await self.outbox.count("state = 'pending'") == 20)
-        // The oldest as well, and those that were given up whenever they were made.
+        // The oldest as well, and those that were dead-lettered whenever they were made.
         _ = try await self.outbox.connection.query(
             "SELECT insp.callback_replay(2, now() - interval '21 days', now() - interval '20 days' + interval '10 minutes', true)"
         )

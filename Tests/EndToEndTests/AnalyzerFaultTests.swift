@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A picture that always crashes the analyzer is given up after three crashes`() async throws {
+    func `A picture that always crashes the analyzer is dead-lettered after three crashes`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=segfault"),

@@ -46,7 +46,7 @@ import Testing
                 (SELECT count(*) FROM insp.lease) + (SELECT count(*) FROM insp.ready)
                     + (SELECT count(*) FROM insp.delayed) AS waiting,
                 (SELECT count(*) FROM insp.event WHERE kind = 'rescued') AS rescued,
-                -- Whoever was not given up has every stage of the workflow that a picture without a face needs.
+                -- Whoever was not dead-lettered has every stage of the workflow that a picture without a face needs.
                 (SELECT count(*) FROM insp.job j WHERE NOT EXISTS (SELECT FROM insp.dead d WHERE d.job_id = j.id)
                     AND (SELECT array_agg(s.status ORDER BY s.status) FROM insp.step s WHERE s.job_id = j.id)
                         <> ARRAY[4, 16, 128]::smallint[]) AS incomplete
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `On SIGTERM a worker hands back what takes too long, with the attempt refunded`() async throws {
+    func `On SIGTERM a worker releases what takes too long, with the attempt refunded`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"), "--stage-deadline", "300",

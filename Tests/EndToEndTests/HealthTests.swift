@@ -114,7 +114,7 @@ import Testing
 
         // Two jobs, of which the second call of its stage crashed once.
         #expect(metrics.value("inspectd_jobs_finished_total", ["outcome": "completed"]) == 2)
-        #expect(metrics.value("inspectd_jobs_finished_total", ["outcome": "given_up"]) == 0)
+        #expect(metrics.value("inspectd_jobs_finished_total", ["outcome": "dead_lettered"]) == 0)
         #expect(metrics.value("inspectd_job_retries_total", ["code": "ANALYZER_CRASHED"]) == 1)
         #expect(metrics.value("inspectd_analyzer_losses_total", ["kind": "crash"]) == 1)
         #expect(metrics.value("inspectd_job_attempts_started_total") == 3)

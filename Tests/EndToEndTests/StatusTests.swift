@@ -41,7 +41,7 @@ import Testing
                 "SELECT 1 - count(DISTINCT callback_id) FROM insp.callback_attempt", within: .seconds(30)))
         said = try await self.explain(service, end)
         #expect(said["state"]?.contains(" as NOT_EXECUTED with ") == true, "\(said)")
-        #expect(said["attempts"] == "Given up after 1 attempt.")
+        #expect(said["attempts"] == "Dead-lettered after 1 attempt.")
         #expect(said["next step"]?.contains("SELECT insp.rerun('\(id)')") == true)
         let callback = try #require(said["callback"])
         #expect(callback.hasPrefix("job.finished to endpoint 1: attempt 2 is due in "), "\(callback)")

@@ -89,7 +89,7 @@ import Testing
                 (SELECT count(*) FROM insp.callback) AS callbacks,
                 (SELECT count(*) FROM insp.lease) AS leases
             """)[0]
-        // Who was on a worker that died three times has been given up, as ever.
+        // Who was on a worker that died three times has been dead-lettered, as ever.
         let dead = try waiting.int("dead")
         #expect(try waiting.int("waiting") == 150 - dead)
         #expect(try waiting.int("events") == 150 - dead)

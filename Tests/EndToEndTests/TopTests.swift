@@ -4,7 +4,7 @@ import Testing
 
 /// `inspectd top` over a queue in which every kind of thing goes on.
 @Suite struct TopTests {
-    /// A worker that is busy with one job for long, jobs that wait, and one that was given up.
+    /// A worker that is busy with one job for long, jobs that wait, and one that was dead-lettered.
     private func busyService() async throws -> (service: Service, worker: Program) {
         let service = try await Service.start()
         let corrupt = try await service.enqueue(["workflow": "liveness"], face: Data("no picture".utf8))

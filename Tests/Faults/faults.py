@@ -316,7 +316,7 @@ class World:
             "keysTwice": counts["keysTwice"], "unsigned": counts["unsigned"],
             "rescueSecondsMax": round(self.rescue_seconds[-1], 1) if self.rescue_seconds else None,
             "rescues": self.postgres.rows("SELECT count(*) FROM insp.event WHERE kind = 'rescued'")[0][0],
-            "givenUp": self.postgres.rows("SELECT count(*) FROM insp.dead")[0][0],
+            "deadLettered": self.postgres.rows("SELECT count(*) FROM insp.dead")[0][0],
             "finishedBy": {worker.name: worker.finished() for worker in self.workers},
             "stopSecondsMax": round(self.stop_seconds, 2), "skipped": self.skipped,
             "minutes": round((time.monotonic() - self.began) / 60, 1), "seed": self.seed}

@@ -76,7 +76,7 @@ import Testing
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
     ]
-    /// Finished, in review, given up, cancelled, waiting and delayed.
+    /// Finished, in review, dead-lettered, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
 
     private struct Argument {

@@ -30,10 +30,10 @@ import Testing
             array_fill('{}'::bytea, ARRAY[3]), '{2}', (SELECT array_agg(fence) FROM claimed WHERE job_id = 2), '{8}', ARRAY['{}'::bytea])
         """
     private static let deadLetter = """
-        SELECT insp.give_up(\(arrays), array_fill('CORRUPT_IMAGE'::text, ARRAY[3]), array_fill('d'::text, ARRAY[3]),
+        SELECT insp.dead_letter(\(arrays), array_fill('CORRUPT_IMAGE'::text, ARRAY[3]), array_fill('d'::text, ARRAY[3]),
             array_fill(false, ARRAY[3]))
         """
-    private static let release = "SELECT insp.hand_back(\(arrays)); "
+    private static let release = "SELECT insp.release(\(arrays)); "
     private static let expire = "UPDATE insp.job SET expires_at = now() - interval '1 s'; SELECT insp.expire()"
 
     @Test(

@@ -32,7 +32,7 @@ import Testing
         "SELECT insp.settle(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY['\(output)'], ARRAY['\(body)'::bytea], ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY[8]::smallint[], ARRAY['\(body)'::bytea])"
     private static let hold = settle.replacing("insp.settle", with: "insp.hold_for_review")
     private static let dead =
-        "SELECT insp.give_up(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY['CORRUPT_IMAGE'], ARRAY['zqmark detail'], ARRAY[false])"
+        "SELECT insp.dead_letter(ARRAY[JOB]::bigint[], ARRAY[FENCE]::bigint[], ARRAY['CORRUPT_IMAGE'], ARRAY['zqmark detail'], ARRAY[false])"
     private static let webhook = "'msg_' || replace('ID', '-', '')"
 
     private func prepare(_ fixture: QueueFixture, _ state: State, _ number: Int) async throws -> Target {
@@ -127,7 +127,8 @@ import Testing
             ("settle after", .claimed, endThenErase, Self.settle),
             ("stage first", .claimed, steps, endThenErase), ("stage after", .claimed, endThenErase, steps),
             ("hold first", .claimed, Self.hold, endThenErase), ("hold after", .claimed, endThenErase, Self.hold),
-            ("give up first", .claimed, Self.dead, Self.erase), ("give up after", .claimed, endThenErase, Self.dead),
+            ("dead-letter first", .claimed, Self.dead, Self.erase),
+            ("dead-letter after", .claimed, endThenErase, Self.dead),
             ("session first", .claimed, session, endThenErase), ("session after", .claimed, endThenErase, session),
             ("review first", .held, "SELECT insp.review('ID', 'PASSED', 'ZQMARK', 'zqmark note')", Self.erase),
             ("review after", .held, endThenErase, "SELECT insp.review('ID', 'PASSED', 'ZQMARK', 'zqmark note')"),

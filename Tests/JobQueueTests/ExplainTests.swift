@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `A job between attempts, one that is scheduled, and one that was given up`() async throws {
+    @Test func `A job between attempts, one that is scheduled, and one that was dead-lettered`() async throws {
         let fixture = try await QueueFixture()
         let scheduled = try await self.enqueue(fixture, #","delaySeconds":3600"#)[0]
         let then = try await self.explain(fixture, scheduled)
@@ -146,7 +146,7 @@ import Testing
             #expect(
                 said["state"]?.contains(" as NOT_EXECUTED with CORRUPT_IMAGE (a part's image data is damaged).") == true
             )
-            #expect(said["attempts"] == "Given up after 1 attempt.")
+            #expect(said["attempts"] == "Dead-lettered after 1 attempt.")
             #expect(
                 said["next step"]
                     == "Once the cause is gone, SELECT insp.rerun('\(dead)'). If nothing is to be done, SELECT insp.resolve_dead('\(dead)')."
@@ -288,7 +288,7 @@ import Testing
             (
                 "callback_dead_letter('msg_\(id.replacing("-", with: ""))', 'CANARY')",
                 [
-                    "given up, attempts made: 0",
+                    "dead-lettered, attempts made: 0",
                     "SELECT insp.callback_replay('msg_\(id.replacing("-", with: ""))') sends it again.",
                 ]
             ),

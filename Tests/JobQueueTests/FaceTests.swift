@@ -67,7 +67,8 @@ import Testing
         #expect(try await self.leftovers(fixture).isEmpty)
     }
 
-    @Test func `A feature that was handed over goes with a job that is cancelled, expires or is given up`() async throws
+    @Test func `A feature that was handed over goes with a job that is cancelled, expires or is dead-lettered`()
+        async throws
     {
         let fixture = try await QueueFixture()
         let handed = Mutex(0)

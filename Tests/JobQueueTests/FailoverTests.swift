@@ -217,7 +217,7 @@ import Testing
 
     private func rescue(_ elapsed: String, _ fixture: QueueFixture) async throws -> Int64 {
         let row = try await fixture.admin.query(
-            "SELECT requeued + given_up + workers FROM insp.rescue(p_elapsed => \(elapsed))")[0]
+            "SELECT requeued + dead_lettered + workers FROM insp.rescue(p_elapsed => \(elapsed))")[0]
         return try row.int(0)
     }
 

@@ -49,16 +49,16 @@ import Testing
         let zombie = try await self.claim(fixture, limit: 1)
         let (job, stale) = zombie.rows[0]
         _ = try await fixture.admin.query(
-            "SELECT insp.hand_back(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
+            "SELECT insp.release(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
         let fresh = try await self.claim(fixture, limit: 1)
         #expect(fresh.rows[0].fence > stale)
         let arrays: [PostgresValue] = [.intArray([job]), .intArray([stale])]
         let calls: [(String, [PostgresValue])] = [
             ("insp.store_steps($1, $2, '{4}', '{\"{}\"}')", arrays),
             ("insp.settle($1, $2, '{\"{}\"}', '{\"{}\"}', $1, $2, '{8}', '{\"{}\"}')", arrays),
-            ("insp.give_up($1, $2, '{CANCELLED}', '{x}', '{f}')", arrays),
+            ("insp.dead_letter($1, $2, '{CANCELLED}', '{x}', '{f}')", arrays),
             ("insp.retry_later($1, $2, '{1}', '{PART_UNREACHABLE}', '{f}')", arrays),
-            ("insp.hand_back($1, $2)", arrays),
+            ("insp.release($1, $2)", arrays),
         ]
         for (call, parameters) in calls {
             #expect(try await fixture.admin.query("SELECT * FROM \(call)", parameters).isEmpty, "\(call)")
@@ -82,7 +82,7 @@ import Testing
         _ = try await fixture.enqueue(1)
         let (job, stale) = try await self.claim(fixture, limit: 1).rows[0]
         _ = try await fixture.admin.query(
-            "SELECT insp.hand_back(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
+            "SELECT insp.release(ARRAY[$1::bigint], ARRAY[$2::bigint])", [.int(job), .int(stale)])
         let fence = try await self.claim(fixture, limit: 1).rows[0].fence
         _ = try await fixture.admin.query(
             "SELECT insp.settle($1, $2, '{\"{}\"}', '{\"{}\"}', $3, $4, '{4,8}', '{\"{}\",\"{}\"}')",
@@ -125,14 +125,14 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A job whose workers die three times is given up as WORKER_LOST`() async throws {
+    @Test func `A job whose workers die three times is dead-lettered as WORKER_LOST`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         for _ in 0..<3 {
             _ = try await self.claim(fixture, limit: 1)
             try await fixture.admin.execute(
                 "UPDATE insp.worker SET beat = beat - 1000000")
-            let rescued = try await fixture.admin.query("SELECT requeued + given_up FROM insp.rescue('1 s')")
+            let rescued = try await fixture.admin.query("SELECT requeued + dead_lettered FROM insp.rescue('1 s')")
             #expect(try rescued[0].int(0) == 1)
         }
         #expect(try await fixture.errorCode(of: id) == "WORKER_LOST")

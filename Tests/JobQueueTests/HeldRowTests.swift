@@ -49,7 +49,7 @@ import Testing
             return ClosureHandler.passed
         }
         var configuration = fixture.configuration()
-        // Shorter than the row is held, so that a statement that waits is given up, more than once.
+        // Shorter than the row is held, so that a statement that waits is cancelled, more than once.
         configuration.connection.timeout = .milliseconds(500)
         let seen = try await withWorker(configuration, handler) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
@@ -89,7 +89,7 @@ import Testing
             try await fixture.count(
                 """
                 insp.event e JOIN insp.job j ON j.id = e.job_id
-                WHERE j.public_id = '\(id)' AND e.kind IN ('rescued', 'retry', 'handed_back')
+                WHERE j.public_id = '\(id)' AND e.kind IN ('rescued', 'retry', 'released')
                 """) == 0)
         #expect(try await fixture.violations().isEmpty)
         return seen

@@ -195,7 +195,7 @@ import Testing
         #expect(try await fixture.count("insp.job WHERE status = 128") == 2)
         #expect(try await fixture.count("insp.lease") == 0)
         #expect(try await fixture.count("insp.ready WHERE attempt = 0 AND crashes = 0") == 4)
-        #expect(try await fixture.count("insp.event WHERE kind = 'handed_back'") == 2)
+        #expect(try await fixture.count("insp.event WHERE kind = 'released'") == 2)
         #expect(try await fixture.count("insp.worker") == 0)
     }
 
@@ -235,7 +235,7 @@ import Testing
             isOpen.withLock { $0 = true }
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.event WHERE kind = 'rescued')")
         }
-        #expect(try await fixture.count("insp.event WHERE kind = 'handed_back'") == 0)
+        #expect(try await fixture.count("insp.event WHERE kind = 'released'") == 0)
     }
 
     @Test func `A cancelled job that runs is stopped, and its worker can write nothing more`() async throws {

@@ -33,7 +33,7 @@ import Testing
         #expect(try await fixture.count("insp.v_maintenance WHERE state = 'well' AND run_by LIKE 'test/%'") == 12)
         #expect(
             try await fixture.count(
-                "insp.v_maintenance WHERE duty = 'rescue' AND outcome = '{\"requeued\":0,\"given_up\":0,\"workers\":0}'"
+                "insp.v_maintenance WHERE duty = 'rescue' AND outcome = '{\"requeued\":0,\"dead_lettered\":0,\"workers\":0}'"
             )
                 == 1)
         // Partitions, beyond those that a new database has.

@@ -123,7 +123,7 @@ import Testing
             #expect(worker.vitals.outside <= 1)
         }
         #expect(crowd.now == 0)
-        #expect(log.count { if case .handedBack = $0 { true } else { false } } == 1)
+        #expect(log.count { if case .released = $0 { true } else { false } } == 1)
         #expect(try await fixture.count("insp.ready WHERE attempt = 0") == 1)
         #expect(try await fixture.count("insp.lease") == 0)
     }

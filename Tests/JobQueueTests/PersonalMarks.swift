@@ -154,7 +154,7 @@ struct PersonalMarks: Sendable {
         let first = try await self.enqueue(self.payload("first"))
         let dead = try await self.enqueue(self.payload("dead"))
         _ = try await self.enqueue(self.payload("retry"))
-        let buried = try await self.enqueue(self.payload("buried"))
+        let deadLetter = try await self.enqueue(self.payload("deadLetter"))
         let sent = try await self.enqueue(self.payload("sent"))
         let failed = try await self.enqueue(self.payload("failed"))
         for partner in ["held", "urlless"] { _ = try await self.enqueue(self.payload("waits", partner: partner)) }
@@ -187,7 +187,7 @@ struct PersonalMarks: Sendable {
         // Callbacks: one delivered, one that failed and waits, one in flight, one dead-lettered; the others wait or are held.
         try await self.send([sent: "delivered", failed: "retry", byURL: nil, ordered: nil, review: nil])
         _ = try await admin.query(
-            "SELECT insp.callback_dead_letter('msg_' || replace($1, '-', ''), 'zqmark buried')", [.text(buried)])
+            "SELECT insp.callback_dead_letter('msg_' || replace($1, '-', ''), 'zqmark dead')", [.text(deadLetter)])
 
         let expired = try await self.enqueue(self.payload("expired"))
         try await admin.execute(

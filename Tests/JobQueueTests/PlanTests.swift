@@ -193,8 +193,8 @@ import Testing
             "settle", .finish(StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: Data("{}".utf8))),
             jobs[..<20])
         try await write("retry", .retry(InspectError(.partUnreachable), after: 5000), jobs[20..<30])
-        try await write("give up", .giveUp(InspectError(.corruptImage)), jobs[30..<40])
-        try await write("hand back", .handBack, jobs[40...])
+        try await write("dead-letter", .deadLetter(InspectError(.corruptImage)), jobs[30..<40])
+        try await write("release", .release, jobs[40...])
 
         _ = try await bounded("promote", PostgresStatement("SELECT insp.promote(100)"), rows: 600, pages: 1000)
         _ = try await bounded(
@@ -286,8 +286,8 @@ import Testing
         // What is counted once for all is counted for each.
         let counted = try await connection.query(
             """
-            SELECT sum(given_up)::bigint, sum(in_review)::bigint, sum(running)::bigint, sum(waiting)::bigint,
-                max(given_up)::bigint, (SELECT sum(waiting)::bigint FROM insp.v_queue), (SELECT sum(running)::bigint FROM insp.v_queue),
+            SELECT sum(dead_lettered)::bigint, sum(in_review)::bigint, sum(running)::bigint, sum(waiting)::bigint,
+                max(dead_lettered)::bigint, (SELECT sum(waiting)::bigint FROM insp.v_queue), (SELECT sum(running)::bigint FROM insp.v_queue),
                 (SELECT sum(delayed)::bigint FROM insp.v_queue), (SELECT sum(waiting)::bigint FROM insp.v_waiting)
             FROM insp.v_partner
             """)[0]

@@ -153,6 +153,6 @@ import Testing
         #expect(
             try await fixture.count(
                 "insp.v_operator_events WHERE action = 'resolve_dead' AND detail ->> 'note' LIKE 'their%'") == 1)
-        #expect(try await fixture.count("insp.v_partner WHERE given_up = 0") == 1)
+        #expect(try await fixture.count("insp.v_partner WHERE dead_lettered = 0") == 1)
     }
 }

@@ -12,7 +12,7 @@ import Testing
         func enqueue(_ more: String) async throws {
             _ = try await fixture.client.enqueue(payload: Data((QueueFixture.byURL.dropLast() + more + "}").utf8))
         }
-        // Four end, one of them given up; the others wait, one of them for its time.
+        // Four end, one of them dead-lettered; the others wait, one of them for its time.
         for _ in 1...4 { try await enqueue(#","lane":"urgent""#) }
         var configuration = fixture.configuration()
         configuration.drains = true

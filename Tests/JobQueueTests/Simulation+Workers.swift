@@ -55,7 +55,7 @@ extension Simulation {
             if claim.isOpen && !claim.isExpired {
                 self.workers[index].held.append(claim.job)
             } else {
-                let kind: QueueWrite.Kind = claim.isExpired ? .giveUp(InspectError(.expired)) : .handBack
+                let kind: QueueWrite.Kind = claim.isExpired ? .deadLetter(InspectError(.expired)) : .release
                 self.workers[index].unanswered.append(QueueWrite(kind: kind, job: claim.job, claimedAt: .now))
             }
         }
@@ -150,12 +150,12 @@ extension Simulation {
             let verdict = RetryPolicy().verdict(
                 after: error, attempt: job.attempt, crashes: job.crashes + (error.code.isCrash ? 1 : 0), random: 0)
             switch verdict {
-            case .giveUp(let final): return [self.write(.giveUp(final), job)]
+            case .deadLetter(let final): return [self.write(.deadLetter(final), job)]
             case .retry(let seconds): return [self.write(.retry(error, after: seconds), job)]
             }
-        case 16: return [self.write(.giveUp(InspectError(.corruptImage, "x")), job)]
+        case 16: return [self.write(.deadLetter(InspectError(.corruptImage, "x")), job)]
         case 17: return [self.write(.holdForReview(self.result(of: job)), job)]
-        default: return [self.write(.handBack, job)]
+        default: return [self.write(.release, job)]
         }
     }
 
@@ -168,8 +168,8 @@ extension Simulation {
         let job = old[self.random.below(old.count)]
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.result(of: job)),
-            .holdForReview(self.result(of: job)), .giveUp(InspectError(.corruptImage, "stale")),
-            .retry(InspectError(.partUnreachable), after: 1), .handBack,
+            .holdForReview(self.result(of: job)), .deadLetter(InspectError(.corruptImage, "stale")),
+            .retry(InspectError(.partUnreachable), after: 1), .release,
         ]
         let kind = kinds[self.random.below(kinds.count)]
         self.note("worker \(index) writes under the stale fence \(job.fence):")
@@ -213,7 +213,7 @@ extension Simulation {
         for write in writes where before.leases.contains(.init(job: write.job.id, fence: write.job.fence)) {
             switch write.kind {
             // A finished job's lease is only dropped by these.
-            case .handBack, .retry: expected.insert(write.job.id)
+            case .release, .retry: expected.insert(write.job.id)
             default: if !before.finished.contains(write.job.id) { expected.insert(write.job.id) }
             }
         }
@@ -236,9 +236,9 @@ extension Simulation {
             case .step(let stage, _): "stage \(stage.rawValue)"
             case .finish: "finish"
             case .holdForReview: "hold for review"
-            case .giveUp(let error): "give up \(error.code.rawValue)"
+            case .deadLetter(let error): "dead-letter \(error.code.rawValue)"
             case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
-            case .handBack: "hand back"
+            case .release: "release"
             }
         return "\(kind) \(write.job.id)/\(write.job.fence)"
     }
@@ -300,7 +300,7 @@ extension Simulation {
             let claimed = ClaimedJob(
                 id: job, publicID: "", fence: fence, attempt: 0, crashes: 0, status: .started, payload: Data(),
                 steps: [:], traceparent: nil)
-            self.workers[index].unanswered.append(self.write(.handBack, claimed))
+            self.workers[index].unanswered.append(self.write(.release, claimed))
         }
         self.workers[index].unknown = unknown
     }

@@ -48,7 +48,7 @@ import Testing
         .init(
             foundBy: 113, function: "settle", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
-            foundBy: 75, function: "hand_back", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
+            foundBy: 75, function: "release", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""),
         .init(
             foundBy: 196, function: "hold_for_review", rule: "AND l.fence IS NOT DISTINCT FROM u.fence", replacement: ""
         ),

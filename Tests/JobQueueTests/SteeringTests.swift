@@ -240,9 +240,9 @@ import Testing
                 _ = try await fixture.admin.query("SELECT insp.tell(id) FROM insp.worker")
             }
         }
-        #expect(log.count { if case .handedBack = $0 { true } else { false } } == 0)
+        #expect(log.count { if case .released = $0 { true } else { false } } == 0)
         #expect(log.count { if case .leaseLost = $0 { true } else { false } } == 0)
-        #expect(try await fixture.count("insp.event WHERE kind = 'handed_back'") == 0)
+        #expect(try await fixture.count("insp.event WHERE kind = 'released'") == 0)
         #expect(try await fixture.violations().isEmpty)
     }
 

@@ -83,8 +83,8 @@ import Testing
             machine.claimed(answer, of: claiming, at: Self.start, random: 1, &actions)
             #expect(actions.started.isEmpty && machine.running.isEmpty && actions.wakes(0))
             switch try #require(Self.sent(&machine).writes.first).kind {
-            case .giveUp(let error): #expect(isExpired && error.code == .expired)
-            case .handBack: #expect(!isExpired)
+            case .deadLetter(let error): #expect(isExpired && error.code == .expired)
+            case .release: #expect(!isExpired)
             default: Issue.record("neither released nor dead-lettered")
             }
         }
@@ -160,9 +160,9 @@ import Testing
                 switch Self.sent(&machine).writes.first?.kind {
                 case .finish: "finish"
                 case .holdForReview: "review"
-                case .giveUp: "give up"
+                case .deadLetter: "give up"
                 case .retry: "retry"
-                case .handBack: "release"
+                case .release: "release"
                 case .step: "step"
                 case nil: "nothing"
                 }
@@ -284,7 +284,7 @@ import Testing
         #expect(actions.cancelled == [10])
         machine.ended(job, .failure(CancellationError(), random: 0), at: Self.after(21), &actions)
         let batch = Self.sent(&machine, at: 22).writes
-        guard case .handBack = batch.first?.kind else {
+        guard case .release = batch.first?.kind else {
             Issue.record("not released")
             return
         }

@@ -17,7 +17,7 @@ package enum CallbackEvent: Sendable {
             case delivered
             /// Will be tried again.
             case failed
-            /// Given up.
+            /// Dead-lettered.
             case dead
             /// Will be tried again, and was not counted: the fault was ours.
             case released

@@ -39,7 +39,7 @@ package struct RetryPolicy: Sendable, Equatable {
         /// Try again after this many seconds.
         case retry(after: Double)
         /// Finish the job with this error.
-        case giveUp(InspectError)
+        case deadLetter(InspectError)
     }
 
     /// Decides what follows a failed attempt.
@@ -50,11 +50,11 @@ package struct RetryPolicy: Sendable, Equatable {
     ///   - crashes: Crashes including this failure, if it was one.
     ///   - random: A uniform random number of -1…1.
     package func verdict(after error: InspectError, attempt: Int, crashes: Int, random: Double) -> Verdict {
-        if !error.code.isRetryable { return .giveUp(error) }
+        if !error.code.isRetryable { return .deadLetter(error) }
         // A job that keeps crashing its process ends with the crash's code, which names the fault to look for.
-        if error.code.isCrash && crashes >= self.maxCrashes { return .giveUp(error) }
+        if error.code.isCrash && crashes >= self.maxCrashes { return .deadLetter(error) }
         if attempt >= self.maxAttempts {
-            return .giveUp(InspectError(.attemptsExhausted, "last: \(error.code.rawValue)"))
+            return .deadLetter(InspectError(.attemptsExhausted, "last: \(error.code.rawValue)"))
         }
         return .retry(after: self.delay(afterAttempt: attempt, random: random))
     }

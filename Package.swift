@@ -105,7 +105,7 @@ let package = Package(
             dependencies: ["Analyzer", "CSystem", "InspectCore", "TestSupport", "faulty-analyzer"]),
         .testTarget(name: "ChipTests", dependencies: ["Chip", "InspectCore", "TestSupport"]),
         .testTarget(name: "VisionTests", dependencies: ["Vision", "TestSupport"]),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore"]),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "InspectCore", "TestSupport"]),
         .testTarget(name: "EndToEndTests", dependencies: ["inspectd", "faulty-analyzer", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6],

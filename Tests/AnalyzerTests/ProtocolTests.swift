@@ -1,6 +1,7 @@
 import CSystem
 import Glibc
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -25,13 +26,15 @@ struct ProtocolTests {
     }
 
     @Test func randomBytesAreRefusedNotTrusted() {
-        var generator = SystemRandomNumberGenerator()
+        var generator = TestRandom("random bytes")
         var refused = 0
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 64) { memory in
             let memory = UnsafeRawBufferPointer(memory)
             for _ in 0..<20_000 {
-                var bytes = (0..<Int.random(in: 0..<40)).map { _ in UInt8.random(in: 0...3, using: &generator) }
-                if bytes.count > 12, Bool.random() { bytes[8] = 255 }
+                var bytes = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
+                    UInt8.random(in: 0...3, using: &generator)
+                }
+                if bytes.count > 12, Bool.random(using: &generator) { bytes[8] = 255 }
                 if (try? PartTable.views(bytes, in: memory)) == nil { refused += 1 }
                 if (try? ControlMessage(bytes)) == nil { refused += 1 }
                 if (try? InspectError(encoded: bytes)) == nil { refused += 1 }

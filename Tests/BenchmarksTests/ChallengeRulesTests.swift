@@ -1,12 +1,12 @@
 import Benchmarks
 import Foundation
+import TestSupport
 import Testing
 
 @testable import InspectCore
 
 @Suite struct ChallengeRulesTests {
-    /// A separate seed for every run, which a failure reports.
-    private static let seed = UInt64.random(in: 0...UInt64(Int.max))
+    private static let seed = TestRandom.seed
 
     /// The limits for 10,000 runs are those of `inspectd bench liveness`; fewer runs leave room for chance.
     @Test func `Simulated people pass colour flashes, and attackers do not`() {

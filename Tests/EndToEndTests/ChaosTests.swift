@@ -16,6 +16,7 @@ import Testing
         defer { workers.forEach { $0.send(SIGKILL) } }
         let picture = SmallPNG.noise(width: 96, height: 96)
 
+        var random = TestRandom("chaos")
         for second in 0..<20 {
             let tick = ContinuousClock.now + .seconds(1)
             _ = try await service.connection.query(
@@ -24,7 +25,7 @@ import Testing
                     'customerInternalReference', $2::text || '-' || n), face => $1)
                 FROM generate_series(1, 50) n
                 """, [.bytes(picture), .text("\(second)")])
-            let victim = Int.random(in: 0..<4)
+            let victim = Int.random(in: 0..<4, using: &random)
             workers[victim].send(SIGKILL)
             #expect(try await workers[victim].wait() == -SIGKILL)
             workers[victim] = try service.worker(arguments)

@@ -42,7 +42,7 @@ import Testing
             SELECT insp.enqueue_many(array_agg($1::jsonb)) FROM generate_series(1, 40)
             """,
             [.text(#"{"partner":"drip","workflow":"id","parts":{"FRONT":{"url":"\#(url)","sha256":"\#(digest)"}}}"#)])
-        while try await self.leases(service) < 2 { try await Task.sleep(for: .milliseconds(20)) }
+        try await waitUntil("two jobs are leased") { try await self.leases(service) >= 2 }
         try await self.run(20, service)
         let beside = try await self.slowest(of: 20, service)
         // A second for a loaded machine: a slot that is held costs ten.
@@ -136,7 +136,7 @@ import Testing
         let hanging = try await service.connection.query(
             "SELECT insp.enqueue($1, session_blob => $2)",
             [.text(#"{"partner":"bank","workflow":"liveness"}"#), .bytes(Data("hang-1".utf8))])[0].string(0)
-        while !vendor.received.contains("hang-1") { try await Task.sleep(for: .milliseconds(20)) }
+        try await waitUntil("the vendor has the first session") { vendor.received.contains("hang-1") }
         try await self.run(3, service)
         // One whose pictures an analyzer has seen before.
         func identity(_ blob: String) async throws -> String {
@@ -149,7 +149,7 @@ import Testing
                 ])[0].string(0)
         }
         let second = try await identity("hang-2")
-        while !vendor.received.contains("hang-2") { try await Task.sleep(for: .milliseconds(20)) }
+        try await waitUntil("the vendor has the second session") { vendor.received.contains("hang-2") }
         try await self.run(3, service)
         let open = try await service.connection.query(
             "SELECT count(*) FROM insp.job WHERE public_id = ANY ($1::uuid[]) AND status < 128",

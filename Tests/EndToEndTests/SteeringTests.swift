@@ -67,13 +67,14 @@ import Testing
         var workers = try (0..<2).map { _ in try service.worker(arguments) }
         defer { workers.forEach { $0.send(SIGKILL) } }
         _ = try await service.connection.query("SELECT insp.set_partner('bank', review => 'rejected')")
+        var random = TestRandom("reviews and killed workers")
         for _ in 0..<6 {
             _ = try await service.connection.query(
                 """
                 SELECT insp.enqueue('{"partner": "bank", "workflow": "liveness"}', face => $1) FROM generate_series(1, 25)
                 """, [.bytes(SmallPNG.noise(width: 96, height: 96))])
-            try await Task.sleep(for: .milliseconds(Int.random(in: 300...900)))
-            let victim = Int.random(in: 0..<2)
+            try await Task.sleep(for: .milliseconds(Int.random(in: 300...900, using: &random)))
+            let victim = Int.random(in: 0..<2, using: &random)
             workers[victim].send(SIGKILL)
             #expect(try await workers[victim].wait() == -SIGKILL)
             workers[victim] = try service.worker(arguments)

@@ -1,6 +1,7 @@
 import Foundation
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Gateway
@@ -73,11 +74,11 @@ import Testing
         let holder = try HTTPClient(server.port)
         await holder.send(
             "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 90001\r\n\r\n" + String(repeating: "x", count: 90_000))
-        while server.heldBytes < 90_000 { try await Task.sleep(for: .milliseconds(10)) }
+        try await waitUntil("the bytes are held") { server.heldBytes >= 90_000 }
         let crowded = try await HTTPClient.exchange(server.port, "POST /x", body: String(repeating: "x", count: 80_000))
         #expect(crowded.hasPrefix("HTTP/1.1 503 ") && crowded.contains("Retry-After: "))
         holder.close()
-        while server.heldBytes > 0 { try await Task.sleep(for: .milliseconds(10)) }
+        try await waitUntil("nothing is held") { server.heldBytes == 0 }
         #expect(
             try await HTTPClient.exchange(server.port, "POST /x", body: String(repeating: "x", count: 80_000))
                 .hasPrefix(
@@ -107,7 +108,7 @@ import Testing
             if isBodyOpen { isBodyOpen = await body.send("x") }
         }
         #expect(!isHeadOpen && !isBodyOpen)
-        while server.requestsInFlight > 0 { try await Task.sleep(for: .milliseconds(10)) }
+        try await waitUntil("no request is in flight") { server.requestsInFlight == 0 }
         #expect(server.heldBytes == 0)
         await server.stop(within: 5)
     }
@@ -119,7 +120,7 @@ import Testing
         await working.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
         let sending = try HTTPClient(port)
         await sending.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
-        while server.requestsInFlight < 2 { try await Task.sleep(for: .milliseconds(10)) }
+        try await waitUntil("the requests are in flight") { server.requestsInFlight >= 2 }
         await server.stop(within: 0.2)
         #expect(await working.rest().hasSuffix("slow"))
         #expect(await sending.rest().isEmpty)
@@ -151,7 +152,7 @@ import Testing
     @Test func `A full server closes no connection before another client arrives`() async throws {
         let server = try Self.server { $0.connections = 3 }
         let clients = try (0..<3).map { _ in try HTTPClient(server.port) }
-        for _ in 0..<600 where server.connections < 3 { try await Task.sleep(for: .milliseconds(100)) }
+        try await waitUntil("three are connected") { server.connections >= 3 }
         try await Task.sleep(for: .milliseconds(300))
         #expect(server.connections == 3)
         // All at once: the newest connection is not the one that is closed.
@@ -179,7 +180,7 @@ import Testing
         }
         var held = [try await begin(90_000, of: 90_001), try await begin(50_000, of: 90_001)]
         defer { held.forEach { $0.close() } }
-        while server.heldBytes < 140_000 { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntil("the bytes are held") { server.heldBytes >= 140_000 }
         let third = try await HTTPClient.exchange(
             server.port, "POST /x?share=a", body: String(repeating: "x", count: 90_000))
         #expect(third.hasPrefix("HTTP/1.1 503 "))
@@ -187,13 +188,13 @@ import Testing
             server.port, "POST /x?share=b", body: String(repeating: "x", count: 100_000))
         #expect(other.hasPrefix("HTTP/1.1 200 "))
         for _ in 0..<8 { held.append(try await begin(1, of: 2)) }
-        while server.requestsInFlight < 10 { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntil("the requests are in flight") { server.requestsInFlight >= 10 }
         let crowded = try await HTTPClient.exchange(server.port, "GET /x?share=a")
         #expect(crowded.hasPrefix("HTTP/1.1 429 ") && crowded.contains("Retry-After: "))
         #expect(try await HTTPClient.exchange(server.port, "GET /x?share=b").hasPrefix("HTTP/1.1 200 "))
         held.forEach { $0.close() }
         held = []
-        while server.requestsInFlight > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntil("no request is in flight") { server.requestsInFlight == 0 }
         #expect(server.heldBytes == 0)
         await server.stop(within: 1)
     }

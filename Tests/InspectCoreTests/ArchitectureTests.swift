@@ -116,6 +116,36 @@ import Testing
         }
     }
 
+    /// What failed once can be run again with the seed that was printed.
+    @Test func `Tests draw their numbers from a seed`() throws {
+        let tests = Self.sources.deletingLastPathComponent().appendingPathComponent("Tests")
+        for name in try FileManager.default.subpathsOfDirectory(atPath: tests.path)
+        where name.hasSuffix(".swift") && !name.hasSuffix("TestRandom.swift")
+            && !name.hasSuffix("ArchitectureTests.swift")
+        {
+            let text = try String(contentsOf: tests.appendingPathComponent(name), encoding: .utf8)
+            for word in [".shuffled()", ".randomElement()", "Bool.random()"] {
+                #expect(!text.contains(word), "\(name): \(word)")
+            }
+            for found in text.matches(of: /\.random\(in:/) {
+                #expect(
+                    text[found.range.upperBound...].prefix(120).contains("using: &"), "\(name) draws without a seed")
+            }
+        }
+    }
+
+    /// Were it an equality, a plan that is made while no job runs would find the lease by its fence: all leases are read along the
+    /// index `lease_worker`.
+    @Test func `No lease is found by its fence`() throws {
+        let folder = Self.sources.deletingLastPathComponent().appendingPathComponent("Migrations/functions")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(files.count > 20)
+        for name in files {
+            let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+            #expect(!text.contains("l.fence = "), "\(name)")
+        }
+    }
+
     @Test func `ARCHITECTURE.md is short and has every target, and the tests that it names exist`() throws {
         let root = Self.sources.deletingLastPathComponent()
         let page = try String(contentsOf: root.appendingPathComponent("ARCHITECTURE.md"), encoding: .utf8)

@@ -10,7 +10,7 @@ import Testing
 /// What may be called, and with what, stands in the catalogue: a new function is tried from the day it is granted. Functions of
 /// `insp_worker` alone are left out: no one but this program's own statements calls them, and they are on the hot path.
 ///
-/// `ARGUMENT_SEED` draws the calls of one seed again.
+/// `TEST_SEED` draws the calls of one seed again.
 @Suite struct ArgumentTests {
     /// What may go wrong with any argument of a type, as SQL.
     private static let bad: [String: [String]] = [
@@ -204,10 +204,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(2)))
     func `Whatever the arguments are, a call succeeds or is refused with a code of the error table`() async throws {
-        let given = ProcessInfo.processInfo.environment["ARGUMENT_SEED"].flatMap { UInt64($0) }
-        let seed = given ?? UInt64(UInt32.random(in: 0...UInt32.max))
-        print("ARGUMENT_SEED=\(seed)")
-        var random = SeededRandom(seed)
+        var random = SeededRandom(TestRandom.seed)
         let fixture = try await Self.fixture()
         let routines = try await Self.routines(fixture.admin)
         #expect(routines.count > 70)

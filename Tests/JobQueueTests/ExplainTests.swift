@@ -43,7 +43,7 @@ import Testing
     /// A handler that does not end before it is told to.
     private static func patient(_ mayEnd: @escaping @Sendable () -> Bool) -> ClosureHandler {
         ClosureHandler { _, _ in
-            while !mayEnd() { try await Task.sleep(for: .milliseconds(10)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { mayEnd() }
             return ClosureHandler.passed
         }
     }

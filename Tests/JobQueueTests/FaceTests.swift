@@ -2,6 +2,7 @@ import Foundation
 import InspectCore
 import Postgres
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -110,7 +111,7 @@ import Testing
         let slow = ClosureHandler { _, context in
             let known = try await context.enrolledFace()
             try await context.hand(over: Self.feature("d"), generation: known.generation)
-            while !mayGo.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(10)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { mayGo.withLock { $0 } }
             return ClosureHandler.passed
         }
         _ = try await fixture.admin.query(

@@ -196,9 +196,10 @@ import Testing
         let fixture = try await QueueFixture()
         let count = 600
         _ = try await fixture.enqueue(count)
+        let random = Mutex(TestRandom("terminated connections"))
         let handler = ClosureHandler { _, context in
             try await context.complete(.acquired, output: Data("{}".utf8))
-            try await Task.sleep(for: .milliseconds(Int.random(in: 1...20)))
+            try await Task.sleep(for: .milliseconds(random.withLock { Int.random(in: 1...20, using: &$0) }))
             try await context.complete(.document, output: Data("{}".utf8))
             return ClosureHandler.passed
         }

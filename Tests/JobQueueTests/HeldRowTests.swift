@@ -18,7 +18,7 @@ import Testing
         private let isOpen = Mutex(false)
         func open() { self.isOpen.withLock { $0 = true } }
         func wait() async throws {
-            while !self.isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(10)) }
+            try await waitUntil("the gate opens", within: .seconds(300)) { self.isOpen.withLock { $0 } }
         }
     }
 

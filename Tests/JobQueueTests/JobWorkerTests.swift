@@ -306,7 +306,12 @@ import Testing
         _ = try await fixture.enqueue(3)
         _ = try await fixture.admin.query("SELECT insp.pause('normal', reason => 'test')")
         try await withWorker(fixture.configuration(), ClosureHandler()) { _ in
-            try await Task.sleep(for: .milliseconds(600))
+            // Twice, as the first may have been claimed with what was known before the pause.
+            for round in 1...2 {
+                _ = try await fixture.client.enqueue(
+                    many: [Data((QueueFixture.byURL.dropLast() + #","lane":"bulk"}"#).utf8)])
+                try await fixture.wait(for: "(SELECT count(*) FROM insp.job WHERE status = 128) = \(round)")
+            }
             #expect(try await fixture.count("insp.ready") == 3)
             _ = try await fixture.admin.query("SELECT insp.resume('normal')")
             try await fixture.wait(for: "NOT EXISTS (SELECT FROM insp.job WHERE status < 128)")

@@ -134,7 +134,8 @@ import Testing
                 group.addTask {
                     let connection = try await fixture.database.connect()
                     var won = 0
-                    for id in ids.shuffled() {
+                    var random = TestRandom(call)
+                    for id in ids.shuffled(using: &random) {
                         do {
                             let row = try await connection.query("SELECT \(call)::text", [.text(id)])[0]
                             if try row.string(0) != "false" { won += 1 }
@@ -180,7 +181,7 @@ import Testing
         _ = try await fixture.client.enqueue(many: [Self.payload(.always)])
         let mayEnd = Mutex(false)
         let handler = ClosureHandler { _, _ in
-            while !mayEnd.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { mayEnd.withLock { $0 } }
             return Self.output(.passed)
         }
         let hold =

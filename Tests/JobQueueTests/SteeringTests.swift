@@ -60,7 +60,7 @@ import Testing
         let mayEnd = Mutex(false)
         let handler = ClosureHandler { _, _ in
             isRunning.withLock { $0 = true }
-            while !mayEnd.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { mayEnd.withLock { $0 } }
             return ClosureHandler.passed
         }
         try await withWorker(fixture.configuration(), handler) { _ in
@@ -236,8 +236,9 @@ import Testing
             return ClosureHandler.passed
         }
         try await withWorker(configuration, handler, log: log) { _ in
-            while try await fixture.count("insp.job WHERE status < 128") > 0 {
+            try await waitUntil("all jobs are finished", every: .zero) {
                 _ = try await fixture.admin.query("SELECT insp.tell(id) FROM insp.worker")
+                return try await fixture.count("insp.job WHERE status < 128") == 0
             }
         }
         #expect(log.count { if case .released = $0 { true } else { false } } == 0)
@@ -249,8 +250,9 @@ import Testing
     @Test func `A cancellation and a result that meet leave one outcome`() async throws {
         let fixture = try await QueueFixture()
         let ids = try await fixture.enqueue(120)
+        let random = Mutex(TestRandom("cancellations that meet results"))
         let handler = ClosureHandler { _, _ in
-            try await Task.sleep(for: .milliseconds(Int.random(in: 0...20)))
+            try await Task.sleep(for: .milliseconds(random.withLock { Int.random(in: 0...20, using: &$0) }))
             return ClosureHandler.passed
         }
         let cancelled = try await withWorker(fixture.configuration(slots: 6), handler) { _ in
@@ -273,7 +275,7 @@ import Testing
         let running = try await fixture.enqueue(1)[0]
         let mayEnd = Mutex(false)
         let handler = ClosureHandler { _, _ in
-            while !mayEnd.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await waitUntil("the test lets it end", within: .seconds(300)) { mayEnd.withLock { $0 } }
             return ClosureHandler.passed
         }
         try await withWorker(fixture.configuration(slots: 1), handler) { _ in

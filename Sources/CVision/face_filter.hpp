@@ -1,5 +1,5 @@
 // Separable filters over planes of numbers, as the face detector applies hundreds of them to each image. With dlib's own a
-// document side takes 15 % more processor time (Tests/FIGURES.md).
+// document side takes 9 % more processor time (Tests/FIGURES.md).
 #pragma once
 #include <cstddef>
 #include <vector>

@@ -33,16 +33,11 @@ import Testing
         SELECT insp.dead_letter(\(arrays), array_fill('CORRUPT_IMAGE'::text, ARRAY[3]), array_fill('d'::text, ARRAY[3]),
             array_fill(false, ARRAY[3]))
         """
-<<<<<<< HEAD
     private static let release = "SELECT insp.release(\(arrays)); "
-    private static let expire = "UPDATE insp.job SET expires_at = now() - interval '1 s'; SELECT insp.expire()"
-=======
-    private static let release = "SELECT insp.hand_back(\(arrays)); "
     private static let expire = """
         UPDATE insp.job SET expires_at = now() - interval '1 s'; UPDATE insp.expiry SET expires_at = now() - interval '1 s';
         SELECT insp.expire()
         """
->>>>>>> bb54be5 (Retention keeps each partner's own period: let a held job's deadline pass in the test)
 
     @Test(
         arguments: [

@@ -173,11 +173,11 @@ DECLARE
     named constant jsonb := CASE WHEN jsonb_typeof(payload) = 'object' AND jsonb_typeof(payload -> 'digests') = 'object'
         THEN payload -> 'digests' ELSE '{}' END;
     part record;
-    given text[] := '{}';
+    given text[] := '{}'::text[];
     -- Of each part, in the order of insp.part_kind: its place in the arguments, its place among those of its kind, and its digest.
-    places integer[] := '{}';
-    ordinals smallint[] := '{}';
-    sums bytea[] := '{}';
+    places integer[] := '{}'::integer[];
+    ordinals smallint[] := '{}'::smallint[];
+    sums bytea[] := '{}'::bytea[];
     size bigint := 0;
     accepted record;
 BEGIN
@@ -253,8 +253,8 @@ CREATE OR REPLACE FUNCTION insp.enqueue(
 ) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
-    kinds text[] := '{}';
-    contents bytea[] := '{}';
+    kinds text[] := '{}'::text[];
+    contents bytea[] := '{}'::bytea[];
 BEGIN
     IF frames = '{}' THEN
         PERFORM insp.refuse('PART_EMPTY', 'FRAMES');

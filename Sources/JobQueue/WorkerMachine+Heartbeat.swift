@@ -80,15 +80,15 @@ extension WorkerMachine {
     }
 
     /// The lowest of the leases that are left, or where the heartbeat before this one stood: a claim that had drawn its
-    /// fences by then has long been committed or rolled back. Abandoned leases fall below it, where the rescue looks first.
+    /// fences by then has long been committed or rolled back. Abandoned leases fall
+    /// below it once later fences are given out, and the rescue finds them there; else at their deadlines.
     private mutating func raiseFenceFloor(_ beat: Heartbeat, _ answer: HeartbeatAnswer) {
         if !self.abandoned.isEmpty { self.abandoned.formIntersection(answer.leases.values) }
         var lowest = self.running.keys.min() ?? .max
         for fence in answer.leases.values where !self.abandoned.contains(fence) { lowest = min(lowest, fence) }
         if self.seen.epoch == beat.seen.epoch {
-            // One that was abandoned may have the last fence of all.
-            let known = self.abandoned.isEmpty ? self.lastFence : self.lastFence + 1
-            self.fenceFloor = max(beat.fenceFloor, min(lowest, known))
+            // Never above what was given out: the database would take it for a fence of another history, and begin an epoch.
+            self.fenceFloor = max(beat.fenceFloor, min(lowest, self.lastFence))
         }
         self.lastFence = self.seen.epoch == answer.epoch ? answer.fence : 0
     }

@@ -231,8 +231,11 @@ import Testing
         try await withWorker(fixture.configuration(), handler) { _ in
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.lease)")
             _ = try await fixture.admin.query(
-                "UPDATE insp.job SET personal = '\\xff', seal = 0 WHERE public_id = $1", [.text(id)])
+                "UPDATE insp.job SET personal = '\\xff', seal = 0, own_callback = true WHERE public_id = $1",
+                [.text(id)])
             isOpen.withLock { $0 = true }
+            // Once another fence is given out, it falls below the worker's floor.
+            _ = try await fixture.enqueue(1)
             try await fixture.wait(for: "EXISTS (SELECT FROM insp.event WHERE kind = 'rescued')")
         }
         #expect(try await fixture.count("insp.event WHERE kind = 'released'") == 0)

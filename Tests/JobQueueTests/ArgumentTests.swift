@@ -75,7 +75,10 @@ import Testing
         "key_id": ["(SELECT c.key_id FROM insp.credential c)"], "p_worker": ["1"], "method": ["'motion'"],
         "what": ["'events'", "'samples'"], "p": ["(SELECT p FROM insp.partner p LIMIT 1)"],
         "c": ["(SELECT c FROM insp.callback c LIMIT 1)"],
+        "kinds": ["'{FRONT}'"], "contents": ["'{front}'"], "p_kinds": ["'{FRONT}'"], "p_contents": ["'{front}'"],
     ]
+    /// Optional arguments that a sensible call gives.
+    private static let usual: Set = ["front", "p_kinds", "p_contents"]
     /// Finished, in review, dead-lettered, cancelled, waiting and delayed.
     private static let jobs = (0..<6).map { "(SELECT j.public_id FROM insp.job j ORDER BY j.id LIMIT 1 OFFSET \($0))" }
 
@@ -98,9 +101,8 @@ import Testing
         /// A call with these arguments, and sensible ones where one must be given.
         func call(_ given: [String: String]) -> String {
             let all = self.arguments.compactMap { argument -> String? in
-                guard given[argument.name] != nil || !argument.isOptional || argument.name == "front" else {
-                    return nil
-                }
+                guard given[argument.name] != nil || !argument.isOptional || ArgumentTests.usual.contains(argument.name)
+                else { return nil }
                 let value = given[argument.name] ?? ArgumentTests.good[argument.name]?[0] ?? "NULL"
                 return "\"\(argument.name)\" => (\(value))::\(argument.type)"
             }

@@ -220,7 +220,7 @@ import Testing
         #expect(try await fixture.violations().isEmpty)
     }
 
-    @Test func `A job whose row cannot be read counts as a crash, and is not released for ever`() async throws {
+    @Test func `A job whose row cannot be read is dead-lettered, and not released for ever`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         let isOpen = Mutex(false)
@@ -234,10 +234,9 @@ import Testing
                 "UPDATE insp.job SET personal = '\\xff', seal = 0, own_callback = true WHERE public_id = $1",
                 [.text(id)])
             isOpen.withLock { $0 = true }
-            // Once another fence is given out, it falls below the worker's floor.
-            _ = try await fixture.enqueue(1)
-            try await fixture.wait(for: "EXISTS (SELECT FROM insp.event WHERE kind = 'rescued')")
+            try await fixture.wait(for: "EXISTS (SELECT FROM insp.dead WHERE code = 'INTERNAL_ERROR')")
         }
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 1)
         #expect(try await fixture.count("insp.event WHERE kind = 'released'") == 0)
     }
 

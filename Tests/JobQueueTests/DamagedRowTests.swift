@@ -88,20 +88,17 @@ import Testing
             if isDamaged { #expect(try row.optionalString(2) == "INTERNAL_ERROR") }
         }
         #expect(try await fixture.count("insp.lease") == 0)
-        // Its callback is claimed with the others, also by an endpoint that gets results.
-        let events = try await fixture.admin.query(
-            "SELECT count(*) FROM insp.callback_claim(100, interval '1 minute', 100) c WHERE c.event = 'job.finished'")[
-                0]
-        #expect(try events.int(0) >= 1)
-        await #expect(throws: Never.self) {
-            for _ in 0..<3 {
-                try await fixture.admin.execute(
-                    """
-                    DELETE FROM insp.callback_lease;
-                    SELECT count(*) FROM insp.callback_claim(100, interval '1 minute', 100)
-                    """)
-            }
+        // Its callback is claimed with the others, also by an endpoint that gets results, after those of the same person before it.
+        var finished: Int64 = 0
+        for _ in 0..<8 {
+            finished += try await fixture.admin.query(
+                "SELECT count(*) FROM insp.callback_claim(100, interval '1 minute', 100) c WHERE c.event = 'job.finished'"
+            )[
+                0
+            ].int(0)
+            try await fixture.admin.execute("DELETE FROM insp.callback_lease")
         }
+        #expect(finished == 3)
     }
 
     @Test func `Retention and erasure remove what cannot be read, and all of the others`() async throws {

@@ -84,6 +84,8 @@ enum Events {
         case .databaseUnavailable(let reason):
             log.error("database unavailable", ["connection": "callback", "error": .string(reason)])
         case .databaseRestored: log.info("database restored", ["connection": "callback"])
+        case .settlementRefused(let webhookID, let reason):
+            log.error("callback outcome refused", ["webhookId": .string(webhookID), "error": .string(reason)])
         case .endpointChanged(let endpoint, let kind):
             let fields: [String: Log.Value] = ["endpoint": .integer(endpoint), "kind": .string(kind)]
             if kind == "recovered" {

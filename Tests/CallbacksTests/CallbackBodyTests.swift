@@ -101,7 +101,7 @@ struct CallbackBodyTests {
                 #expect(sent[callback.webhookID] ?? text == text)
                 sent[callback.webhookID] = text
                 // Every other time its claim lapses, and another gets it.
-                if round % 2 == 1 { _ = try await store.record([Self.delivered(callback)]) }
+                if round % 2 == 1 { _ = try await store.settle([Self.delivered(callback)]) }
             }
             try await Task.sleep(for: .milliseconds(5))
         }

@@ -199,7 +199,7 @@ struct CallbackDispatcherTests {
         #expect(received[0].timestamp != received[1].timestamp)
 
         // The dead one comes back to life: what it has to record is refused.
-        #expect(try await store.record([lost]).lost == [lost.callback.id])
+        #expect(try await store.settle([lost]).lost == [lost.callback.id])
         #expect(try await self.outbox.attempts(ids[0]).map(\.worker) == ["test"])
     }
 

@@ -31,7 +31,7 @@ import Testing
         // Another one gets nothing while as many are held as may be sent.
         let none = try await second.claim(64)
         #expect(none.callbacks.isEmpty && (none.places[endpoint] ?? 0) <= 0)
-        _ = try await first.record(self.entries(claim).prefix(21).map(\.delivered))
+        _ = try await first.settle(self.entries(claim).prefix(21).map(\.delivered))
         let rest = try await second.claim(64)
         #expect(rest.callbacks.count == 15 && rest.places == [endpoint: 5])
         // One without a number sends all that it gets at once, so that it gets none of them.
@@ -45,7 +45,7 @@ import Testing
         let ids = try await self.outbox.add(3, endpoint: endpoint, url: "https://partner.example/")
         let store = self.store(1)
         let claim = try await store.claim(64)
-        #expect(try await store.record(self.entries(claim).map(\.unsent)).lost.isEmpty)
+        #expect(try await store.settle(self.entries(claim).map(\.released)).lost.isEmpty)
         for id in ids {
             let row = try await self.outbox.row(id)
             #expect(row.state == "pending" && row.attempts == 0 && row.released == 0 && !row.isClaimed)
@@ -95,8 +95,20 @@ import Testing
         claim.callbacks = []
         claim.places = [endpoint: 0]
         #expect(take())
-        #expect(state.finished.count == 2 && state.finished.allSatisfy { $0.outcome == .unsent })
+        #expect(state.finished.count == 2 && state.finished.allSatisfy { !$0.outcome.isAttempt })
         #expect(state.underWay.count == 4 && state.lanes.running == 2 && state.lanes.readyCount == 0)
+    }
+
+    /// A lane that had no place to send from is not kept when its callbacks are gone.
+    @Test func `An abandoned endpoint leaves no empty lane`() async throws {
+        let endpoint = try await self.endpoint(inFlight: 2)
+        try await self.outbox.add(4, endpoint: endpoint, url: "https://partner.example/")
+        let claim = try await self.store(1).claim(64)
+        var lanes = CallbackLanes(limit: 8)
+        lanes.add(self.entries(claim), places: [endpoint: 0])
+        #expect(lanes.count == 1)
+        #expect(lanes.abandon(endpoint).count == 4)
+        #expect(lanes.count == 0)
     }
 
     /// What was given back and is claimed again has one turn among the others, not two.

@@ -42,8 +42,8 @@ struct CallbackRetryPolicyTests {
         #expect(delays == CallbackRetryPolicy.delays)
         #expect(delays.count == 11)
         #expect((47...49).contains(delays.reduce(0, +) / 3600))
-        #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 12) == .dead)
-        #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 13) == .dead)
+        #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 12) == .deadLetter)
+        #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 13) == .deadLetter)
     }
 
     @Test func jitterStretchesTheDelay() {
@@ -52,11 +52,11 @@ struct CallbackRetryPolicyTests {
     }
 
     @Test func goneIsDeadAtOnce() {
-        #expect(self.outcome(self.answer(410)) == .dead)
+        #expect(self.outcome(self.answer(410)) == .deadLetter)
     }
 
     @Test func unsendableURLIsDeadAtOnce() {
-        #expect(self.outcome(.failure(HTTPError(.requestInvalid))) == .dead)
+        #expect(self.outcome(.failure(HTTPError(.requestInvalid))) == .deadLetter)
     }
 
     @Test(arguments: [429, 503]) func retryAfterIsHeededWithinBounds(_ status: Int) {
@@ -76,18 +76,19 @@ struct CallbackRetryPolicyTests {
 
     @Test func ourFaultIsNotCounted() {
         let fault = Result<HTTPResponse, HTTPError>.failure(HTTPError(.nameNotResolved))
-        #expect(self.outcome(fault, isOurFault: true) == .release(after: 30))
-        #expect(self.outcome(fault, attempt: 12, released: 9, isOurFault: true) == .release(after: 600))
+        #expect(self.outcome(fault, isOurFault: true) == .release(after: 30, isCounted: true))
+        #expect(
+            self.outcome(fault, attempt: 12, released: 9, isOurFault: true) == .release(after: 600, isCounted: true))
         #expect(self.outcome(fault) == .retry(after: 5))
     }
 
     @Test func ourFaultCountsInTheEnd() {
         let fault = Result<HTTPResponse, HTTPError>.failure(HTTPError(.localFault))
         #expect(self.outcome(fault, released: 100, isOurFault: true) == .retry(after: 5))
-        #expect(self.outcome(fault, attempt: 12, released: 100, isOurFault: true) == .dead)
+        #expect(self.outcome(fault, attempt: 12, released: 100, isOurFault: true) == .deadLetter)
     }
 
     @Test func brokenOffAttemptIsFreeAtOnce() {
-        #expect(self.outcome(.failure(HTTPError(.cancelled)), attempt: 12) == .release(after: 0))
+        #expect(self.outcome(.failure(HTTPError(.cancelled)), attempt: 12) == .release(after: 0, isCounted: true))
     }
 }

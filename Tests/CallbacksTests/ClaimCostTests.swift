@@ -71,7 +71,7 @@ import Testing
         var delivered = 0
         for round in 0..<80 {
             let settlements = claim.callbacks.map(self.delivered)
-            let record = try await store.record(settlements)
+            let record = try await store.settle(settlements)
             claim = try await store.claim(256, above: claim.floors)
             #expect(record.lost.isEmpty && claim.callbacks.count == 256)
             delivered += settlements.count
@@ -118,7 +118,7 @@ import Testing
         let store = CallbackStore(connection: connection, worker: "test", lease: .seconds(60))
         for _ in 0..<2 {
             let claim = try await store.claim(256)
-            _ = try await store.record(claim.callbacks.map(self.delivered))
+            _ = try await store.settle(claim.callbacks.map(self.delivered))
         }
         // The session keeps its plans.
         try await self.fill(connection, 1_001...20_000)
@@ -131,7 +131,7 @@ import Testing
             SELECT 1000, 1, 1000000 + n, now() + interval '1 hour', now(), 0, 0 FROM generate_series(1, 20000) n
             """)
         let (record, recording) = try await self.rows(on: connection) {
-            try await store.record(claim.callbacks.map(self.delivered))
+            try await store.settle(claim.callbacks.map(self.delivered))
         }
         #expect(record.lost.isEmpty)
         #expect(claiming < 20 * 256, "a claim of 256 reads \(claiming) rows")
@@ -174,7 +174,7 @@ import Testing
         var batch = claim.callbacks
         while !batch.isEmpty {
             delivered += batch.filter { $0.endpoint.id == 1 }.count
-            _ = try await store.record(batch.map(self.delivered))
+            _ = try await store.settle(batch.map(self.delivered))
             batch = try await store.claim(256).callbacks
         }
         #expect(delivered == 40)

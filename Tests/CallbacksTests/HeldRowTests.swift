@@ -117,18 +117,18 @@ struct HeldRowTests {
         try await operatorsOwn.execute("BEGIN; SELECT insp.callback_pause(\(endpoint))")
         func settlement(_ callback: ClaimedCallback, _ status: Int) -> CallbackSettlement {
             CallbackSettlement(
-                callback: callback, outcome: status == 200 ? .delivered : .dead, started: Date(), milliseconds: 1,
+                callback: callback, outcome: status == 200 ? .delivered : .deadLetter, started: Date(), milliseconds: 1,
                 status: status, code: status == 200 ? nil : .endpointGone, error: status == 200 ? nil : "410",
                 trace: nil,
                 deadline: .now + .seconds(60), sent: nil, claimed: .now)
         }
-        let record = try await store.record(claim.callbacks.map { settlement($0, 410) })
+        let record = try await store.settle(claim.callbacks.map { settlement($0, 410) })
         #expect(record.changes.isEmpty)
         #expect(try await self.outbox.row(ids[0]).state == "dead")
         try await operatorsOwn.execute("ROLLBACK")
         try await self.outbox.add(1, endpoint: other, url: self.receiver.url("/ok"))
         let next = try await store.claim(10).callbacks.filter { $0.endpoint.id == other }
-        #expect(try await store.record(next.map { settlement($0, 200) }).changes.map(\.kind) == ["disabled"])
+        #expect(try await store.settle(next.map { settlement($0, 200) }).changes.map(\.kind) == ["disabled"])
         #expect(try await !self.query("SELECT enabled FROM insp.endpoint WHERE id = $1", [.int(endpoint)])[0].bool(0))
     }
 
@@ -229,10 +229,11 @@ struct HeldRowTests {
                                 try await Task.sleep(for: .milliseconds(5))
                             } else {
                                 let callbacks = try await store.claim(1).callbacks
-                                _ = try await store.record(
+                                _ = try await store.settle(
                                     callbacks.map {
                                         CallbackSettlement(
-                                            callback: $0, outcome: .dead, started: Date(), milliseconds: 1, status: 410,
+                                            callback: $0, outcome: .deadLetter, started: Date(), milliseconds: 1,
+                                            status: 410,
                                             code: .endpointGone, error: "410", trace: nil, deadline: deadline,
                                             sent: nil,
                                             claimed: .now)

@@ -27,8 +27,13 @@ package final class CallbackDispatcher: Sendable {
     /// at once.
     package var vitals: (loopAge: Double?, isConnected: Bool) {
         self.shared.withLock { shared in
-            guard let claimed = shared.claimed, let recorded = shared.recorded else { return (nil, shared.isConnected) }
-            return ((.now - min(shared.hasClaimed ? recorded : claimed, recorded)) / .seconds(1), shared.isConnected)
+            guard let claimed = shared.claimed, let recorded = shared.recorded else {
+                return (nil, shared.database.isConnected)
+            }
+            return (
+                (.now - min(shared.hasClaimed ? recorded : claimed, recorded)) / .seconds(1),
+                shared.database.isConnected
+            )
         }
     }
 
@@ -135,17 +140,18 @@ package final class CallbackDispatcher: Sendable {
                     // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at
                     // most.
                     if isSweep { nextSweep = .now + max(.seconds(5), (ContinuousClock.now - now) * 20) }
-                    self.restored(&link)
+                    self.restored(.claim, &link)
                     self.take(claim, deadline: now + self.configuration.lease)
                     hasMore = claim.callbacks.count == limit
                     // Nothing was due with all places free.
                     isOver = isDraining && underWay == 0 && unsettled == 0 && claim.callbacks.isEmpty
                 } catch let error as PostgresError where error.isHeldRow {
+                    self.restored(.claim, &link)
                     // Somebody changes a table or holds a row: the next poll looks again.
                     nextSweep = .now
                 } catch {
                     nextSweep = .now
-                    await self.failed(error, &link, then: self.claims)
+                    await self.failed(error, .claim, &link, then: self.claims)
                 }
             }
             if isOver { break }
@@ -193,7 +199,7 @@ package final class CallbackDispatcher: Sendable {
                 shared.underWay.updateValue(attempt, forKey: key)
             }
             for entry in late { shared.lanes.end(entry.callback.endpoint.id, holds: false) }
-            shared.finished += late.map(\.unsent)
+            shared.finished += late.map(\.released)
         }
         self.sender.client.submit(transfers)
         guard !late.isEmpty else { return }
@@ -239,15 +245,16 @@ package final class CallbackDispatcher: Sendable {
                 let settlements = unsettled.count + held.waiting.count
                 do {
                     if let store = try await self.store(&link) {
-                        let (settled, record) = try await held.record(unsettled, by: store)
+                        let batch = await held.settle(unsettled, by: store)
                         last = .now
-                        self.restored(&link)
-                        self.report(settled, record)
-                        self.resume(after: settled, record.changes)
-                        unsettled = []
+                        self.report(batch)
+                        self.resume(after: batch.settled + batch.refused.map(\.settlement), batch.record.changes)
+                        unsettled = batch.unsettled
+                        if let failure = batch.failure { throw failure }
+                        if batch.isAnswered { self.restored(.settle, &link) }
                     }
                 } catch {
-                    await self.failed(error, &link, then: self.records)
+                    await self.failed(error, .settle, &link, then: self.records)
                     let now = ContinuousClock.now
                     self.resume(after: unsettled.filter { $0.deadline < now }, [])
                     unsettled.removeAll { $0.deadline < now }
@@ -256,10 +263,13 @@ package final class CallbackDispatcher: Sendable {
                 // Places are free again, or the last one is settled.
                 let count = unsettled.count + held.waiting.count
                 let recorded = settlements - count
-                self.shared.withLock { shared in
+                let isForgotten = self.shared.withLock { shared in
                     shared.unsettled = count
                     shared.freed += recorded
+                    // What lapsed is nobody's concern any more, nor is that it could not be settled.
+                    return count == 0 && shared.database.forget(.settle)
                 }
+                if isForgotten { self.onEvent(.databaseRestored) }
                 if count == 0 { self.claims.wake() }
             }
             let isDone = self.shared.withLock { shared in
@@ -286,7 +296,7 @@ package final class CallbackDispatcher: Sendable {
 
     private func breakOff() {
         let attempts = self.shared.withLock { shared in
-            shared.finished += shared.lanes.abandon().map(\.unsent)
+            shared.finished += shared.lanes.abandon().map(\.released)
             return Array(shared.underWay.values)
         }
         for attempt in attempts { if let attempt { self.sender.cancel(attempt) } }
@@ -300,15 +310,19 @@ package final class CallbackDispatcher: Sendable {
         guard !failed.isEmpty else { return }
         self.shared.withLock { shared in
             for change in changes where change.kind != "recovered" {
-                shared.finished += shared.lanes.abandon(change.endpoint).map(\.unsent)
+                shared.finished += shared.lanes.abandon(change.endpoint).map(\.released)
             }
             for (endpoint, count) in failed { shared.lanes.resume(endpoint, after: count) }
         }
         self.sends.wake()
     }
 
-    private func report(_ settlements: [CallbackSettlement], _ record: CallbackRecord) {
-        for settlement in settlements where settlement.outcome != .unsent {
+    private func report(_ batch: SettledBatch) {
+        let record = batch.record
+        for (settlement, reason) in batch.refused {
+            self.onEvent(.settlementRefused(webhookID: settlement.callback.webhookID, reason: reason))
+        }
+        for settlement in batch.settled where settlement.outcome.isAttempt {
             let isRecorded = !record.lost.contains(settlement.callback.id)
             self.onEvent(.attempted(CallbackEvent.Attempt(settlement, isRecorded: isRecorded)))
         }
@@ -342,14 +356,11 @@ package final class CallbackDispatcher: Sendable {
 
     /// What was to be settled is kept for the next try: whether the database has it already is not known, and settling twice
     /// does no harm.
-    private func failed(_ error: any Error, _ link: inout Link, then wakeup: Wakeup) async {
+    private func failed(_ error: any Error, _ loop: DatabaseHealth.Loop, _ link: inout Link, then wakeup: Wakeup) async
+    {
         await link.store?.connection.close()
         link.store = nil
-        let isFirst = self.shared.withLock { shared in
-            shared.isConnected = false
-            shared.failures += 1
-            return shared.failures == 1
-        }
+        let isFirst = self.shared.withLock { $0.database.failed(loop) }
         if isFirst { self.onEvent(.databaseUnavailable(reason: "\(error)")) }
         let delay = link.backoff.next()
         link.nextConnect = .now + .seconds(delay)
@@ -359,13 +370,9 @@ package final class CallbackDispatcher: Sendable {
         }
     }
 
-    private func restored(_ link: inout Link) {
+    private func restored(_ loop: DatabaseHealth.Loop, _ link: inout Link) {
         link.backoff.reset()
-        let wasBroken = self.shared.withLock { shared in
-            defer { shared.failures = 0 }
-            shared.isConnected = true
-            return shared.failures > 0
-        }
+        let wasBroken = self.shared.withLock { $0.database.answered(loop) }
         if wasBroken { self.onEvent(.databaseRestored) }
     }
 }

@@ -8,6 +8,8 @@ package enum CallbackEvent: Sendable {
     case databaseRestored
     /// An endpoint's breaker opened or closed, or the endpoint was disabled: `failing`, `recovered`, `disabled`.
     case endpointChanged(endpoint: Int64, kind: String)
+    /// The database refuses an attempt's outcome whenever it is told of it. The claim lapses, and the callback is sent again.
+    case settlementRefused(webhookID: String, reason: String)
 
     /// One attempt, after it was recorded.
     package struct Attempt: Sendable {
@@ -58,8 +60,8 @@ extension CallbackEvent.Attempt {
                 switch settlement.outcome {
                 case .delivered: .delivered
                 case .retry: .failed
-                case .dead: .dead
-                case .release, .unsent: .released
+                case .deadLetter: .dead
+                case .release: .released
                 }
             } else {
                 .stale

@@ -14,11 +14,13 @@ struct CallbackLanes {
         /// When the claim lapses.
         let deadline: ContinuousClock.Instant
 
-        /// What is to be recorded if it is not sent after all.
-        var unsent: CallbackSettlement {
+        /// What is to be settled if it is not sent after all.
+        var released: CallbackSettlement {
             CallbackSettlement(
-                callback: self.callback, outcome: .unsent, started: Date(), milliseconds: 0, status: nil, code: nil,
-                error: nil, trace: nil, deadline: self.deadline, sent: nil, claimed: self.claimed)
+                callback: self.callback, outcome: .release(after: 0, isCounted: false), started: Date(),
+                milliseconds: 0,
+                status: nil, code: nil, error: nil, trace: nil, deadline: self.deadline, sent: nil,
+                claimed: self.claimed)
         }
     }
 
@@ -54,6 +56,9 @@ struct CallbackLanes {
 
     /// - Parameter limit: How many are sent at once, over all endpoints.
     init(limit: Int) { self.limit = limit }
+
+    /// How many endpoints have something that waits, runs or holds up others.
+    var count: Int { self.lanes.count }
 
     /// How many endpoints may begin another one.
     var readyCount: Int { self.running < self.limit ? self.ready.count : 0 }
@@ -115,8 +120,10 @@ struct CallbackLanes {
     mutating func abandon(_ endpoint: Int64? = nil) -> [Entry] {
         var abandoned: [Entry] = []
         for endpoint in endpoint.map({ [$0] }) ?? Array(self.lanes.keys) {
-            abandoned += self.lanes[endpoint]?.waiting ?? []
-            self.lanes[endpoint]?.waiting = []
+            guard let place = self.lanes.index(forKey: endpoint) else { continue }
+            abandoned += self.lanes.values[place].waiting
+            self.lanes.values[place].waiting = []
+            self.list(endpoint, at: place)
         }
         return abandoned
     }

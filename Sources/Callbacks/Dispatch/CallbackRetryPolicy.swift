@@ -7,12 +7,15 @@ struct CallbackRetryPolicy: Sendable {
         case delivered
         /// Counted, and tried again after so many seconds.
         case retry(after: Double)
-        /// Given up.
-        case dead
-        /// Tried again after so many seconds without being counted: the fault was ours.
-        case release(after: Double)
-        /// Not sent: it waits as before.
-        case unsent
+        case deadLetter
+        /// Waits again, and its attempt does not count towards the schedule.
+        ///
+        /// - Parameter isCounted: Whether it counts among the releases and is recorded: an attempt failed through a fault of
+        ///   ours. Without that nothing was sent, and the callback waits as before.
+        case release(after: Double, isCounted: Bool)
+
+        /// Whether there was an attempt, to be recorded.
+        var isAttempt: Bool { if case .release(_, false) = self { false } else { true } }
     }
 
     /// Seconds after the first, second, … attempt: Standard Webhooks' schedule ("Deliverability and reliability": 5 s,
@@ -42,16 +45,16 @@ struct CallbackRetryPolicy: Sendable {
         // The status decides, whatever became of the body behind it.
         case .success(let response) where (200..<300).contains(response.status): return .delivered
         // Gone: the partner wants no more of it (Standard Webhooks, "Operational considerations").
-        case .success(let response) where response.status == 410: return .dead
-        case .failure(let error) where error.code == .cancelled: return .release(after: 0)
+        case .success(let response) where response.status == 410: return .deadLetter
+        case .failure(let error) where error.code == .cancelled: return .release(after: 0, isCounted: true)
         // No later attempt can differ: the URL is part of the callback.
-        case .failure(let error) where error.code == .requestInvalid: return .dead
+        case .failure(let error) where error.code == .requestInvalid: return .deadLetter
         default: break
         }
         if isOurFault, released < Self.releases {
-            return .release(after: min(600, 30 * Double(1 << min(released, 5))) * jitter())
+            return .release(after: min(600, 30 * Double(1 << min(released, 5))) * jitter(), isCounted: true)
         }
-        guard attempt < Self.attempts else { return .dead }
+        guard attempt < Self.attempts else { return .deadLetter }
         let scheduled = Self.delays[max(attempt, 1) - 1] * jitter()
         guard case .success(let response) = result, response.status == 429 || response.status == 503,
             let hint = response.retryAfter(now: now())

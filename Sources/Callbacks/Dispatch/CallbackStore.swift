@@ -105,7 +105,7 @@ struct CallbackSettlement: Sendable {
     let claimed: ContinuousClock.Instant
 
     /// Whether the endpoint's next wait until this is recorded.
-    var holdsOthers: Bool { self.outcome != .delivered && self.outcome != .unsent }
+    var holdsOthers: Bool { self.outcome != .delivered && self.outcome.isAttempt }
 }
 
 /// Where a claim begins to search: what lies before was taken away, and its dead index entries stay as long as any old
@@ -209,11 +209,11 @@ struct CallbackStore: Sendable {
         return claim
     }
 
-    /// Records attempts, all of them or none.
+    /// Settles attempts, all of them or none.
     ///
     /// - Throws: ``PostgresError`` that ``PostgresError/isHeldRow`` where somebody's open transaction holds one of the rows.
-    func record(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
-        let row = try await self.connection.pipeline([self.settle(settlements)])[0][0]
+    func settle(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
+        let row = try await self.connection.pipeline([self.statement(settlements)])[0][0]
         var record = CallbackRecord()
         if try !row.isNull("lost") { record.lost = Set(try row.intArray("lost")) }
         if try !row.isNull("endpoints") {
@@ -222,7 +222,7 @@ struct CallbackStore: Sendable {
         return record
     }
 
-    private func settle(_ settlements: [CallbackSettlement]) -> PostgresStatement {
+    private func statement(_ settlements: [CallbackSettlement]) -> PostgresStatement {
         // Mostly all are delivered, and nothing else is to be said of any.
         let isPlain = settlements.allSatisfy { $0.outcome == .delivered && $0.code == nil && $0.error == nil }
         return PostgresStatement(
@@ -246,16 +246,15 @@ struct CallbackStore: Sendable {
         switch outcome {
         case .delivered: "delivered"
         case .retry: "retry"
-        case .dead: "dead"
-        case .release: "release"
-        case .unsent: "return"
+        case .deadLetter: "dead"
+        case .release(_, let isCounted): isCounted ? "release" : "return"
         }
     }
 
     private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Double {
         switch outcome {
-        case .delivered, .dead, .unsent: 0
-        case .retry(let seconds), .release(let seconds): seconds
+        case .delivered, .deadLetter: 0
+        case .retry(let seconds), .release(let seconds, _): seconds
         }
     }
 }

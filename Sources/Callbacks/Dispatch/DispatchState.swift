@@ -18,9 +18,7 @@ struct DispatchState {
     /// When each loop last went round; `nil` before it runs.
     var claimed: ContinuousClock.Instant?
     var recorded: ContinuousClock.Instant?
-    /// Exchanges with the database that failed since one succeeded.
-    var failures = 0
-    var isConnected = false
+    var database = DatabaseHealth()
 
     /// Answers, or free places, that are worth a round trip: with 50 endpoints one that records costs the database as much as
     /// some 20 callbacks in it, one that claims as much as some 100.
@@ -66,7 +64,7 @@ struct DispatchState {
             claim.callbacks.map { .init(callback: $0, claimed: claimed, deadline: deadline) }, places: claim.places)
         // Where others have all places, what still waits here is theirs to send.
         let others = claim.places.filter { $0.value <= 0 }.flatMap { self.lanes.abandon($0.key) }
-        self.finished += others.map(\.unsent)
+        self.finished += others.map(\.released)
         return !others.isEmpty
     }
 

@@ -1,0 +1,61 @@
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Callbacks
+
+/// Outcomes that the database does not take, for a while or for ever.
+struct SettlementFaultTests {
+    private let secret = WebhookSecret.generate()
+    private let receiver: CallbackReceiver
+    private let outbox: Outbox
+
+    init() async throws {
+        self.receiver = try CallbackReceiver(secrets: [self.secret.text])
+        self.outbox = try await Outbox()
+    }
+
+    /// A row that can never be written, here for a constraint, costs its own callback alone, which is sent again.
+    @Test func `A settlement that is always refused does not stop the others`() async throws {
+        let endpoint = try await self.outbox.endpoint(secret: self.secret.text, inFlight: 64)
+        let owner = self.outbox.connection
+        try await owner.execute(
+            "ALTER TABLE insp.callback_attempt ADD CONSTRAINT poison CHECK (http_status IS DISTINCT FROM 500)")
+        let bad = try await self.outbox.add(1, endpoint: endpoint, url: self.receiver.url("/status/500"))[0]
+        try await self.outbox.add(30, endpoint: endpoint, url: self.receiver.url("/ok"))
+        try await self.outbox.whileDispatching {
+            $0.timeout = .seconds(2)
+            $0.lease = .seconds(6)
+        } _: { dispatcher, events in
+            #expect(try await self.outbox.wait(within: 60) { try await self.outbox.count("state = 'delivered'") == 30 })
+            #expect(
+                try await self.outbox.wait(within: 60) {
+                    events.all.contains { if case .settlementRefused(bad, _) = $0 { true } else { false } }
+                })
+            try await owner.execute("ALTER TABLE insp.callback_attempt DROP CONSTRAINT poison")
+            // The database answers all the while, and the claim lapses.
+            #expect(dispatcher.vitals.isConnected)
+            #expect(try await self.outbox.wait(within: 60) { try await self.outbox.row(bad).attempts == 1 })
+            let refused = events.all.count { if case .settlementRefused = $0 { true } else { false } }
+            #expect(refused <= 2, "tried again and again")
+            #expect(!events.all.contains { if case .databaseUnavailable = $0 { true } else { false } })
+        }
+        let sent = try self.receiver.received().filter { $0.path == "/status/500" }
+        #expect(sent.count >= 2 && sent.allSatisfy { $0.webhookId == bad })
+    }
+
+    /// One connection fails while the other works.
+    @Test func `Failures are counted for each loop`() {
+        var health = DatabaseHealth()
+        #expect(!health.isConnected)
+        #expect(!health.answered(.claim) && health.isConnected)
+        #expect(health.failed(.settle) && !health.isConnected)
+        // The claims' successes do not make it well, nor do further failures count as first ones.
+        #expect(!health.answered(.claim) && !health.isConnected)
+        #expect(!health.failed(.settle) && !health.failed(.claim))
+        #expect(!health.answered(.settle) && !health.isConnected)
+        #expect(health.answered(.claim) && health.isConnected)
+        // Nothing is left to settle.
+        #expect(health.failed(.settle) && health.forget(.settle) && health.isConnected)
+    }
+}

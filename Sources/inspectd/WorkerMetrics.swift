@@ -163,7 +163,7 @@ struct WorkerMetrics: Sendable {
             self.callbackWait.observe(max(0, attempt.waitedMilliseconds / 1000))
         case .databaseUnavailable: self.databaseFailures.add(1, "callback")
         case .databaseRestored: self.reconnects.add(1, "callback")
-        case .settlementRefused: self.databaseFailures.add(1, "callback")
+        case .settlementRefused: self.callbackAttempts.add(1, "stale")
         case .endpointChanged(_, let kind): self.endpointChanges.add(1, kind)
         }
     }

@@ -149,13 +149,18 @@ struct CallbackStore: Sendable {
     /// The number of a dispatcher that keeps to ``CallbackClaim/places``, and so may claim more; `nil`: all that is
     /// claimed will be sent at once.
     let holder: Int64?
-    private let endpoints = CallbackEndpoints()
+    /// The endpoints of earlier claims, whose keys are read already.
+    private let endpoints: CallbackEndpoints
 
-    init(connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil) {
+    init(
+        connection: PostgresConnection, worker: String, lease: Duration, holder: Int64? = nil,
+        endpoints: CallbackEndpoints = CallbackEndpoints()
+    ) {
         self.connection = connection
         self.worker = worker
         self.lease = lease
         self.holder = holder
+        self.endpoints = endpoints
     }
 
     /// Takes due callbacks, to be sent once this has returned.

@@ -6,49 +6,41 @@ struct SettledBatch {
     var record = CallbackRecord()
     /// Those that the database refuses whenever it is told of them. Their claims lapse.
     var refused: [(settlement: CallbackSettlement, reason: String)] = []
+    /// Those with a row that another transaction holds: an operator's that was left open, or any other. They wait, so that they
+    /// cost their own endpoints alone.
+    var held: [CallbackSettlement] = []
     /// Those that are still to be settled, because of ``failure``.
     var unsettled: [CallbackSettlement] = []
     var failure: (any Error)?
-    /// Whether the database answered, be it that it refused.
-    var isAnswered = false
 }
 
-/// Settlements that cannot be written for now, because an operator's open transaction, or any other, holds a row of theirs.
-/// They wait here, so that they cost their own endpoints alone, and are tried again now and then until their claims lapse.
-struct HeldSettlements {
-    private(set) var waiting: [CallbackSettlement] = []
-    private var nextTry = ContinuousClock.now
+/// Settles, and keeps what cannot be settled from what can.
+struct SettlementWriter {
+    let store: CallbackStore
 
-    /// Settles what has ended, and tries again what waits if it is time to.
-    mutating func settle(_ settlements: [CallbackSettlement], by store: CallbackStore) async -> SettledBatch {
+    /// - Parameter held: Those whose rows were held before; each endpoint's apart.
+    func settle(_ settlements: [CallbackSettlement], held: [CallbackSettlement]) async -> SettledBatch {
         var batch = SettledBatch()
-        if !settlements.isEmpty { await self.settle(settlements, by: store, &batch) }
-        if batch.failure == nil, !self.waiting.isEmpty, ContinuousClock.now >= self.nextTry {
-            let again = self.waiting
-            self.waiting = []
-            let start = ContinuousClock.now
-            await self.settleApart(again, by: store, &batch)
-            self.waiting += batch.unsettled
-            batch.unsettled = []
-            // A try waits for each row that is held (`insp.callback_settle`): a twentieth of the time at most, so that the
-            // others do not notice.
-            self.nextTry = .now + max(.seconds(1), (ContinuousClock.now - start) * 20)
+        if !settlements.isEmpty { await self.settle(settlements, &batch) }
+        if batch.failure == nil {
+            await self.settleApart(held, &batch)
+        } else {
+            batch.held += held
         }
         return batch
     }
 
-    private mutating func settle(
-        _ settlements: [CallbackSettlement], by store: CallbackStore, _ batch: inout SettledBatch
+    private func settle(
+        _ settlements: [CallbackSettlement], _ batch: inout SettledBatch
     ) async {
         do {
-            batch.record.add(try await store.settle(settlements))
-            batch.isAnswered = true
+            batch.record.add(try await self.store.settle(settlements))
             batch.settled += settlements
         } catch let error as PostgresError where error.isHeldRow {
             // Which of them it was is not known.
-            await self.settleApart(settlements, by: store, &batch)
+            await self.settleApart(settlements, &batch)
         } catch let error as PostgresError where error.isOfOneRow {
-            await self.settleHalves(settlements, by: store, &batch, error)
+            await self.settleHalves(settlements, &batch, error)
         } catch {
             batch.failure = error
             batch.unsettled += settlements
@@ -56,8 +48,8 @@ struct HeldSettlements {
     }
 
     /// Settles one endpoint's after the other.
-    private mutating func settleApart(
-        _ settlements: [CallbackSettlement], by store: CallbackStore, _ batch: inout SettledBatch
+    private func settleApart(
+        _ settlements: [CallbackSettlement], _ batch: inout SettledBatch
     ) async {
         for (_, own) in Dictionary(grouping: settlements, by: \.callback.endpoint.id).sorted(by: { $0.key < $1.key }) {
             guard batch.failure == nil else {
@@ -65,14 +57,12 @@ struct HeldSettlements {
                 continue
             }
             do {
-                batch.record.add(try await store.settle(own))
-                batch.isAnswered = true
+                batch.record.add(try await self.store.settle(own))
                 batch.settled += own
             } catch let error as PostgresError where error.isHeldRow {
-                batch.isAnswered = true
-                self.waiting += own
+                batch.held += own
             } catch let error as PostgresError where error.isOfOneRow {
-                await self.settleHalves(own, by: store, &batch, error)
+                await self.settleHalves(own, &batch, error)
             } catch {
                 batch.failure = error
                 batch.unsettled += own
@@ -81,30 +71,22 @@ struct HeldSettlements {
     }
 
     /// Finds the one that is refused: with it the others would be refused for ever.
-    private mutating func settleHalves(
-        _ settlements: [CallbackSettlement], by store: CallbackStore, _ batch: inout SettledBatch,
+    private func settleHalves(
+        _ settlements: [CallbackSettlement], _ batch: inout SettledBatch,
         _ error: PostgresError
     ) async {
         guard settlements.count > 1 else {
-            batch.isAnswered = true
             batch.refused += settlements.map { ($0, error.reason) }
             return
         }
         let middle = settlements.count / 2
         for half in [settlements[..<middle], settlements[middle...]] {
             if batch.failure == nil {
-                await self.settle(Array(half), by: store, &batch)
+                await self.settle(Array(half), &batch)
             } else {
                 batch.unsettled += half
             }
         }
-    }
-
-    /// Gives up what nobody needs to settle any more: whoever claims it next sends it again.
-    mutating func dropLapsed(at now: ContinuousClock.Instant) -> [CallbackSettlement] {
-        let lapsed = self.waiting.filter { $0.deadline < now }
-        if !lapsed.isEmpty { self.waiting.removeAll { $0.deadline < now } }
-        return lapsed
     }
 }
 

@@ -1,0 +1,391 @@
+/// What a dispatcher does, and when: events in, actions out. It has no clock, does no I/O and draws nothing at random; the
+/// three loops of ``CallbackDispatcher`` ask it for their turns and tell it what came of them.
+///
+/// A callback, from claim to outcome:
+///
+/// | state | event | next |
+/// |---|---|---|
+/// | – | ``claimed(_:of:at:)`` | waiting, in its endpoint's lane |
+/// | waiting | ``sendTurn(at:)``, its endpoint has a place and no failure to settle | running |
+/// | waiting | its endpoint has no place left, fails or is disabled; too late to send; the grace is over | ended, released |
+/// | running | ``ended(_:)`` | ended |
+/// | running | the grace is over | running, and broken off |
+/// | ended | ``settleTurn(at:)`` | pending |
+/// | pending, held | ``settled(_:of:at:retryAfter:)``: settled or refused for good | – |
+/// | pending, held | the same: its row is held | held, tried again at most a twentieth of the time |
+/// | pending, held | the same: the database fails | pending, tried again after the back-off |
+/// | pending, held | its claim lapses | – |
+///
+/// The dispatcher:
+///
+/// | state | event | next |
+/// |---|---|---|
+/// | running | ``drain()`` | draining |
+/// | running, draining | ``stop(at:)`` | stopping: nothing more is claimed |
+/// | draining | a claim finds nothing and nothing is under way | finishing, as stopping without an end |
+/// | stopping | the grace is over | breaking off |
+/// | stopping, breaking off, finishing | nothing is under way and all is settled | over |
+/// | breaking off | three more seconds | over: what is left lapses |
+///
+/// An event costs a few comparisons: it names a loop only when it crosses the threshold that the loop waits for.
+struct DispatchMachine {
+    typealias Instant = ContinuousClock.Instant
+
+    /// The loops that have something to do, or no reason to wait any longer.
+    struct Loops: OptionSet, Sendable {
+        let rawValue: Int
+        static let claim = Loops(rawValue: 1)
+        static let send = Loops(rawValue: 2)
+        static let settle = Loops(rawValue: 4)
+    }
+
+    /// What follows from an exchange with the database.
+    struct Effects {
+        var wakes: Loops = []
+        /// Whether the database is to be reported as unavailable, or as back.
+        var isUnavailable = false
+        var isRestored = false
+        /// Whether the loop asks for its next turn at once, and does not wait.
+        var goesOn = false
+    }
+
+    struct ClaimOrder: Sendable {
+        let begun: Instant
+        let limit: Int
+        /// How many of these may have been tried before.
+        let retries: Int
+        /// Whether everything is searched, also below the floors.
+        let isSweep: Bool
+        /// Whether nothing was under way.
+        let isIdle: Bool
+    }
+
+    enum ClaimAction {
+        case claim(ClaimOrder)
+        /// Wait for a wake-up, until the next poll or an earlier time.
+        case wait(until: Instant?)
+        case over
+    }
+
+    enum SendAction {
+        case begin([CallbackLanes.Entry], wakes: Loops)
+        case wait(until: Instant?)
+        case over
+    }
+
+    struct SettleOrder: Sendable {
+        let begun: Instant
+        let pending: [CallbackSettlement]
+        /// Those whose rows were held.
+        let held: [CallbackSettlement]
+    }
+
+    enum SettleAction {
+        /// Break off, then settle.
+        case settle(SettleOrder, cancel: [CallbackAttempt])
+        case wait(until: Instant?, cancel: [CallbackAttempt])
+        case over
+    }
+
+    private let configuration: CallbackConfiguration
+    private var lanes: CallbackLanes
+    /// From the claim to the moment at which the settling loop takes the settlement; `nil` until the attempt has begun.
+    private var underWay: [ClaimedCallback.Key: CallbackAttempt?] = [:]
+    /// How many of those under way were tried before.
+    private var retries = 0
+    private var finished: [CallbackSettlement] = []
+    private var pending: [CallbackSettlement] = []
+    private var held: [CallbackSettlement] = []
+    private var nextHeldTry: Instant?
+
+    private var isDraining = false
+    private var graceEnd: Instant?
+    /// Whether nothing will be claimed any more.
+    private(set) var isClaimOver = false
+    private var isOver = false
+
+    private var hasMore = false
+    /// Settlements written since the last claim: so many places may be free again.
+    private var freed = 0
+    private var nextSweep: Instant?
+    private var lastClaim, lastSettle: Instant?
+    private var claimRetry, settleRetry: Instant?
+    private var sendPatience: Instant?
+    private var database = DatabaseHealth()
+    /// When each loop last went round; `nil` before it runs.
+    private var claimTurnAt, settleTurnAt: Instant?
+
+    /// Answers, or free places, that are worth a round trip: with 50 endpoints one that settles costs the database as much as
+    /// some 20 callbacks in it, one that claims as much as some 100.
+    static let gathered = 512
+    /// Endpoints whose turn it is that are worth a round of the sending loop.
+    static let worthSending = 32
+    /// Requests under way that keep libcurl's thread busy for as long as a round trip takes.
+    static let busy = 64
+    /// How long each loop lets things come together while libcurl's thread is busy.
+    static let claimPause: Duration = .milliseconds(20)
+    static let settlePause: Duration = .milliseconds(25)
+    static let sendPause: Duration = .milliseconds(5)
+    /// How long after the grace what was broken off may take to be settled.
+    static let lastSettling: Duration = .seconds(3)
+
+    init(_ configuration: CallbackConfiguration) {
+        self.configuration = configuration
+        self.lanes = CallbackLanes(limit: configuration.maximumInFlight)
+    }
+
+    /// Settlements that are worth a round trip: half of what is under way, so that the places that these free are claimed
+    /// anew while the other half is sent.
+    private var enough: Int { max(Self.gathered, self.underWay.count / 2) }
+
+    /// Whether there is time for more to come together before the next round trip.
+    private var isBusy: Bool { self.lanes.running >= Self.busy && self.graceEnd == nil }
+
+    private var unsettled: Int { self.pending.count + self.held.count }
+
+    /// How many callbacks are claimed and not taken for settling, and how many of them are being sent.
+    var load: (underWay: Int, running: Int) { (self.underWay.count, self.lanes.running) }
+
+    /// For health checks; see ``CallbackDispatcher/vitals``.
+    func vitals(at now: Instant) -> (loopAge: Double?, isConnected: Bool) {
+        let isConnected = self.database.isConnected
+        guard let claimTurnAt, let settleTurnAt else { return (nil, isConnected) }
+        let slower = self.isClaimOver ? settleTurnAt : min(claimTurnAt, settleTurnAt)
+        return ((now - slower) / .seconds(1), isConnected)
+    }
+
+    // MARK: - The owner
+
+    /// Claims nothing more, and breaks attempts off when the grace is over.
+    mutating func stop(at now: Instant) -> Loops {
+        self.graceEnd = self.graceEnd ?? now + self.configuration.grace
+        return [.claim, .send, .settle]
+    }
+
+    /// Ends when nothing is due and nothing under way.
+    mutating func drain() -> Loops {
+        self.isDraining = true
+        return .claim
+    }
+
+    // MARK: - Claims
+
+    mutating func claimTurn(at now: Instant) -> ClaimAction {
+        if self.isClaimOver { return .over }
+        guard self.graceEnd == nil else {
+            self.isClaimOver = true
+            return .over
+        }
+        if let retry = self.claimRetry, retry > now {
+            self.claimTurnAt = now
+            return .wait(until: retry)
+        }
+        if !self.hasMore, self.isBusy, self.freed < Self.gathered, let last = self.lastClaim,
+            last + Self.claimPause > now
+        {
+            return .wait(until: last + Self.claimPause)
+        }
+        self.claimTurnAt = now
+        self.freed = 0
+        self.hasMore = false
+        let places = CallbackLanes.held * self.configuration.maximumInFlight
+        let limit = min(self.configuration.batch, places - self.underWay.count)
+        guard limit > 0 else { return .wait(until: nil) }
+        return .claim(
+            ClaimOrder(
+                begun: now, limit: limit,
+                // Half of all places are kept for first attempts: what was tried before tends to hang.
+                retries: max(0, min(limit, self.configuration.maximumInFlight / 2 - self.retries)),
+                isSweep: self.nextSweep.map { now >= $0 } ?? true,
+                isIdle: self.underWay.isEmpty && self.unsettled == 0 && self.finished.isEmpty))
+    }
+
+    /// Takes what was claimed, before the first of it can end.
+    ///
+    /// - Parameter now: When the claim's commit was known.
+    mutating func claimed(_ claim: CallbackClaim, of order: ClaimOrder, at now: Instant) -> Effects {
+        var effects = self.answered(.claim)
+        self.claimRetry = nil
+        self.lastClaim = now
+        // Lapsed claims lie below the floors: now and then everything is searched, for a twentieth of the time at most.
+        if order.isSweep { self.nextSweep = now + max(.seconds(5), (now - order.begun) * 20) }
+        self.hasMore = claim.callbacks.count == order.limit
+        if self.isDraining, order.isIdle, claim.callbacks.isEmpty {
+            self.isClaimOver = true
+            effects.wakes.insert(.settle)
+        }
+        effects.goesOn = self.hasMore || self.isClaimOver
+        guard !claim.places.isEmpty else { return effects }
+        for callback in claim.callbacks {
+            self.underWay.updateValue(nil, forKey: callback.key)
+            if callback.attempts > 0 { self.retries += 1 }
+        }
+        let deadline = order.begun + self.configuration.lease
+        self.lanes.add(
+            claim.callbacks.map { .init(callback: $0, claimed: now, deadline: deadline) }, places: claim.places)
+        effects.wakes.insert(.send)
+        // Where others have all places, what still waits here is theirs to send.
+        for (endpoint, places) in claim.places where places <= 0 {
+            if self.release(self.lanes.abandon(endpoint)) { effects.wakes.insert(.settle) }
+        }
+        return effects
+    }
+
+    /// - Parameter retryAfter: The back-off; `nil`: somebody changes a table or holds a row, and the next poll looks again.
+    mutating func claimFailed(at now: Instant, retryAfter: Duration?) -> Effects {
+        self.nextSweep = now
+        guard let retryAfter else { return self.answered(.claim) }
+        self.claimRetry = now + retryAfter
+        return Effects(isUnavailable: self.database.failed(.claim), goesOn: true)
+    }
+
+    // MARK: - Attempts
+
+    mutating func sendTurn(at now: Instant) -> SendAction {
+        if self.isOver { return .over }
+        if self.isBusy, self.lanes.readyCount < Self.worthSending {
+            guard self.lanes.readyCount > 0 else {
+                self.sendPatience = nil
+                return .wait(until: nil)
+            }
+            let until = self.sendPatience ?? now + Self.sendPause
+            if until > now {
+                self.sendPatience = until
+                return .wait(until: until)
+            }
+        }
+        self.sendPatience = nil
+        let entries = self.lanes.begin()
+        if entries.isEmpty { return .wait(until: nil) }
+        // A claim that might lapse before the answer is released: whoever claims it next has time.
+        let latest = now + self.configuration.timeout
+        guard entries.contains(where: { $0.deadline <= latest }) else { return .begin(entries, wakes: []) }
+        let late = entries.filter { $0.deadline <= latest }
+        for entry in late { self.lanes.end(entry.callback.endpoint.id, holds: false) }
+        _ = self.release(late)
+        return .begin(entries.filter { $0.deadline > latest }, wakes: .settle)
+    }
+
+    /// Remembers attempts, to be able to break them off. Some may have ended already.
+    mutating func began(_ attempts: [(ClaimedCallback.Key, CallbackAttempt)]) {
+        for (key, attempt) in attempts where self.underWay.index(forKey: key) != nil {
+            self.underWay.updateValue(attempt, forKey: key)
+        }
+    }
+
+    /// Takes the outcome of an attempt.
+    ///
+    /// - Returns: A loop that is not named waits until its pause is over.
+    mutating func ended(_ settlement: CallbackSettlement) -> Loops {
+        let before = self.lanes.readyCount
+        self.finished.append(settlement)
+        self.lanes.end(settlement.callback.endpoint.id, holds: settlement.holdsOthers)
+        let (ready, count) = (self.lanes.readyCount, self.finished.count)
+        if self.lanes.running == Self.busy - 1 { return [.claim, .send, .settle] }
+        var loops: Loops = []
+        if before == 0 && ready > 0 || before < Self.worthSending && ready >= Self.worthSending { loops.insert(.send) }
+        if count == 1 || count == self.enough { loops.insert(.settle) }
+        return loops
+    }
+
+    // MARK: - Settlements
+
+    mutating func settleTurn(at now: Instant) -> SettleAction {
+        if self.isOver { return .over }
+        if self.isBusy, self.finished.count < self.enough, let last = self.lastSettle, last + Self.settlePause > now {
+            return .wait(until: last + Self.settlePause, cancel: [])
+        }
+        self.settleTurnAt = now
+        var cancel: [CallbackAttempt] = []
+        let isGraceOver = self.graceEnd.map { now >= $0 } ?? false
+        if isGraceOver {
+            _ = self.release(self.lanes.abandon())
+            cancel = self.underWay.values.compactMap { $0 }
+        }
+        for settlement in self.finished {
+            self.underWay.removeValue(forKey: settlement.callback.key)
+            if settlement.callback.attempts > 0 { self.retries -= 1 }
+        }
+        self.pending += self.finished
+        self.finished = []
+        let isDone = self.isClaimOver && self.underWay.isEmpty && self.unsettled == 0
+        // Past the grace and a little more, the claims are left to lapse.
+        if isDone || self.graceEnd.map({ now > $0 + Self.lastSettling }) ?? false {
+            self.isOver = true
+            return .over
+        }
+        let retry = self.settleRetry.flatMap { $0 > now ? $0 : nil }
+        let again = !self.held.isEmpty && self.nextHeldTry.map { now >= $0 } ?? true ? self.held : []
+        guard retry == nil, !self.pending.isEmpty || !again.isEmpty else {
+            // Broken off once, attempts end soon and say so.
+            let grace = isGraceOver ? nil : self.graceEnd
+            return .wait(until: [retry, grace].compactMap { $0 }.min(), cancel: cancel)
+        }
+        return .settle(SettleOrder(begun: now, pending: self.pending, held: again), cancel: cancel)
+    }
+
+    /// - Parameter retryAfter: The back-off, should the database have failed.
+    mutating func settled(
+        _ batch: SettledBatch, of order: SettleOrder, at now: Instant, retryAfter: @autoclosure () -> Duration
+    ) -> Effects {
+        var effects = Effects()
+        let before = self.unsettled
+        self.pending = batch.unsettled
+        if order.held.isEmpty {
+            self.held += batch.held
+        } else {
+            self.held = batch.held
+            // A try waits for each row that is held (`insp.callback_settle`): a twentieth of the time at most, so that the
+            // others do not notice.
+            self.nextHeldTry = now + max(.seconds(1), (now - order.begun) * 20)
+        }
+        var over = batch.settled + batch.refused.map(\.settlement)
+        if batch.failure == nil {
+            self.lastSettle = now
+            self.settleRetry = nil
+            effects = self.answered(.settle)
+        } else {
+            self.settleRetry = now + retryAfter()
+            effects.isUnavailable = self.database.failed(.settle)
+            over += self.pending.filter { $0.deadline < now }
+            self.pending.removeAll { $0.deadline < now }
+        }
+        if self.held.contains(where: { $0.deadline < now }) {
+            over += self.held.filter { $0.deadline < now }
+            self.held.removeAll { $0.deadline < now }
+        }
+        effects.wakes.formUnion(self.resume(after: over, batch.record.changes))
+        // Places are free again, or the last one is settled.
+        self.freed += before - self.unsettled
+        if self.unsettled == 0 {
+            effects.wakes.insert(.claim)
+            // What lapsed is nobody's concern any more, nor is that it could not be settled.
+            if self.database.forget(.settle) { effects.isRestored = true }
+        }
+        return effects
+    }
+
+    /// Lets endpoints go on whose failures are settled; what is claimed of those that may not is released.
+    private mutating func resume(
+        after settlements: [CallbackSettlement], _ changes: [(endpoint: Int64, kind: String)]
+    ) -> Loops {
+        var failed: [Int64: Int] = [:]
+        for settlement in settlements where settlement.holdsOthers {
+            failed[settlement.callback.endpoint.id, default: 0] += 1
+        }
+        guard !failed.isEmpty else { return [] }
+        for change in changes where change.kind != "recovered" { _ = self.release(self.lanes.abandon(change.endpoint)) }
+        for (endpoint, count) in failed { self.lanes.resume(endpoint, after: count) }
+        return .send
+    }
+
+    /// - Returns: Whether there was anything.
+    private mutating func release(_ entries: [CallbackLanes.Entry]) -> Bool {
+        self.finished += entries.map(\.released)
+        return !entries.isEmpty
+    }
+
+    private mutating func answered(_ loop: DatabaseHealth.Loop) -> Effects {
+        Effects(isRestored: self.database.answered(loop))
+    }
+}

@@ -16,8 +16,9 @@ package struct ImageLimits: Sendable, Hashable, Codable {
 
     /// The defaults leave room for every phone's camera (48 megapixels, 8,064 px) and keep a decoded image, its grey
     /// copy and a progressive JPEG's coefficients below 600 MB.
-    package init(maxBytes: Int = 20_000_000, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil)
-    {
+    package init(
+        maxBytes: Int = PartKind.byteLimit, maxPixels: Int = 50_000_000, maxSide: Int = 12_000, enoughSide: Int? = nil
+    ) {
         self.maxBytes = maxBytes
         self.maxPixels = maxPixels
         self.maxSide = maxSide

@@ -75,7 +75,7 @@ import Testing
         let picture = folder.appendingPathComponent("picture.jpg")
         try await TestInputs.specimen("id_front.jpg").write(to: picture)
         let large = folder.appendingPathComponent("large.jpg")
-        try Data(count: 20_000_001).write(to: large)
+        try Data(count: 20 * 1024 * 1024 + 1).write(to: large)
 
         let attempts: [([String], String)] = [
             (["--front", empty.path], "PART_EMPTY"),

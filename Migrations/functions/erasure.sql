@@ -269,7 +269,7 @@ DECLARE
     given jsonb;
     kept jsonb;
 BEGIN
-    SELECT insp.personal(j.personal, j.seal) -> 'consent', j.consent_proof INTO given, kept
+    SELECT insp.readable_personal(j.personal, j.seal) -> 'consent', j.consent_proof INTO given, kept
     FROM insp.job j WHERE j.public_id = consent_holds.id;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');

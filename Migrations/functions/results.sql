@@ -47,7 +47,7 @@ COMMENT ON FUNCTION insp.record_reading(uuid) IS
 CREATE OR REPLACE FUNCTION insp.result_document(j insp.job) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
-    said constant jsonb := insp.personal(j.personal, j.seal);
+    said constant jsonb := insp.readable_personal(j.personal, j.seal);
     claimed timestamptz;
 BEGIN
     IF j.status = 1 THEN

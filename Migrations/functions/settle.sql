@@ -85,10 +85,10 @@ COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], small
 
 CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '53', '55', '57', '58'])
+    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '42', '53', '55', '57', '58']) OR p_state = 'XX000'
 $$;
 COMMENT ON FUNCTION insp.is_passing(text) IS
-    'Whether the same call may succeed later: somebody holds a row, or the server lacks something. Any other SQLSTATE comes again each time';
+    'Whether the same call may succeed later: somebody holds a row, the server lacks something, or a function or table is not as it was made. Any other SQLSTATE comes again each time';
 
 CREATE OR REPLACE FUNCTION insp.finish_damaged(
     p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamptz DEFAULT NULL

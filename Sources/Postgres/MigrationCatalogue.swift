@@ -39,7 +39,8 @@ enum MigrationCatalogue {
                     SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum),
                         a.attacl::text) ORDER BY a.attnum)
                     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0)) END,
-                (SELECT s::text FROM pg_sequence s WHERE s.seqrelid = c.oid),
+                (SELECT concat_ws(' ', s.seqtypid::regtype, s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcache, s.seqcycle)
+                    FROM pg_sequence s WHERE s.seqrelid = c.oid),
                 \(rights("c.relacl", "r", owner: "c.relowner"))]
             FROM relation c WHERE c.relkind IN ('r', 'p', 'v', 'm', 'c', 'S')
             UNION ALL
@@ -66,7 +67,8 @@ enum MigrationCatalogue {
             FROM pg_rewrite r JOIN relation c ON c.oid = r.ev_class WHERE r.rulename <> '_RETURN'
             UNION ALL
             SELECT format('policy %s on %s', p.polname, c.oid::regclass), ARRAY[p.polcmd::text, p.polpermissive::text,
-                p.polroles::text, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)]
+                (SELECT string_agg(CASE r WHEN 0 THEN 'public' ELSE r::regrole::text END, ',' ORDER BY r::regrole::text)
+                    FROM unnest(p.polroles) AS r), pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)]
             FROM pg_policy p JOIN relation c ON c.oid = p.polrelid
         )
         SELECT name, encode(sha256(convert_to(facts::text, 'UTF8')), 'hex') FROM object
@@ -139,13 +141,15 @@ enum MigrationCatalogue {
         for object in objects where object.hasPrefix("function ") || object.hasPrefix("view ") {
             let isFunction = object.hasPrefix("function ")
             let name = object.drop { $0 != " " }
+            // An object without rights of its own has the server's defaults, which let everybody execute a function.
             let (catalogue, type, acl, owner) =
                 isFunction
-                ? ("pg_proc", "regprocedure", "proacl", "proowner") : ("pg_class", "regclass", "relacl", "relowner")
+                ? ("pg_proc", "regprocedure", "coalesce(o.proacl, acldefault('f', o.proowner))", "proowner")
+                : ("pg_class", "regclass", "o.relacl", "relowner")
             let grantees = try connection.query(
                 """
                 SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END
-                FROM \(catalogue) o, aclexplode(o.\(acl)) x WHERE o.oid = to_\(type)($1) AND x.grantee <> o.\(owner)
+                FROM \(catalogue) o, aclexplode(\(acl)) x WHERE o.oid = to_\(type)($1) AND x.grantee <> o.\(owner)
                 """, [.text(name.trimmingPrefix(" ").description)]
             ).map { try $0.string(0) }
             for grantee in grantees {

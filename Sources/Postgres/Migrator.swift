@@ -149,6 +149,8 @@ package struct Migrator: Sendable {
             return Outcome(unknown: plan.unknown, different: plan.different)
         }
         if !plan.apply.isEmpty { try self.refuseOtherWorkers(on: connection) }
+        // As 0001_schema.sql has it: a backup restored without rights lacks it, and would give each new function to everybody.
+        try connection.execute("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
         try MigrationCatalogue.revoke(plan.restored, on: connection)
         for (script, digest) in plan.apply {
             _ = try connection.query(
@@ -172,7 +174,7 @@ package struct Migrator: Sendable {
         return Outcome(
             applied: plan.apply.map(\.script.name), forgotten: plan.forget, unknown: unknown,
             different: MigrationCatalogue.different(made: made, found: found).filter {
-                !unknown.contains(MigrationCatalogue.name($0))
+                made[$0] != nil || !unknown.contains(MigrationCatalogue.name($0))
             })
     }
 
@@ -239,6 +241,12 @@ package struct Migrator: Sendable {
 
     /// Compares the folder with what the database remembers.
     private static func plan(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Plan {
+        // Definitions are written differently under other settings, and scripts are written for these.
+        try connection.execute(
+            """
+            SET LOCAL quote_all_identifiers = off; SET LOCAL standard_conforming_strings = on;
+            SET LOCAL IntervalStyle = postgres
+            """)
         var known: [String: String] = [:]
         if try Self.isMigrated(on: connection) {
             for row in try connection.query("SELECT name, sha256 FROM public.insp_migration") {
@@ -270,8 +278,9 @@ package struct Migrator: Sendable {
         var changed: Set<String> = []
         for object in MigrationCatalogue.different(made: plan.made, found: plan.found) {
             let name = MigrationCatalogue.name(object)
-            // One that is not there is found by its name, and one that no file makes is unknown.
-            if plan.unknown.contains(name) { continue }
+            // One that is not there is found by its name, and one that no file makes is unknown. An overload of somebody's own
+            // makes the name unknown, and must not hide what was done to the file's own function.
+            if plan.made[object] == nil, plan.unknown.contains(name) { continue }
             if restorable.contains(name), plan.made[object] != nil {
                 changed.insert(name)
                 plan.restored.append(object)

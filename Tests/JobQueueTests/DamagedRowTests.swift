@@ -101,6 +101,17 @@ import Testing
         #expect(finished == 3)
     }
 
+    @Test func `A finished job that cannot be read still has its decision`() async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture)
+        let row = try await fixture.admin.query(
+            """
+            SELECT insp.cancel(public_id), insp.job_result(public_id) #>> '{decision,type}', insp.consent_holds(public_id, '{}')
+            FROM insp.job WHERE id = 2
+            """)[0]
+        #expect(try row.string(1) == "NOT_EXECUTED" && !row.bool(2))
+    }
+
     @Test func `Retention and erasure remove what cannot be read, and all of the others`() async throws {
         let fixture = try await QueueFixture()
         try await self.prepare(fixture)

@@ -67,6 +67,62 @@ import Testing
         #expect(outcome.different == [object])
     }
 
+    @Test func `An overload of somebody's own hides no change of the file's function`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute(
+            """
+            CREATE FUNCTION insp.erase(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+            CREATE OR REPLACE FUNCTION insp.erase(id uuid) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN true; END';
+            GRANT EXECUTE ON FUNCTION insp.erase(uuid) TO PUBLIC
+            """)
+        let outcome = try await self.migrator.run(on: connection)
+        #expect(outcome.applied.contains("functions/erasure"))
+        #expect(outcome.unknown == ["function insp.erase"])
+        let row = try await connection.query(
+            "SELECT p.prosrc ~ 'lock_chains', p.proacl::text ~ '[{,]=' FROM pg_proc p WHERE p.oid = 'insp.erase(uuid)'::regprocedure"
+        )[0]
+        #expect(try row.bool(0) && !row.bool(1))
+    }
+
+    /// As `pg_restore --no-privileges` leaves it: no right stands anywhere, and the server's defaults are back.
+    @Test func `Functions that lost their rights are given to nobody else`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute(
+            """
+            ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC;
+            DROP FUNCTION insp.in_words(interval);
+            UPDATE pg_proc SET proacl = NULL WHERE pronamespace = 'insp'::regnamespace
+            """)
+        _ = try await self.migrator.run(on: connection)
+        let open = try await connection.query(
+            """
+            SELECT p.oid::regprocedure::text FROM pg_proc p
+            WHERE p.pronamespace = 'insp'::regnamespace AND has_function_privilege('public', p.oid, 'EXECUTE')
+            """
+        ).map { try $0.string(0) }
+        #expect(open == [])
+        #expect(try await self.migrator.pending(on: connection) == [])
+    }
+
+    @Test(arguments: ["IntervalStyle = iso_8601", "standard_conforming_strings = off", "quote_all_identifiers = on"])
+    func `A login's settings are no difference`(setting: String) async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        try await connection.execute("SET \(setting)")
+        #expect(try await self.migrator.pending(on: connection) == [])
+    }
+
+    @Test func `A sequence that a backup restores under another number is no difference`() async throws {
+        let connection = try await ScratchDatabase.migrated().connect()
+        let comment = try await connection.query(
+            "SELECT obj_description('insp.access_token_lease'::regclass, 'pg_class')")[0].string(0)
+        try await connection.execute(
+            """
+            DROP SEQUENCE insp.access_token_lease; CREATE SEQUENCE insp.access_token_lease AS bigint;
+            COMMENT ON SEQUENCE insp.access_token_lease IS '\(comment)'
+            """)
+        #expect(try await self.migrator.pending(on: connection) == [])
+    }
+
     @Test func `Partitions, samples and what workers write are no difference`() async throws {
         let connection = try await ScratchDatabase.migrated().connect()
         try await connection.execute(

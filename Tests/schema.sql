@@ -575,6 +575,17 @@ CREATE FUNCTION insp.create_partner(p_name text, p_callback_url text DEFAULT NUL
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET lock_timeout TO '50ms'
+    AS ...
+
 CREATE FUNCTION insp.definition_key(p_workflow text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS ...
@@ -948,28 +959,6 @@ CREATE FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, 
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
     SET enable_seqscan TO 'off'
-    AS ...
-
-CREATE FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) RETURNS SETOF bigint
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET jit TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    SET lock_timeout TO '50ms'
-    AS ...
-
-CREATE FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
-    SET jit TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    SET lock_timeout TO '50ms'
     AS ...
 
 CREATE FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) RETURNS record
@@ -1468,6 +1457,17 @@ CREATE FUNCTION insp.region_hint() RETURNS text
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     AS ...
 
+CREATE FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
+    SET jit TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET lock_timeout TO '50ms'
+    AS ...
+
 CREATE FUNCTION insp.remove_parts(p_jobs bigint[]) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
@@ -1549,7 +1549,7 @@ CREATE FUNCTION insp.rerun(id uuid) RETURNS uuid
     SET enable_mergejoin TO 'off'
     AS ...
 
-CREATE FUNCTION insp.rescue(p_dead_after interval DEFAULT '00:00:15'::interval, p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3, p_limit integer DEFAULT 1000, p_thorough boolean DEFAULT true, p_elapsed interval DEFAULT NULL::interval, OUT requeued integer, OUT given_up integer, OUT workers integer) RETURNS record
+CREATE FUNCTION insp.rescue(p_dead_after interval DEFAULT '00:00:15'::interval, p_max_attempts integer DEFAULT 8, p_max_crashes integer DEFAULT 3, p_limit integer DEFAULT 1000, p_thorough boolean DEFAULT true, p_elapsed interval DEFAULT NULL::interval, OUT requeued integer, OUT dead_lettered integer, OUT workers integer) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'insp', 'pg_temp'
     SET jit TO 'off'
@@ -2201,7 +2201,7 @@ CREATE TABLE insp.event (
     at timestamp with time zone DEFAULT now() NOT NULL,
     worker_id bigint,
     detail jsonb,
-    CONSTRAINT event_kind_check CHECK ((kind = ANY (ARRAY['finished'::text, 'retry'::text, 'rescued'::text, 'handed_back'::text, 'review_needed'::text])))
+    CONSTRAINT event_kind_check CHECK ((kind = ANY (ARRAY['finished'::text, 'retry'::text, 'rescued'::text, 'released'::text, 'review_needed'::text])))
 )
 PARTITION BY RANGE (job_id);
 
@@ -2730,7 +2730,7 @@ CREATE VIEW insp.v_callbacks AS
     h.last_code,
     NULLIF(concat_ws('; '::text, e.disabled_reason,
         CASE
-            WHEN (k.recently_dead > 0) THEN concat('given up within the last day: ', k.recently_dead, (', the last with '::text || k.dead_code))
+            WHEN (k.recently_dead > 0) THEN concat('dead-lettered within the last day: ', k.recently_dead, (', the last with '::text || k.dead_code))
             ELSE NULL::text
         END,
         CASE
@@ -2901,7 +2901,7 @@ CREATE VIEW insp.v_partner AS
     COALESCE(l.jobs, (0)::bigint) AS running,
     p.max_running,
     p.rate_per_second,
-    COALESCE(d.jobs, (0)::bigint) AS given_up,
+    COALESCE(d.jobs, (0)::bigint) AS dead_lettered,
     COALESCE(e.endpoints, (0)::bigint) AS endpoints,
     p.pause_reason,
     p.rate_burst,
@@ -3701,6 +3701,8 @@ REVOKE ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_
 GRANT ALL ON FUNCTION insp.create_endpoint(p_partner text, p_url text, p_allow_http boolean, p_allow_private boolean, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.create_partner(p_name text, p_callback_url text, p_allow_http boolean, p_allow_private boolean, OUT partner_id integer, OUT endpoint_id bigint, OUT secret text) TO insp_operator;
+REVOKE ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.dead_letter(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.definition_key(p_workflow text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.delayed_by_queue() FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.delayed_by_queue() TO insp_operator;
@@ -3800,10 +3802,6 @@ GRANT ALL ON FUNCTION insp.gateway_finished(p_jobs bigint[]) TO insp_gateway;
 REVOKE ALL ON FUNCTION insp.gateway_partner(p_credential bigint, p_secret_sha256 bytea, p_scope text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.gateway_result(p_credential bigint, p_secret_sha256 bytea, p_scope text, p_id uuid, OUT job bigint, OUT finished boolean, OUT document jsonb) TO insp_gateway;
-REVOKE ALL ON FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.give_up(p_jobs bigint[], p_fences bigint[], p_codes text[], p_details text[], p_crashed boolean[]) TO insp_worker;
-REVOKE ALL ON FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.hand_back(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.heartbeat(p_worker bigint, p_incarnation uuid, p_busy integer, p_fence_floor bigint, p_floor_queues integer[], p_floor_seqs bigint[], p_epoch bigint, p_fence bigint, p_seq bigint, OUT alive boolean, OUT draining boolean, OUT lease_jobs bigint[], OUT lease_fences bigint[], OUT fence bigint, OUT weights smallint[], OUT epoch bigint) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.hmac_sha256(p_key bytea, p_message bytea) FROM PUBLIC;
@@ -3915,6 +3913,8 @@ REVOKE ALL ON FUNCTION insp.record_reading(p_job uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.reference_index(p_reference text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.refuse(p_code text, p_detail text, p_hint text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.region_hint() FROM PUBLIC;
+REVOKE ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.release(p_jobs bigint[], p_fences bigint[]) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.remove_parts(p_jobs bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_references(p_jobs bigint[], p_remove boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION insp.remove_results(p_jobs bigint[], p_word text) FROM PUBLIC;
@@ -3932,8 +3932,8 @@ REVOKE ALL ON FUNCTION insp.require(p_holds boolean, p_detail text, p_hint text,
 REVOKE ALL ON FUNCTION insp.rerun(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_producer;
 GRANT ALL ON FUNCTION insp.rerun(id uuid) TO insp_operator;
-REVOKE ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT given_up integer, OUT workers integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT given_up integer, OUT workers integer) TO insp_worker;
+REVOKE ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT dead_lettered integer, OUT workers integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION insp.rescue(p_dead_after interval, p_max_attempts integer, p_max_crashes integer, p_limit integer, p_thorough boolean, p_elapsed interval, OUT requeued integer, OUT dead_lettered integer, OUT workers integer) TO insp_worker;
 REVOKE ALL ON FUNCTION insp.resolve_dead(id uuid, note text) FROM PUBLIC;
 GRANT ALL ON FUNCTION insp.resolve_dead(id uuid, note text) TO insp_operator;
 REVOKE ALL ON FUNCTION insp.result_document(j insp.job) FROM PUBLIC;

@@ -221,7 +221,7 @@ def run(site):
         "running and waiting jobs were cancelled": "(SELECT count(*) FROM insp.step WHERE summary #>> '{error,code}' = 'CANCELLED') = 4",
         "nothing is left waiting": "NOT EXISTS (SELECT FROM insp.v_running) AND NOT EXISTS (SELECT FROM insp.v_review)",
         "the poison job was run again": "EXISTS (SELECT FROM insp.job WHERE rerun_of IS NOT NULL)",
-        "both given-up jobs were resolved": "(SELECT count(*) FROM insp.v_dead WHERE resolved_by IS NOT NULL) >= 2",
+        "both dead-lettered jobs were resolved": "(SELECT count(*) FROM insp.v_dead WHERE resolved_by IS NOT NULL) >= 2",
         "the review counts": "EXISTS (SELECT FROM insp.step WHERE summary #>> '{review,previous,decision}' = 'REJECTED')",
         "one job was erased": "(SELECT count(*) FROM insp.step WHERE summary ? 'erasedAt') = 1",
         "nothing is paused": "NOT EXISTS (SELECT FROM insp.control WHERE paused) AND NOT EXISTS (SELECT FROM insp.partner WHERE paused)",

@@ -19,7 +19,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION insp.keep_policy() IS 'Keeps each version of a partner''s settings, whoever changed them';
+COMMENT ON FUNCTION insp.keep_policy() IS 'Keeps each version of a partner''s settings';
 CREATE OR REPLACE TRIGGER keep_policy AFTER INSERT OR UPDATE ON insp.partner
     FOR EACH ROW EXECUTE FUNCTION insp.keep_policy();
 

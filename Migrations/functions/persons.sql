@@ -199,8 +199,7 @@ DECLARE
 BEGIN
     PERFORM insp.need_read_committed();
     PERFORM insp.require(erase_person.reference IS NOT NULL, 'reference is null');
-    -- All jobs before the person, as everything else that erases locks them, and those as well of their chains that do not
-    -- name the person any more.
+    -- The jobs before the person, in the order of every other erasure. Their chains may hold jobs that no longer name the person.
     PERFORM insp.lock_chains(ARRAY(
         SELECT r.job_id FROM insp.job_reference r WHERE r.partner_id = owner AND r.kind = 'user' AND r.index = found_by));
     -- A new statement: what another erasure did while this one waited is not done again.

@@ -1,4 +1,4 @@
--- What a caller is told of a job.
+-- The result of a job, for its callers.
 
 CREATE OR REPLACE FUNCTION insp.iso_time(p_time timestamptz) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE AS $$

@@ -67,7 +67,7 @@ BEGIN
         -- Free text belongs into the note, which stays here; the label goes to the partner.
         PERFORM insp.refuse('REVIEW_INVALID', 'the label');
     END IF;
-    -- The job first, as everything that finishes jobs has it: whoever comes second finds it at 128.
+    -- The job first, in the order of every call that finishes jobs: the second one finds it at 128.
     SELECT * INTO held FROM insp.job j WHERE j.public_id = review.id FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         PERFORM insp.refuse('JOB_UNKNOWN');

@@ -1,4 +1,4 @@
--- What ends a lease, and the one way to 128: workers' results, given-up, cancelled and expired jobs all end in insp.finish.
+-- What ends a lease, and the one way to 128: workers' results, dead-lettered, cancelled and expired jobs all end in insp.finish.
 -- A row that somebody holds costs its own job alone: a write waits 50 ms, which is long enough for a session that holds a row
 -- for a moment, and a worker that meets a row that is held sets its job apart (insp.locked_jobs).
 

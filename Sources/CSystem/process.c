@@ -59,7 +59,7 @@ int csys_spawn(const char *path, char *const *arguments, char *const *environmen
 pid_t csys_fork(void) {
     pid_t pid = fork();
     if (pid < 0) return -errno;
-    // Both sides do it, so that the group exists whoever runs first.
+    // Parent and child both set it, so that the group exists whichever runs first.
     setpgid(pid, pid == 0 ? 0 : pid);
     return pid;
 }

@@ -73,7 +73,7 @@ constexpr Look back_look = {0, 480, 2, 0, 0};
 /// A face on a document that scores this much needs no closer look: faces elsewhere in its print score less.
 constexpr double clear_score = 0.25;
 
-/// Over the longer side: a face that wide is the image's subject, whoever stands behind.
+/// Over the longer side: a face that wide is the image's subject, even with others behind.
 constexpr double subject_width = 0.2;
 
 /// As many faces as this are a group, in which some stand further back: one closer look counts them.

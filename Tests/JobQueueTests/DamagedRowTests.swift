@@ -101,6 +101,19 @@ import Testing
         #expect(finished == 3)
     }
 
+    @Test func `A fault of the schema fails the call, and costs no job its result`() async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture)
+        try await fixture.admin.execute("ALTER FUNCTION insp.definition_key RENAME TO away")
+        let error = await #expect(throws: PostgresError.self) { try await fixture.admin.execute(Self.settle) }
+        #expect(error?.sqlState == "42883")
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 0)
+        try await fixture.admin.execute("ALTER FUNCTION insp.away RENAME TO definition_key")
+        try await fixture.admin.execute(Self.settle)
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 3)
+        #expect(try await fixture.count("insp.dead") == 1)
+    }
+
     @Test func `A finished job that cannot be read still has its decision`() async throws {
         let fixture = try await QueueFixture()
         try await self.prepare(fixture)

@@ -141,7 +141,7 @@ import Testing
         #expect(try await fixture.count("insp.content") == 0)
     }
 
-    @Test func `A given-up job is resolved without a rerun, once`() async throws {
+    @Test func `A dead-lettered job is resolved without a rerun, once`() async throws {
         let fixture = try await QueueFixture()
         let id = try await fixture.enqueue(1)[0]
         var configuration = fixture.configuration()

@@ -53,7 +53,7 @@ typedef struct {
 } cv_text_reading;
 
 /// Reads the line at `index` of `page`, in about half a millisecond for each character. `again` cuts it out with other
-/// margins, so that whoever doubts the first reading gets a second opinion.
+/// margins, for a second reading that is independent of the first.
 cv_status cv_text_read(cv_text_engine *_Nonnull engine, const cv_text_page *_Nonnull page, int32_t index, bool again,
                        cv_text_reading *_Nonnull reading, cv_error *_Nullable error);
 

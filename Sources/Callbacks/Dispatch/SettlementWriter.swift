@@ -4,7 +4,7 @@ internal import Postgres
 struct SettledBatch {
     var settled: [CallbackSettlement] = []
     var record = CallbackRecord()
-    /// Those that the database refuses whenever it is told of them. Their claims lapse.
+    /// Those that the database refuses for good. Their claims lapse.
     var refused: [(settlement: CallbackSettlement, reason: String)] = []
     /// Those with a row that another transaction holds: an operator's that was left open, or any other. They wait, so that they
     /// cost their own endpoints alone.

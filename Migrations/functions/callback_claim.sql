@@ -222,24 +222,25 @@ BEGIN
     )
     SELECT NULL::bigint, NULL::insp.callback_endpoint[], c.id, claim, c.webhook_id, m.endpoint_id, c.url, c.body, m.attempts,
         m.released, (extract(epoch FROM moment - m.due_at) * 1000)::double precision, c.public_id, c.traceparent,
-        far.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
+        said.elsewhere, c.event, c.created_at, c.definition_key, (said.personal -> 'userReference')::text,
         to_json(c.decision)::text, c.is_expired, whole.result,
         -- Less than what may have been sent before.
         c.is_erased OR c.has_reference AND (said.personal ? 'userReference') IS NOT TRUE
             OR CASE WHEN whole.result IS NOT NULL THEN insp.callback_is_reduced(c.job_id) ELSE c.has_result END,
         c.form
     FROM moved m JOIN insp.callback c ON c.id = ANY (ARRAY[m.callback_id])
-        -- No partition of jobs is opened where nothing is to be read from it.
-        LEFT JOIN insp.job j ON j.id = ANY (ARRAY[CASE WHEN c.has_reference THEN c.job_id END])
-        CROSS JOIN LATERAL (SELECT CASE WHEN j.id IS NOT NULL THEN insp.readable_personal(j.personal, j.seal) END AS personal
-            OFFSET 0) said
-        -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
-        CROSS JOIN LATERAL (SELECT c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
-            AND coalesce(m.endpoint_id = ANY (guarded), false)
-            AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
-            AS elsewhere) AS far
+        CROSS JOIN LATERAL (SELECT
+            -- No partition of jobs is opened where nothing is to be read from it.
+            CASE WHEN c.has_reference THEN (SELECT insp.readable_personal(j.personal, j.seal) FROM insp.job j
+                WHERE j.id = c.job_id) END AS personal,
+            -- A job may have brought a URL of its own. Mostly it is the endpoint's to the letter.
+            coalesce(m.endpoint_id = ANY (guarded), false)
+                AND c.url IS DISTINCT FROM urls[array_position(taken, m.endpoint_id)]
+                AND NOT coalesce((SELECT insp.endpoint_owns(e, c.url) FROM insp.endpoint e WHERE e.id = m.endpoint_id), false)
+                AS elsewhere
+            OFFSET 0) AS said
         -- Never more than the body had at first, so that it stays the same under its name.
-        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT far.elsewhere
+        CROSS JOIN LATERAL (SELECT CASE WHEN c.has_result AND m.endpoint_id = ANY (inlined) AND NOT said.elsewhere
             THEN insp.callback_result(c.job_id) END AS result OFFSET 0) AS whole;
 END
 $$;

@@ -59,7 +59,8 @@ BEGIN
         ELSIF jsonb_typeof(part) <> 'array' THEN
             PERFORM insp.check_part_url(name, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
         ELSIF NOT has_many THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name), 'FRAMES alone may be an array.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name),
+                (SELECT string_agg(k.kind, ' and ' ORDER BY k.place) FROM insp.part_kind k WHERE k.is_many) || ' alone may be an array.');
         ELSIF jsonb_array_length(part) = 0 THEN
             PERFORM insp.refuse('PART_EMPTY', name);
         ELSIF jsonb_array_length(part) > 256 THEN

@@ -160,6 +160,8 @@ BEGIN
     ), leased AS (
         INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes, epoch)
         SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes, epoch FROM numbered n
+        -- A second row of a job that is leased is handed out without a lease, so nothing is written under its fence.
+        ON CONFLICT DO NOTHING
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is

@@ -120,15 +120,27 @@ BEGIN
     ELSIF held.status <> 64 THEN
         PERFORM insp.refuse('REVIEW_NOT_DUE', 'status ' || held.status);
     END IF;
-    SELECT * INTO STRICT decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
-    entry := jsonb_build_object('by', session_user, 'at', insp.iso_time(clock_timestamp()), 'decision', review.decision,
-        'label', word, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
-            'label', decided.summary #> '{decision,details,label}'));
-    PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || jsonb_build_object('review', entry,
-        'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
-            'risk', jsonb_build_object('score',
-                CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
-        ARRAY[decided.body], NULL, decided.seal);
+    SELECT * INTO decided FROM insp.step s WHERE s.job_id = held.id AND s.status = 64;
+    BEGIN
+        IF jsonb_typeof(decided.summary) IS DISTINCT FROM 'object' THEN
+            RAISE data_corrupted;
+        END IF;
+        entry := jsonb_build_object('by', session_user, 'at', insp.iso_time(clock_timestamp()), 'decision', review.decision,
+            'label', word, 'previous', jsonb_build_object('decision', decided.summary #> '{decision,type}',
+                'label', decided.summary #> '{decision,details,label}'));
+        PERFORM insp.finish(ARRAY[held.id], ARRAY[0::bigint], ARRAY[decided.summary || jsonb_build_object('review', entry,
+            'decision', jsonb_build_object('type', review.decision, 'details', jsonb_build_object('label', word),
+                'risk', jsonb_build_object('score',
+                    CASE review.decision WHEN 'PASSED' THEN 0 WHEN 'WARNING' THEN 31 ELSE 71 END)))],
+            ARRAY[decided.body], NULL, decided.seal);
+    EXCEPTION WHEN OTHERS THEN
+        IF insp.is_passing(SQLSTATE) THEN
+            RAISE;
+        END IF;
+        -- The server's own words may quote the row.
+        PERFORM insp.refuse('INTERNAL_ERROR', format('the job''s row cannot be processed: SQLSTATE %s', SQLSTATE),
+            format('SELECT insp.cancel(%L) dead-letters the job.', review.id));
+    END;
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;
     PERFORM insp.record('review', review.id::text, entry - ARRAY['by', 'at'] || jsonb_build_object('note', review.note));
     RETURN entry;
@@ -138,14 +150,14 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
-    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result says who reviewed it and what was decided before; the note stays in v_operator_events. ROW_LOCKED if another transaction holds something of the job for five seconds';
+    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result says who reviewed it and what was decided before; the note stays in v_operator_events. ROW_LOCKED if another transaction holds something of the job for five seconds, INTERNAL_ERROR if what is stored of the job is damaged';
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_review AS
 SELECT j.public_id AS id, p.name AS partner, j.workflow,
     s.summary #>> '{decision,type}' AS decision, now() - w.since AS since, j.expires_at - now() AS expires,
     (SELECT string_agg(DISTINCT (l ->> 'capability') || ' ' || (l ->> 'label'), ', ')
-     FROM jsonb_array_elements(s.summary -> 'labels') l) AS because, w.job_id
+     FROM jsonb_array_elements(CASE jsonb_typeof(s.summary -> 'labels') WHEN 'array' THEN s.summary -> 'labels' END) l) AS because, w.job_id
 FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id AND j.status = 64
     JOIN insp.partner p ON p.id = j.partner_id JOIN insp.step s ON s.job_id = w.job_id AND s.status = 64
 ORDER BY w.since;

@@ -155,6 +155,44 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        #"UPDATE insp.job SET personal = '{"userReference": "Anna Example", }' WHERE id = 2"#,
+        "INSERT INTO insp.step (job_id, status, fence) VALUES (2, 128, 0)",
+        "DELETE FROM insp.step WHERE job_id = 2",
+        #"UPDATE insp.step SET summary = '["Anna Example"]' WHERE job_id = 2"#,
+        #"UPDATE insp.step SET summary = '"Anna Example"' WHERE job_id = 2"#,
+    ])
+    func `The review of a damaged job is refused without its row's words, and cancellation ends the job`(damage: String)
+        async throws
+    {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: "")
+        try await fixture.admin.execute(Self.hold + "; " + damage)
+        let id = try await fixture.admin.query("SELECT public_id::text FROM insp.job WHERE id = 2")[0].string(0)
+        let error = await #expect(throws: PostgresError.self) {
+            try await fixture.admin.execute("SELECT insp.review('\(id)', 'PASSED')")
+        }
+        #expect(error?.sqlState == "IN099" && error?.refusal?.code == .internalError)
+        #expect(error.map { String(reflecting: $0).contains("Anna") } == false)
+        #expect(error.map { String(reflecting: $0).contains("insp.cancel('\(id)')") } == true)
+        try await fixture.admin.execute(
+            """
+            SELECT insp.cancel('\(id)');
+            SELECT insp.review(public_id, 'REJECTED') FROM insp.job WHERE status = 64
+            """)
+        #expect(try await self.ends(fixture).filter { $0 == "128" }.count >= 2)
+        #expect(try await fixture.count("insp.job WHERE status = 128") == 3)
+        #expect(try await fixture.count("insp.review_wait") == 0)
+    }
+
+    @Test func `Labels that are no list keep no other job out of the list of reviews`() async throws {
+        let fixture = try await QueueFixture()
+        try await self.prepare(fixture, damage: "")
+        try await fixture.admin.execute(
+            Self.hold + #"; UPDATE insp.step SET summary = '{"labels": {}}' WHERE job_id = 2 AND status = 64"#)
+        #expect(try await fixture.count("(SELECT because FROM insp.v_review OFFSET 0) x") == 3)
+    }
+
     @Test func `A job that cannot end at all is left for a day, and no other with it`() async throws {
         for statements in [Self.settle, Self.deadLetter, Self.release + Self.expire] {
             let fixture = try await QueueFixture()

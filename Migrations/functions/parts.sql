@@ -141,7 +141,7 @@ DECLARE
     total bigint;
     content bigint;
 BEGIN
-    -- With an equality a plan for an empty table reads lease_worker, the index of fences, from end to end.
+    -- The fence as in insp.claim.
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence) THEN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;

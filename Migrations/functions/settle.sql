@@ -214,7 +214,7 @@ DECLARE
     crashes smallint[];
 BEGIN
     WITH settled AS (
-        -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
+        -- Job and fence as in insp.claim, also below.
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
             AS u (job_id, fence, summary, body)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence

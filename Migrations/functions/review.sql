@@ -139,7 +139,7 @@ BEGIN
         END IF;
         -- The server's own words may quote the row.
         PERFORM insp.refuse('INTERNAL_ERROR', format('the job''s row cannot be processed: SQLSTATE %s', SQLSTATE),
-            format('SELECT insp.cancel(%L) dead-letters the job.', review.id));
+            format('SELECT insp.cancel(%L) ends the job.', review.id));
     END;
     DELETE FROM insp.review_wait w WHERE w.job_id = held.id;
     PERFORM insp.record('review', review.id::text, entry - ARRAY['by', 'at'] || jsonb_build_object('note', review.note));

@@ -160,10 +160,14 @@ BEGIN
     ), leased AS (
         INSERT INTO insp.lease (job_id, fence, worker_id, deadline, queue, attempt, crashes, epoch)
         SELECT n.job_id, n.fence, p_worker, now() + p_deadline, n.queue, n.attempt + 1, n.crashes, epoch FROM numbered n
+        -- A second row of a job that is leased is handed out without a lease, so nothing is written under its fence.
+        ON CONFLICT DO NOTHING
     )
     -- A job that was cancelled or expired while it waited has no open row: the caller drops its lease.
     -- = ANY (ARRAY[x]) is = x, looked up in the index whatever the statistics say. With = a plan that is made while a table is
     -- empty reads all of it for each row, and sessions keep their plans. So everywhere that runs for each job.
+    -- A lease is found by its job, and its fence is compared by IS NOT DISTINCT FROM, which no index answers: by = such a plan
+    -- finds the fence along lease_worker, which leads to every worker's leases.
     SELECT NULL::bigint, NULL::bigint, NULL::xid8, NULL::xid8, NULL::integer[], NULL::insp.queue[],
         n.job_id, n.fence, (n.attempt + 1)::smallint, n.crashes, n.queue, n.seq,
         j.public_id, CASE WHEN j.status < 2 THEN 2::smallint ELSE j.status END, j.expires_at <= now(), j.request,

@@ -239,8 +239,8 @@ BEGIN
     IF purpose IS NULL THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', 'the key',
             'A key is whsec_ and base64 of 16 to 64 bytes, or whsk_ and base64 of 32 bytes (64 with the public key).');
-    ELSIF p_overlap IS NULL OR p_overlap NOT BETWEEN '0' AND '1 year' THEN
-        PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to a year.');
+    ELSIF NOT coalesce(p_overlap >= '0' AND insp.is_within_year(p_overlap), false) THEN
+        PERFORM insp.refuse('ENDPOINT_INVALID', 'the overlap', 'An overlap is 0 to 366 days, without a negative part.');
     ELSIF p_overlap > '0' AND (SELECT count(*) FROM insp.secrets(name, ARRAY[purpose])) >= most THEN
         PERFORM insp.refuse('ENDPOINT_INVALID', format('%s keys of this kind are valid', most),
             'No more are sent. Wait until an overlap has passed; the overlap ''0'' ends all older keys at once.');

@@ -48,6 +48,13 @@ $$;
 COMMENT ON FUNCTION insp.require(boolean, text, text, text) IS
     'Refuses a call unless a condition on its arguments holds. A condition that is null, because an argument is, does not hold';
 
+CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '42', '53', '55', '57', '58']) OR p_state = 'XX000'
+$$;
+COMMENT ON FUNCTION insp.is_passing(text) IS
+    'Whether the same call may succeed later: somebody holds a row, the server lacks something, or a function or table is not as it was made. Any other SQLSTATE comes again each time';
+
 CREATE OR REPLACE FUNCTION insp.failure_summary(p_code text, p_detail text) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT jsonb_build_object(

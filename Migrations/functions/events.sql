@@ -43,10 +43,11 @@ BEGIN
     -- What is visible now and was not at the last scan: found by transaction, so that neither one that stays open, nor
     -- dead entries of the index that it keeps, cost anything.
     WITH fresh AS MATERIALIZED (
-        SELECT b.ctid AS row, b.id, cardinality(b.jobs) AS events FROM insp.event_batch b
+        -- A row without events takes a place as well, which no other row has.
+        SELECT b.ctid AS row, b.id, greatest(1, cardinality(b.jobs)) AS events FROM insp.event_batch b
         WHERE b.position IS NULL AND b.xid >= c.next_xid
         UNION ALL
-        SELECT b.ctid, b.id, cardinality(b.jobs) FROM insp.event_batch b
+        SELECT b.ctid, b.id, greatest(1, cardinality(b.jobs)) FROM insp.event_batch b
         WHERE b.position IS NULL AND b.xid = ANY (c.open_xids) AND b.xid < c.next_xid
     ), ordered AS MATERIALIZED (
         SELECT f.row, f.id, sum(f.events) OVER (ORDER BY f.id) AS upto FROM fresh f ORDER BY f.id LIMIT p_limit

@@ -153,7 +153,7 @@ BEGIN
     IF id IS NULL THEN
         RETURN NULL;
     END IF;
-    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id);
+    INSERT INTO insp.face_named (job_id, partner_id, face_id) VALUES (NEW.id, NEW.partner_id, id) ON CONFLICT DO NOTHING;
     DELETE FROM insp.face_pending f WHERE f.job_id = NEW.id RETURNING * INTO pending;
     IF pending.job_id IS NOT NULL THEN
         SELECT s.summary #>> '{decision,type}' INTO decision FROM insp.step s WHERE s.job_id = NEW.id AND s.status = 128;

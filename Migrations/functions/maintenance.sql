@@ -159,6 +159,7 @@ BEGIN
             INSERT INTO insp.event (job_id, kind, fence, worker_id, detail)
             SELECT u.job_id, 'rescued', u.fence, u.worker_id,
                 jsonb_build_object('attempt', u.attempt, 'crashes', u.crashes) FROM u
+            ON CONFLICT DO NOTHING
         ), begun AS (
             UPDATE insp.job j SET status = 2, started_at = u.claimed_at FROM u
             WHERE j.id = ANY (ARRAY[u.job_id]) AND j.status = 1

@@ -165,6 +165,10 @@ BEGIN
         PERFORM insp.record('drop_history', format('jobs %s to %s', lowest, lowest + width - 1));
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 0;
+    WHEN dependent_objects_still_exist THEN
+        -- Somebody's own view or foreign key: the rest of retention goes on.
+        RAISE LOG 'inspectd: partition % of insp.job cannot be dropped: something depends on it', suffix;
+        RETURN 0;
     END;
     RETURN 1;
 END

@@ -125,10 +125,9 @@ BEGIN
     IF set_partner.review NOT IN ('never', 'rejected', 'warning', 'always') THEN
         PERFORM insp.refuse('PARTNER_INVALID', 'review is ' || left(quote_literal(set_partner.review), 40),
             'A review is never, rejected, warning or always.');
-    ELSIF NOT (set_partner.job_lifetime > '0' AND set_partner.job_lifetime <= '1 year'
-        AND insp.is_length(set_partner.job_lifetime)) THEN
+    ELSIF NOT (set_partner.job_lifetime > '0' AND insp.is_within_year(set_partner.job_lifetime)) THEN
         PERFORM insp.refuse('PARTNER_INVALID', format('job_lifetime is %s', set_partner.job_lifetime),
-            'job_lifetime is above 0 and at most a year, without a negative part.');
+            'job_lifetime is above 0 and at most 366 days, without a negative part.');
     END IF;
     UPDATE insp.partner p SET enabled = coalesce(set_partner.enabled, p.enabled),
         region = CASE WHEN set_partner.region IS NULL THEN p.region ELSE place END,

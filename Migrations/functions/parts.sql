@@ -59,7 +59,8 @@ BEGIN
         ELSIF jsonb_typeof(part) <> 'array' THEN
             PERFORM insp.check_part_url(name, part, coalesce(e.allow_http, false), insp.may_lead(e, part ->> 'url'));
         ELSIF NOT has_many THEN
-            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name), 'FRAMES alone may be an array.');
+            PERFORM insp.refuse('PAYLOAD_INVALID', format('parts.%s is an array', name),
+                (SELECT string_agg(k.kind, ' and ' ORDER BY k.place) FROM insp.part_kind k WHERE k.is_many) || ' alone may be an array.');
         ELSIF jsonb_array_length(part) = 0 THEN
             PERFORM insp.refuse('PART_EMPTY', name);
         ELSIF jsonb_array_length(part) > 256 THEN
@@ -140,7 +141,7 @@ DECLARE
     total bigint;
     content bigint;
 BEGIN
-    -- With an equality a plan for an empty table reads lease_worker, the index of fences, from end to end.
+    -- The fence as in insp.claim.
     IF NOT EXISTS (SELECT FROM insp.lease l WHERE l.job_id = p_job AND l.fence IS NOT DISTINCT FROM p_fence) THEN
         PERFORM insp.refuse('LEASE_LOST');
     END IF;

@@ -190,16 +190,19 @@ COMMENT ON FUNCTION insp.purge_class(text, interval, integer) IS
 CREATE OR REPLACE FUNCTION insp.purge_batch(p_what text, p_jobs bigint[]) RETURNS integer
 LANGUAGE sql SET search_path = pg_catalog, insp, pg_temp AS $$
     SELECT CASE p_what WHEN 'parts' THEN insp.remove_parts(p_jobs) WHEN 'results' THEN insp.remove_results(p_jobs, 'purgedAt')
-        ELSE insp.remove_references(p_jobs, false) END
+        WHEN 'references' THEN insp.remove_references(p_jobs, false) WHEN 'callbacks' THEN insp.retire_callbacks(p_jobs)
+        WHEN 'persons' THEN (SELECT 0 FROM insp.forget_persons(p_jobs)) WHEN 'links' THEN (SELECT 0 FROM insp.link_persons(p_jobs)) END
 $$;
-COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS 'Removes what is called so; returns of how many jobs';
+COMMENT ON FUNCTION insp.purge_batch(text, bigint[]) IS
+    'Does what is due of the rows that insp.purge_later names so; returns of how many jobs or callbacks it removed something';
 
 CREATE OR REPLACE FUNCTION insp.purge_jobs(p_what text, p_jobs bigint[]) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    -- What erases, copies or finishes a job holds its row.
-    free constant bigint[] := ARRAY(SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED);
+    -- What erases, copies or finishes a job holds its row. Callbacks, persons and links are locked where they are changed.
+    free constant bigint[] := CASE WHEN p_what IN ('parts', 'results', 'references') THEN ARRAY(
+        SELECT j.id FROM insp.job j WHERE j.id = ANY (p_jobs) FOR NO KEY UPDATE SKIP LOCKED) ELSE p_jobs END;
     held bigint[] := ARRAY(SELECT unnest(p_jobs) EXCEPT SELECT unnest(free));
     broken bigint[] := '{}'::bigint[];
     removed integer := 0;
@@ -224,7 +227,7 @@ BEGIN
                 IF insp.is_passing(SQLSTATE) THEN
                     RAISE;
                 END IF;
-                RAISE LOG 'inspectd: retention cannot remove % of job %: SQLSTATE %', p_what, job, SQLSTATE;
+                RAISE LOG 'inspectd: retention cannot process % of %: SQLSTATE %', p_what, job, SQLSTATE;
                 broken := broken || job;
                 CONTINUE;
             END;
@@ -239,7 +242,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.purge_jobs(text, bigint[]) IS
-    'Removes parts, results or references of jobs that are due; those that somebody holds, or whose rows cannot be processed, are noted for later';
+    'Does what is due of jobs, callbacks or persons (insp.purge_batch); those that somebody holds, or whose rows cannot be processed, are noted for later';
 
 CREATE OR REPLACE FUNCTION insp.purge_late(
     p_limit integer, OUT parts integer, OUT results integer, OUT requests integer, OUT callbacks integer, OUT walked integer
@@ -284,12 +287,12 @@ BEGIN
     parts := CASE WHEN part_jobs IS NULL THEN 0 ELSE insp.purge_jobs('parts', part_jobs) END;
     results := CASE WHEN result_jobs IS NULL THEN 0 ELSE insp.purge_jobs('results', result_jobs) END;
     requests := CASE WHEN request_jobs IS NULL THEN 0 ELSE insp.purge_jobs('references', request_jobs) END;
-    callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.retire_callbacks(late) END;
+    callbacks := CASE WHEN late IS NULL THEN 0 ELSE insp.purge_jobs('callbacks', late) END;
     IF persons IS NOT NULL THEN
-        PERFORM insp.forget_persons(persons);
+        PERFORM insp.purge_jobs('persons', persons);
     END IF;
     IF links IS NOT NULL THEN
-        PERFORM insp.link_persons(links);
+        PERFORM insp.purge_jobs('links', links);
     END IF;
 END
 $$;

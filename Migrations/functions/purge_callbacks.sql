@@ -20,7 +20,7 @@ BEGIN
     walked := coalesce(cardinality(old), 0);
     removed := 0;
     IF walked > 0 THEN
-        removed := insp.retire_callbacks(old);
+        removed := insp.purge_jobs('callbacks', old);
         UPDATE insp.retention_cursor c SET next_id = (SELECT max(o.id) + 1 FROM unnest(old) AS o (id))
         WHERE c.what = 'callbacks' AND c.keep = '0';
     END IF;

@@ -26,12 +26,24 @@ $$;
 COMMENT ON FUNCTION insp.is_length(interval) IS
     'Whether no part of an interval is negative. Only then does its place between two others say how far it leads from a time: 10000 years less 3564000 days compare as 99 years, and lead out of the calendar';
 
+CREATE OR REPLACE FUNCTION insp.is_within_year(p_interval interval) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
+    -- Compared alone, a year is 360 days.
+    SELECT CASE WHEN p_interval <= '366 days' AND insp.is_length(p_interval)
+        THEN now() + p_interval <= now() + interval '366 days' ELSE p_interval IS NULL END
+$$;
+COMMENT ON FUNCTION insp.is_within_year(interval) IS
+    'Whether an interval has no negative part and leads at most 366 days from now, as any year does. Null is allowed';
+
 CREATE OR REPLACE FUNCTION insp.check_keep(p_code text, p_what text, p_keep interval, p_least interval DEFAULT '1 hour') RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, insp, pg_temp AS $$
 BEGIN
     IF NOT (CASE WHEN p_keep BETWEEN p_least AND '36525 days' AND insp.is_length(p_keep)
-        -- Compared alone, a year is 360 days.
-        THEN now() - p_keep >= now() - interval '36525 days' ELSE p_keep IS NULL END) THEN
+        -- Compared alone, a year is 360 days and a month 30. What is counted in months must last long enough whenever it
+        -- ends: at the first of March of a common year it is shortest.
+        THEN now() - p_keep >= now() - interval '36525 days'
+            AND timestamp '2023-03-01' - p_keep <= timestamp '2023-03-01' - p_least
+        ELSE p_keep IS NULL END) THEN
         PERFORM insp.refuse(p_code, format('%s is %s', p_what, p_keep), format('%s is %s to 100 years, without a negative part.',
             p_what, CASE p_least WHEN '1 hour' THEN 'an hour' ELSE p_least::text END));
     END IF;

@@ -83,13 +83,6 @@ $$;
 COMMENT ON FUNCTION insp.finish_failed(bigint[], bigint[], text[], text[], smallint[], smallint[]) IS
     'Brings jobs to 128 as NOT_EXECUTED with an error, and lists the dead-lettered ones in insp.dead. One whose row cannot be processed ends by insp.finish_damaged';
 
-CREATE OR REPLACE FUNCTION insp.is_passing(p_state text) RETURNS boolean
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, insp, pg_temp AS $$
-    SELECT left(p_state, 2) = ANY (ARRAY['08', '25', '40', '42', '53', '55', '57', '58']) OR p_state = 'XX000'
-$$;
-COMMENT ON FUNCTION insp.is_passing(text) IS
-    'Whether the same call may succeed later: somebody holds a row, the server lacks something, or a function or table is not as it was made. Any other SQLSTATE comes again each time';
-
 CREATE OR REPLACE FUNCTION insp.finish_damaged(
     p_job bigint, p_fence bigint, p_state text, p_attempts smallint, p_crashes smallint, p_started timestamptz DEFAULT NULL
 ) RETURNS SETOF bigint
@@ -97,17 +90,39 @@ LANGUAGE plpgsql SET search_path = pg_catalog, insp, pg_temp AS $$
 DECLARE
     -- The server's own words may quote the row.
     detail constant text := format('the job''s row cannot be processed: SQLSTATE %s', p_state);
+    strays bigint[];
 BEGIN
-    IF EXISTS (SELECT FROM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
-        ARRAY[p_started], 0::smallint, false)) THEN
-        INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
-        VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
-        RETURN NEXT p_job;
+    PERFORM FROM insp.job j WHERE j.id = p_job AND j.status < 128 FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
     END IF;
+    -- An end that insp.finish did not write stands where the job's own is to be written.
+    DELETE FROM insp.step s WHERE s.job_id = p_job AND s.status = 128;
+    DELETE FROM insp.event e WHERE e.job_id = p_job AND e.kind = 'finished';
+    WITH gone AS (
+        DELETE FROM insp.callback c WHERE c.job_id = p_job AND c.event = 'job.finished' RETURNING c.id, c.endpoint_id
+    ), freed AS (
+        DELETE FROM insp.callback_lease l USING gone g WHERE l.endpoint_id = ANY (ARRAY[g.endpoint_id]) AND l.callback_id = g.id
+    )
+    SELECT array_agg(g.id) INTO strays FROM gone g;
+    DELETE FROM insp.callback_waiting w WHERE w.callback_id = ANY (strays);
+    DELETE FROM insp.callback_attempt a WHERE a.callback_id = ANY (strays);
+    PERFORM insp.finish(ARRAY[p_job], ARRAY[p_fence], ARRAY[insp.failure_summary('INTERNAL_ERROR', detail)], NULL,
+        ARRAY[p_started], 0::smallint, false);
+    INSERT INTO insp.dead (job_id, code, detail, attempts, crashes)
+    VALUES (p_job, 'INTERNAL_ERROR', detail, p_attempts, p_crashes) ON CONFLICT DO NOTHING;
+    RETURN NEXT p_job;
+EXCEPTION WHEN OTHERS THEN
+    IF insp.is_passing(SQLSTATE) THEN
+        RAISE;
+    END IF;
+    -- Not even so: maintenance comes back to it, and the others of its batch go on.
+    RAISE LOG 'inspectd: job % cannot be finished: SQLSTATE %', p_job, SQLSTATE;
+    INSERT INTO insp.expiry (expires_at, job_id) VALUES (now() + interval '1 day', p_job) ON CONFLICT DO NOTHING;
 END
 $$;
 COMMENT ON FUNCTION insp.finish_damaged(bigint, bigint, text, smallint, smallint, timestamptz) IS
-    'Dead-letters a job as INTERNAL_ERROR without reading what may name a person: the end of one whose row cannot be processed. Returns it if it was not finished before';
+    'Dead-letters a job as INTERNAL_ERROR without reading what may name a person: the end of one whose row cannot be processed, in place of any result, terminal event or final callback that it has already. Returns it if it was not finished before; one that cannot end even so is left for a day (insp.expiry)';
 
 CREATE OR REPLACE FUNCTION insp.store_steps(p_jobs bigint[], p_fences bigint[], p_statuses smallint[], p_bodies bytea[])
 RETURNS SETOF bigint
@@ -192,18 +207,18 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 DECLARE
     jobs bigint[];
     fences bigint[];
-    summaries jsonb[];
+    summaries text[];
     bodies bytea[];
     started timestamptz[];
     attempts smallint[];
     crashes smallint[];
 BEGIN
     WITH settled AS (
-        -- ANY as in insp.claim; and by = the fence could be looked up in lease_worker, which leads to every worker's leases.
+        -- Job and fence as in insp.claim, also below.
         DELETE FROM insp.lease l USING unnest(p_jobs, p_fences, p_summaries, p_bodies)
             AS u (job_id, fence, summary, body)
         WHERE l.job_id = ANY (ARRAY[u.job_id]) AND l.fence IS NOT DISTINCT FROM u.fence
-        RETURNING l.job_id, l.fence, u.summary::jsonb AS summary, u.body, l.claimed_at, l.attempt, l.crashes
+        RETURNING l.job_id, l.fence, u.summary, u.body, l.claimed_at, l.attempt, l.crashes
     )
     SELECT array_agg(s.job_id), array_agg(s.fence), array_agg(s.summary), array_agg(s.body), array_agg(s.claimed_at),
         array_agg(s.attempt), array_agg(s.crashes)
@@ -212,7 +227,8 @@ BEGIN
         RETURN;
     END IF;
     BEGIN
-        RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries, bodies, started,
+        -- Read here: a summary that is no JSON costs its own job alone.
+        RETURN QUERY SELECT unnest(insp.settle_ended(jobs, fences, summaries::jsonb[], bodies, started,
             p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
     EXCEPTION WHEN OTHERS THEN
         IF insp.is_passing(SQLSTATE) THEN
@@ -221,7 +237,7 @@ BEGIN
         -- One by one: a row that cannot be processed costs its own job alone.
         FOR place IN 1..cardinality(jobs) LOOP
             BEGIN
-                RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place],
+                RETURN QUERY SELECT unnest(insp.settle_ended(jobs[place:place], fences[place:place], summaries[place:place]::jsonb[],
                     bodies[place:place], started[place:place], p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies));
             EXCEPTION WHEN OTHERS THEN
                 IF insp.is_passing(SQLSTATE) THEN
@@ -235,7 +251,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost. A job whose row cannot be processed is dead-lettered as INTERNAL_ERROR';
+    'Finishes leased jobs with their results, and stores stages'' results of the same jobs before that. Returns the jobs it finished; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.settle(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.retry_later(
@@ -262,6 +278,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
         SELECT e.job_id, 'retry', e.fence, e.worker_id,
             jsonb_build_object('code', e.code, 'attempt', e.attempt, 'afterSeconds', round(e.seconds::numeric, 1))
         FROM ended e
+        ON CONFLICT DO NOTHING
     )
     SELECT e.job_id FROM ended e
 $$;
@@ -326,6 +343,7 @@ BEGIN
         INSERT INTO insp.event (job_id, kind, fence, worker_id)
         SELECT e.job_id, 'released', e.fence, e.worker_id
         FROM ended e JOIN insp.job j ON j.id = ANY (ARRAY[e.job_id]) AND j.status < 128
+        ON CONFLICT DO NOTHING
     )
     SELECT e.job_id FROM ended e;
     FOR touched IN SELECT DISTINCT j.lane FROM insp.job j WHERE j.id = ANY (p_jobs) LOOP

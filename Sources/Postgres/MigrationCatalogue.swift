@@ -1,8 +1,9 @@
 /// What the catalogue says of each object of the schema `insp`, as digests: definitions, settings, rights and comments.
 ///
 /// The digests of what the files made are kept in `public.insp_object`. To build the schema a second time and to compare the two
-/// would need no table, but every file names `insp` itself, so it would need a second database, which a migrator may not make.
-/// Partitions come and go, and are left out; so are owners, which a restored backup may change.
+/// would need no table, but locks the old one's name for seconds: that is done where the table is gone (``built(by:on:)``).
+/// Partitions come and go, and are left out but for rights of their own, which none has; so are owners, which a restored backup
+/// may change.
 enum MigrationCatalogue {
     /// One object: `function insp.wake(p_lane smallint)`, `index insp.job_pkey`, `column insp.job.id`.
     typealias Digests = [String: String]
@@ -70,6 +71,13 @@ enum MigrationCatalogue {
                 (SELECT string_agg(CASE r WHEN 0 THEN 'public' ELSE r::regrole::text END, ',' ORDER BY r::regrole::text)
                     FROM unnest(p.polroles) AS r), pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)]
             FROM pg_policy p JOIN relation c ON c.oid = p.polrelid
+            UNION ALL
+            SELECT 'rights on ' || c.oid::regclass, ARRAY[r.rights, a.rights]
+            FROM pg_class c CROSS JOIN LATERAL (SELECT \(rights("c.relacl", "r", owner: "c.relowner")) AS rights) r
+                CROSS JOIN LATERAL (SELECT string_agg(concat(x.attname, x.attacl::text), ', ' ORDER BY x.attnum) AS rights
+                    FROM pg_attribute x WHERE x.attrelid = c.oid AND x.attacl IS NOT NULL) a
+            WHERE c.relnamespace = to_regnamespace('insp') AND c.relispartition AND c.relkind = 'r'
+                AND num_nonnulls(r.rights, a.rights) > 0
         )
         SELECT name, encode(sha256(convert_to(facts::text, 'UTF8')), 'hex') FROM object
         """
@@ -99,19 +107,33 @@ enum MigrationCatalogue {
                 """))
     }
 
+    /// What the files make: all of them are applied to a schema beside the one that is there, and rolled back.
+    static func built(by folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Digests {
+        // Others see neither the name nor the new schema before a commit, which never comes.
+        try connection.execute("SAVEPOINT built; ALTER SCHEMA insp RENAME TO insp_kept")
+        for script in folder.scripts { try script.apply(on: connection) }
+        let digests = try self.found(on: connection)
+        try connection.execute("ROLLBACK TO SAVEPOINT built; RELEASE SAVEPOINT built")
+        return digests
+    }
+
     private static func digests(_ rows: [PostgresRow]) throws -> Digests {
         try Digests(uniqueKeysWithValues: rows.map { (try $0.string(0), try $0.string(1)) })
     }
 
+    /// The table, as ``Migrator`` names it.
+    static let table = "table public.insp_object"
+
     /// Notes what the files have made. What differed before and was not touched since still differs: its digest stays.
-    static func note(made: Digests, before: Digests, after: Digests, on connection: isolated PostgresConnection) throws
-    {
+    static func note(
+        made: Digests, before: Digests, after: Digests, isNoted: Bool, on connection: isolated PostgresConnection
+    ) throws {
         var noted = after
         for (name, digest) in made where before[name] != digest && before[name] == after[name] { noted[name] = digest }
         if !made.isEmpty {
             for name in after.keys where made[name] == nil && before[name] == after[name] { noted[name] = nil }
         }
-        guard noted != made else { return }
+        guard noted != made || !isNoted else { return }
         try connection.execute(
             """
             CREATE TABLE IF NOT EXISTS public.insp_object (name text PRIMARY KEY, sha256 text NOT NULL, server integer NOT NULL);
@@ -146,10 +168,16 @@ enum MigrationCatalogue {
                 isFunction
                 ? ("pg_proc", "regprocedure", "coalesce(o.proacl, acldefault('f', o.proowner))", "proowner")
                 : ("pg_class", "regclass", "o.relacl", "relowner")
+            // Who has a right on columns alone stands with the columns; what is taken of the whole goes with these.
+            let columns =
+                isFunction
+                ? ""
+                : "UNION ALL SELECT r.* FROM pg_attribute a, aclexplode(a.attacl) r WHERE a.attrelid = o.oid"
             let grantees = try connection.query(
                 """
                 SELECT DISTINCT CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END
-                FROM \(catalogue) o, aclexplode(\(acl)) x WHERE o.oid = to_\(type)($1) AND x.grantee <> o.\(owner)
+                FROM \(catalogue) o, LATERAL (SELECT * FROM aclexplode(\(acl)) \(columns)) x
+                WHERE o.oid = to_\(type)($1) AND x.grantee <> o.\(owner)
                 """, [.text(name.trimmingPrefix(" ").description)]
             ).map { try $0.string(0) }
             for grantee in grantees {

@@ -17,6 +17,21 @@ struct MigrationFolder: Sendable {
         var after: Set<String> = []
         var isNumbered: Bool { !self.name.hasPrefix(MigrationFolder.functions) }
 
+        /// Runs it; an error names it.
+        func apply(on connection: isolated PostgresConnection) throws {
+            do {
+                try connection.execute(self.sql, timeout: .seconds(3600))
+            } catch let error as PostgresError {
+                throw PostgresError(
+                    error.code, sqlState: error.sqlState, "\(self.name): \(error.message)",
+                    // Another result of a function, other columns of a view.
+                    hint: self.isNumbered || !["42P13", "42P16"].contains(error.sqlState)
+                        ? nil
+                        : "CREATE OR REPLACE changes neither a function's result and parameter names nor a view's columns: begin \(self.name).sql with DROP FUNCTION IF EXISTS or DROP VIEW IF EXISTS, and name \(self.name.dropFirst(MigrationFolder.functions.count)) in the line -- After: of each file that uses it"
+                )
+            }
+        }
+
         /// The tables, functions, views and triggers that it makes, as ``Migrator`` finds them in the catalogue; a function's name
         /// stands here once for each of its signatures. Statements begin at the start of a line, and nothing in a body does.
         var objects: [String] {

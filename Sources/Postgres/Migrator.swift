@@ -31,7 +31,7 @@ package struct Migrator: Sendable {
         /// them, or somebody's own. They stay.
         package var unknown: [String] = []
         /// What is not as the files made it, or was not made by them, and no file restores: an index that was dropped, a right on
-        /// a table, a policy.
+        /// a table, a policy. And `table public.insp_object` where it had to be made again.
         package var different: [String] = []
     }
 
@@ -75,7 +75,8 @@ package struct Migrator: Sendable {
     package func pending(on connection: PostgresConnection) async throws -> [String] {
         let folder = try MigrationFolder(self.directory)
         let plan = try await connection.transaction { connection in try Self.plan(folder, on: connection) }
-        return plan.apply.map(\.script.name) + plan.forget + plan.different
+        let unnoted = plan.isUnnoted ? [MigrationCatalogue.table] : []
+        return plan.apply.map(\.script.name) + plan.forget + unnoted + plan.different
     }
 
     /// Makes the roles that are missing in the cluster, as an administrator, who may make roles. Once for a cluster, and safe at
@@ -144,8 +145,14 @@ package struct Migrator: Sendable {
         // To the end of the transaction: works through a pooler, and ends with a killed process. A lock on the table, which
         // only its owner can take; an advisory lock any login could hold for ever.
         try connection.execute("LOCK TABLE public.insp_migration IN SHARE ROW EXCLUSIVE MODE")
-        let plan = try Self.plan(folder, on: connection)
-        guard !plan.apply.isEmpty || !plan.forget.isEmpty || plan.made.isEmpty else {
+        var plan = try Self.plan(folder, on: connection)
+        let isUnnoted = plan.isUnnoted
+        if isUnnoted {
+            // Noted as it is, what somebody changed would never be found again.
+            let made = try MigrationCatalogue.built(by: folder, on: connection)
+            plan = try Self.plan(folder, made: made, on: connection)
+        }
+        guard !plan.apply.isEmpty || !plan.forget.isEmpty || plan.made.isEmpty || isUnnoted else {
             return Outcome(unknown: plan.unknown, different: plan.different)
         }
         if !plan.apply.isEmpty { try self.refuseOtherWorkers(on: connection) }
@@ -158,24 +165,22 @@ package struct Migrator: Sendable {
                 INSERT INTO public.insp_migration (name, sha256) VALUES ($1, $2)
                 ON CONFLICT (name) DO UPDATE SET sha256 = EXCLUDED.sha256, applied_at = now()
                 """, [.text(script.name), .text(digest)])
-            do {
-                try connection.execute(script.sql, timeout: .seconds(3600))
-            } catch let error as PostgresError {
-                throw PostgresError(error.code, sqlState: error.sqlState, "\(script.name): \(error.message)")
-            }
+            try script.apply(on: connection)
         }
         _ = try connection.query("DELETE FROM public.insp_migration WHERE name = ANY ($1)", [.textArray(plan.forget)])
         try Self.analyze(on: connection)
         // What was applied may have dropped some of them.
         let unknown = try Self.objects(folder, on: connection).filter { $0.count > $0.made }.map(\.name)
         let found = try MigrationCatalogue.found(on: connection)
-        try MigrationCatalogue.note(made: plan.made, before: plan.found, after: found, on: connection)
+        try MigrationCatalogue.note(
+            made: plan.made, before: plan.found, after: found, isNoted: !isUnnoted, on: connection)
         let made = try MigrationCatalogue.made(on: connection)
         return Outcome(
             applied: plan.apply.map(\.script.name), forgotten: plan.forget, unknown: unknown,
-            different: MigrationCatalogue.different(made: made, found: found).filter {
-                made[$0] != nil || !unknown.contains(MigrationCatalogue.name($0))
-            })
+            different: (isUnnoted ? [MigrationCatalogue.table] : [])
+                + MigrationCatalogue.different(made: made, found: found).filter {
+                    made[$0] != nil || !unknown.contains(MigrationCatalogue.name($0))
+                })
     }
 
     private static func isMigrated(on connection: isolated PostgresConnection) throws -> Bool {
@@ -234,13 +239,17 @@ package struct Migrator: Sendable {
         /// What the files made, and what the database has.
         var made: MigrationCatalogue.Digests = [:]
         var found: MigrationCatalogue.Digests = [:]
+        /// Files were applied, and nothing says what they made: the table is gone, or of another major version of PostgreSQL.
+        var isUnnoted = false
         /// What differs: what the functions files restore, and the rest.
         var restored: [String] = []
         var different: [String] = []
     }
 
     /// Compares the folder with what the database remembers.
-    private static func plan(_ folder: MigrationFolder, on connection: isolated PostgresConnection) throws -> Plan {
+    private static func plan(
+        _ folder: MigrationFolder, made: MigrationCatalogue.Digests? = nil, on connection: isolated PostgresConnection
+    ) throws -> Plan {
         // Definitions are written differently under other settings, and scripts are written for these.
         try connection.execute(
             """
@@ -272,8 +281,9 @@ package struct Migrator: Sendable {
         let objects = try Self.objects(folder, on: connection)
         let lacking = Set(objects.filter { $0.count < $0.made }.map(\.name))
         var plan = Plan(forget: gone, unknown: objects.filter { $0.count > $0.made }.map(\.name))
-        plan.made = try MigrationCatalogue.made(on: connection)
+        plan.made = try made ?? MigrationCatalogue.made(on: connection)
         plan.found = try MigrationCatalogue.found(on: connection)
+        plan.isUnnoted = plan.made.isEmpty && !plan.found.isEmpty && !known.isEmpty
         let restorable = Set(folder.scripts.filter { !$0.isNumbered }.flatMap(\.objects))
         var changed: Set<String> = []
         for object in MigrationCatalogue.different(made: plan.made, found: plan.found) {

@@ -4,8 +4,7 @@ package import InspectCore
 /// Compares the arithmetic for wide registers with plain sums.
 package enum PixelArithmetic {
     package struct Check: Sendable {
-        /// Sums that were compared with plain ones, and how many of them differ: where any does, images are judged differently
-        /// from processor to processor.
+        /// Sums compared with plain ones, and how many differ: if any does, results depend on the processor.
         package let compared, different: Int64
         /// Convolutions and filters that computed the sums, and how many of them used wide registers.
         package let runs, wideRuns: Int64

@@ -40,7 +40,7 @@ package final class LivenessNetwork {
         let file = URL(fileURLWithPath: model.file).lastPathComponent
         guard (0.5...10).contains(model.cropScale), model.threshold > 0, model.threshold < 1,
             (1...100).contains(model.name.count), model.name.allSatisfy({ $0.isASCII && !$0.isNewline })
-        else { throw InspectError(.modelUnavailable, "the description of \(file) as a liveness engine is incomplete or invalid") }
+        else { throw InspectError(.modelUnavailable, "\(file) has no valid description as a liveness engine") }
         self.network = try OnnxNetwork(OnnxModel(file: model.file, sha256: model.sha256, input: model.input))
         self.model = model
         guard (2...1000).contains(self.network.outputLength), (0..<self.network.outputLength).contains(model.liveIndex)

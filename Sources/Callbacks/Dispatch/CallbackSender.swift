@@ -154,7 +154,7 @@ struct CallbackSender: Sendable {
     ) throws(HTTPError) -> HTTPRequest {
         // An overlap of keys may have ended since the claim, which does no harm.
         guard let keys = callback.endpoint.keys else {
-            throw HTTPError(.localFault, "the endpoint has no key, or one that is not in the format of Standard Webhooks")
+            throw HTTPError(.localFault, "the endpoint has no key, or one that is no Standard Webhooks key")
         }
         guard let body = callback.body else {
             throw HTTPError(.localFault, "the callback was created by a newer version, which must compose its body")

@@ -54,7 +54,7 @@ BEGIN
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION insp.partner_units() IS 'Stores a partner''s retention periods in days and hours, as they count from now on';
+COMMENT ON FUNCTION insp.partner_units() IS 'Stores a partner''s retention periods in days and hours, as they apply from now on';
 CREATE OR REPLACE TRIGGER partner_units BEFORE INSERT OR UPDATE OF keep_parts, keep_results, keep_references ON insp.partner
     FOR EACH ROW EXECUTE FUNCTION insp.partner_units();
 

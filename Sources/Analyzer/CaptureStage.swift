@@ -10,7 +10,7 @@ enum CaptureStage {
     /// Frames whose faces get an embedding: the most frontal one of each quarter.
     private static let keyFrames = 4
 
-    /// - Parameter face: The embedding of the selfie that came with the frames, if any.
+    /// - Parameter face: The embedding of the selfie sent with the frames, if any.
     /// - Returns: `nil` if there are no frames.
     static func facts(_ parts: [PartView], engine: FaceEngine, face: FaceEmbedding?) throws(InspectError)
         -> CaptureFacts?

@@ -6,7 +6,7 @@ import Testing
 /// Whatever the input, the job reaches 128 with a code or is refused with one.
 @Suite struct BadInputTests {
     @Test(.timeLimit(.minutes(5)))
-    func `Truncated images, foreign files and decompression bombs end at 128 with a code each, and their callbacks are sent`() async throws {
+    func `Truncated, foreign and bomb images end at 128 with a code each, and their callbacks are sent`() async throws {
         let service = try await Service.start()
         let good = try await TestInputs.specimen("id_front.jpg")
         let url = service.receiver.url("/huge")

@@ -131,7 +131,8 @@ import Testing
         #expect(!log.contains(gateway.bearer.split(separator: ".")[1]))
     }
 
-    @Test func `A credential allows its scopes until it is revoked, and nothing is disclosed without one`() async throws {
+    @Test func `A credential allows its scopes until it is revoked, and nothing is disclosed without one`() async throws
+    {
         let gateway = try await Gateway.start(scopes: "{create}")
         let body: [String: Any] = ["workflow": "liveness", "encodedFaceImage": Self.image]
         let created = try await gateway.call("POST", "/inspectionjob/create", body)

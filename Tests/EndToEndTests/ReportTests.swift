@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `Bad input is reported, and contradictory options are refused`() async throws {
+    func `Bad input is reported, and invalid combinations of options are refused`() async throws {
         let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
         let lines = Data(
             """

@@ -4,6 +4,12 @@
 -- retention period, a cursor walks the jobs in the order of their ids, which is nearly that of their age, and passes each job
 -- once. The few that were not finished, or finished late, when the cursor passed are recorded in purge_later with the time to
 -- return.
+
+CREATE OR REPLACE FUNCTION insp.purge(
+    p_limit integer DEFAULT 1000,
+    OUT parts integer, OUT results integer, OUT keys integer, OUT callbacks integer, OUT partitions integer, OUT more boolean
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
 -- Rows that are held are left for later, so this waits at most for single statements of others.
 SET lock_timeout = '200ms' SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE

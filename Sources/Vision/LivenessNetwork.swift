@@ -47,7 +47,7 @@ package final class LivenessNetwork {
         else {
             throw InspectError(
                 .modelUnavailable,
-                "\(file) has \(self.network.outputLength) outputs, none with index \(model.liveIndex)")
+                "\(file) has \(self.network.outputLength) outputs, none of index \(model.liveIndex)")
         }
         let card = try DecodedImage.testCard(width: 160, height: 160)
         guard try self.probability(card, Box(x: 40, y: 40, width: 80, height: 80)) != nil else {

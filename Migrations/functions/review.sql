@@ -1,5 +1,4 @@
--- Manual review: a decision that a person must confirm waits at status 64 until insp.review, a cancellation or its deadline
--- ends it.
+-- Manual review: a decision that must be confirmed waits at status 64 until insp.review, a cancellation or its deadline.
 
 -- A part of insp.hold_for_review, called with its settings.
 CREATE OR REPLACE FUNCTION insp.hold_ended(
@@ -34,14 +33,14 @@ BEGIN
     INSERT INTO insp.step (job_id, status, fence, body)
     SELECT u.job_id, u.status, u.fence, u.body
     FROM unnest(p_step_jobs, p_step_fences, p_step_statuses, p_step_bodies) AS u (job_id, fence, status, body)
-    -- A fence is given out once, so it names the claim by itself; a stage of an earlier claim is not taken.
+    -- A fence is given out once and so identifies the claim; a stage of an earlier claim is not stored.
     WHERE u.fence = ANY (fences)
     ON CONFLICT DO NOTHING;
     RETURN held;
 END
 $$;
 COMMENT ON FUNCTION insp.hold_ended(bigint[], bigint[], bigint[], jsonb[], bytea[], timestamptz[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Lets jobs whose leases insp.hold_for_review has ended wait for a review, with the stages of the same claims; returns those that wait';
+    'Makes jobs whose leases insp.hold_for_review has ended wait for a review, and stores results of their stages; returns those that wait';
 
 CREATE OR REPLACE FUNCTION insp.hold_for_review(
     p_jobs bigint[], p_fences bigint[], p_summaries text[], p_bodies bytea[],
@@ -92,12 +91,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) IS
-    'Stores leased jobs'' decided results, and stages'' results before that, and lets the jobs wait at status 64 for insp.review. Returns the jobs that wait now; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
+    'Stores leased jobs'' decided results, after results of stages, and makes the jobs wait at status 64 for insp.review. Returns the jobs that now wait; the others'' leases were lost. A job whose row or summary cannot be processed is dead-lettered as INTERNAL_ERROR';
 GRANT EXECUTE ON FUNCTION insp.hold_for_review(bigint[], bigint[], text[], bytea[], bigint[], bigint[], smallint[], bytea[]) TO insp_worker;
 
 CREATE OR REPLACE FUNCTION insp.review(id uuid, decision text, label text DEFAULT NULL, note text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, insp, pg_temp
--- An enrolment ends with its person's row, which a request that is not committed may hold.
+-- Ending an enrolment writes its person's row, which an uncommitted request may hold.
 SET lock_timeout = '5s' SET jit = off SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -110,7 +109,7 @@ BEGIN
     IF review.decision IS NULL OR review.decision NOT IN ('PASSED', 'WARNING', 'REJECTED') THEN
         PERFORM insp.refuse('REVIEW_INVALID', 'the decision ' || left(quote_nullable(review.decision), 40));
     ELSIF word !~ '^[A-Z][A-Z0-9_]{0,63}$' THEN
-        -- Free text belongs into the note, which stays here; the label goes to the partner.
+        -- Free text belongs in the note, which stays here; the label goes to the partner.
         PERFORM insp.refuse('REVIEW_INVALID', 'the label');
     END IF;
     -- The job first, in the order of every call that finishes jobs: the second one finds it at 128.
@@ -150,7 +149,7 @@ EXCEPTION WHEN lock_not_available THEN
 END
 $$;
 COMMENT ON FUNCTION insp.review(uuid, text, text, text) IS
-    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result says who reviewed it and what was decided before; the note stays in v_operator_events. ROW_LOCKED if another transaction holds something of the job for five seconds, INTERNAL_ERROR if what is stored of the job is damaged';
+    'Finishes a job that waits for a review (v_review) with the reviewer''s decision: PASSED, WARNING or REJECTED. The result has the reviewer and the original decision; the note stays in v_operator_events. ROW_LOCKED if another transaction holds a row of the job for five seconds, INTERNAL_ERROR if the job''s stored data is damaged';
 GRANT EXECUTE ON FUNCTION insp.review(uuid, text, text, text) TO insp_operator;
 
 CREATE OR REPLACE VIEW insp.v_review AS
@@ -162,10 +161,10 @@ FROM insp.review_wait w JOIN insp.job j ON j.id = w.job_id AND j.status = 64
     JOIN insp.partner p ON p.id = j.partner_id JOIN insp.step s ON s.job_id = w.job_id AND s.status = 64
 ORDER BY w.since;
 COMMENT ON VIEW insp.v_review IS 'Jobs that wait for insp.review, oldest first';
-COMMENT ON COLUMN insp.v_review.id IS 'The job''s public id, which insp.review takes';
-COMMENT ON COLUMN insp.v_review.partner IS 'Whose job';
+COMMENT ON COLUMN insp.v_review.id IS 'The job''s public id, the argument of insp.review';
+COMMENT ON COLUMN insp.v_review.partner IS 'The partner';
 COMMENT ON COLUMN insp.v_review.workflow IS 'Its workflow';
-COMMENT ON COLUMN insp.v_review.decision IS 'What was decided';
+COMMENT ON COLUMN insp.v_review.decision IS 'The decision';
 COMMENT ON COLUMN insp.v_review.since IS 'For how long it waits';
 COMMENT ON COLUMN insp.v_review.expires IS 'Time left until it ends as EXPIRED';
 COMMENT ON COLUMN insp.v_review.because IS 'Capabilities that warned or rejected, with their labels';

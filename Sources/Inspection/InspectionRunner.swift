@@ -179,7 +179,7 @@ package struct InspectionRunner: Sendable {
 
     /// The stage's options: VIZ text is read only where a capability uses it.
     private static func orders(_ stage: JobStatus, of workflow: Workflow) -> Data {
-        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withPrint) : Data()
+        stage == .document && workflow.capabilities.contains(.dataChecks) ? Data(StageEngine.withVIZ) : Data()
     }
 
     /// Previews of the parts' images, by part name. This process never decodes an image.

@@ -2,7 +2,7 @@ package import Foundation
 package import InspectCore
 internal import Postgres
 
-/// What callers of the queue do, from Swift: the same SQL functions that every other language calls.
+/// The queue's interface for callers in Swift: the same SQL functions that every other language calls.
 package actor JobClient {
     private let connection: ReconnectingConnection
 
@@ -19,7 +19,7 @@ package actor JobClient {
     ///   - payload: A JSON object, as `insp.enqueue_parts` describes it.
     ///   - parts: The inputs' bytes.
     /// - Returns: The job's id.
-    /// - Throws: ``InspectError`` with the code that the database refused the request with.
+    /// - Throws: ``InspectError`` with the code of the database's refusal.
     package func enqueue(payload: Data, parts: [PartKind: [Data]] = [:]) async throws -> String {
         if let none = parts.first(where: \.value.isEmpty) { throw InspectError(.partEmpty, none.key.rawValue) }
         let parameters: [PostgresValue] = [
@@ -60,7 +60,7 @@ package actor JobClient {
         }
     }
 
-    /// Where a job is, why it waits and what can be done, for operators: sentences, each with what it is about.
+    /// Where a job is, why it waits and what can be done, for operators: sentences, each with its topic.
     ///
     /// - Parameter id: The job's id, or its last twelve digits.
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or ``ErrorCode/jobAmbiguous``.
@@ -90,7 +90,7 @@ package actor JobClient {
         }
     }
 
-    /// What is enrolled under a face id, without the features, as JSON.
+    /// The templates of a face id as JSON, without their features.
     package func templates(of faceID: String, partner: String) async throws -> Data {
         try await self.translating { connection in
             try await connection.query(

@@ -6,7 +6,7 @@ internal import Postgres
 extension JobWorker {
     // MARK: Registration
 
-    /// Registers this run of the worker, waiting for the database if it is away.
+    /// Registers this run of the worker; waits while the database is unavailable.
     func register() async throws {
         let connection = self.configuration.connection("start", timeout: .seconds(5))
         var backoff = Backoff()
@@ -41,7 +41,7 @@ extension JobWorker {
 
     // MARK: Heartbeat
 
-    /// Says every few seconds that this worker lives.
+    /// Sends a heartbeat every few seconds.
     func runHeartbeat() async {
         let source = self.configuration.connection("heartbeat", timeout: .seconds(4), report: self.report)
         var backoff = Backoff()
@@ -62,7 +62,7 @@ extension JobWorker {
                     .databaseUnavailable(
                         role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
             }
-            // Until then, unless somebody asks: a job was cancelled, or the worker is to drain.
+            // Until then, unless woken because a job was cancelled or the worker must drain.
             await withTaskCancellationHandler {
                 await self.control.wait(timeout: pause)
             } onCancel: {
@@ -82,7 +82,7 @@ extension JobWorker {
 
     // MARK: Watchdog
 
-    /// Tells the machine the time, also while the database does not answer.
+    /// Tells the machine the time, even while the database does not answer.
     func runWatchdog() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(100))
@@ -93,7 +93,7 @@ extension JobWorker {
 
     // MARK: Listener
 
-    /// Turns notifications into events. Only a hint: the pump also polls by itself.
+    /// Turns notifications into events. They are only hints: the pump also polls.
     func runListener() async {
         var options = self.configuration.connection
         options.name += " listener"
@@ -105,7 +105,7 @@ extension JobWorker {
             switch event {
             case .listening(let isAgain):
                 if isAgain { self.report(.reconnected(role: "listener")) }
-                // What was announced while nobody listened.
+                // Covers notifications missed while not listening.
                 self.send { machine, actions in machine.notified(worker: "*", &actions) }
             case .notification(let notification) where notification.channel == "insp_control":
                 self.send { machine, actions in machine.notified(worker: notification.payload, &actions) }

@@ -1,9 +1,9 @@
 internal import InspectCore
 internal import Postgres
 
-/// The pumps: each round trip carries all writes of a pump that are due and one claim for the free slots, as one transaction.
+/// The pumps: each round trip has all due writes of a pump and one claim for the free slots, as one transaction.
 extension JobWorker {
-    /// One of the pumps, with what it alone knows.
+    /// One of the pumps, with its own state.
     private struct Pump {
         let source: ReconnectingConnection
         var backoff = Backoff()
@@ -24,7 +24,7 @@ extension JobWorker {
         while true {
             switch self.ask({ $0.nextStep(of: index, at: .now) }) {
             case .done:
-                // Another pump may sleep on what this one has just finished.
+                // Another pump may be waiting for what this one has just finished.
                 self.send { _, actions in actions.wakesAll = true }
                 await pump.source.close()
                 return
@@ -52,7 +52,7 @@ extension JobWorker {
         let groups = QueueStatements.writes(batch)
         var statements = groups.map(\.statement)
         if let claiming {
-            // Longer than the worker's own deadline: the database takes a job back only from a worker that fails to.
+            // Longer than the worker's own deadline: the database takes a job back only if the worker fails to.
             statements.append(
                 QueueStatements.claim(
                     claiming.identity, leaseTime: self.configuration.jobDeadline.seconds + 30, limit: claiming.limit,
@@ -90,8 +90,8 @@ extension JobWorker {
             if free.count < batch.count {
                 self.ask { $0.returnPending(free, at: .now) }
             } else {
-                // Not a job's own rows, but something beside them, as the face that it enrols. If it keeps back several, it
-                // is something that they share, as a whole table.
+                // Not a job's own rows, but something else, such as the face that it enrols. If it blocks several jobs, they
+                // share it, such as a whole table.
                 await self.writeEach(&pump, batch, heldAtMost: 3)
             }
         case .eachAlone:
@@ -109,7 +109,7 @@ extension JobWorker {
         try? await Task.sleep(for: .seconds(pause))
     }
 
-    /// Writes a batch job by job, until so many were held.
+    /// Writes a batch job by job, until this many were held.
     private func writeEach(_ pump: inout Pump, _ batch: [QueueWrite], heldAtMost most: Int) async {
         var held = 0
         for group in Dictionary(grouping: batch, by: \.job.id).values {
@@ -137,7 +137,7 @@ extension JobWorker {
     private func deregister(_ source: ReconnectingConnection) async {
         if let identity = self.ask({ $0.leave() }) {
             let statement = QueueStatements.stop(identity)
-            // Without it the worker is found dead after a while, which does no harm.
+            // If this fails, the worker is declared dead after a while, which does no harm.
             _ = try? await source.open().query(statement.sql, statement.parameters, timeout: .seconds(2))
         }
         await source.close()

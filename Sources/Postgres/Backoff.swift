@@ -1,5 +1,5 @@
-/// Waits that double from 0.1 s to 2 s, varied by ±20 %: a restarted database is back within seconds, and its workers must
-/// be heard before they are taken for dead.
+/// Waits that double from 0.1 s to 2 s, varied by ±20 %: a restarted database is back within seconds, and its workers must send
+/// heartbeats before they are declared dead.
 package struct Backoff: Sendable {
     private var seconds = 0.1
 

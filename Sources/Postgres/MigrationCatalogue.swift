@@ -1,14 +1,14 @@
-/// What the catalogue says of each object of the schema `insp`, as digests: definitions, settings, rights and comments.
+/// Digests of the catalogue's entries for each object of the schema `insp`: definitions, settings, rights and comments.
 ///
-/// The digests of what the files made are kept in `public.insp_object`. To build the schema a second time and to compare the two
-/// would need no table, but locks the old one's name for seconds: that is done where the table is gone (``built(by:on:)``).
-/// Partitions come and go, and are left out but for rights of their own, which none has; so are owners, which a restored backup
-/// may change.
+/// The digests of the objects as the files created them are kept in `public.insp_object`. Comparing with a second copy of the
+/// schema would need no table, but would lock the schema's name for seconds: only where the table is missing is that done
+/// (``built(by:on:)``). Partitions come and go and are left out, except for rights of their own, which none has; so are owners,
+/// which a restored backup may change.
 enum MigrationCatalogue {
     /// One object: `function insp.wake(p_lane smallint)`, `index insp.job_pkey`, `column insp.job.id`.
     typealias Digests = [String: String]
 
-    /// Who has which right on an object, beside its owner. Without an entry of its own an object has the server's defaults.
+    /// Who has which right on an object, other than its owner. Without an entry an object has the server's defaults.
     private static func rights(_ acl: String, _ type: String, owner: String) -> String {
         """
         (SELECT string_agg(format('%s %s %s', CASE x.grantee WHEN 0 THEN 'public' ELSE x.grantee::regrole::text END,
@@ -82,9 +82,9 @@ enum MigrationCatalogue {
         SELECT name, encode(sha256(convert_to(facts::text, 'UTF8')), 'hex') FROM object
         """
 
-    /// What the database has.
+    /// The present digests.
     static func found(on connection: isolated PostgresConnection) throws -> Digests {
-        // Names are written in full, whatever path the owner's session has.
+        // Names are written in full, whatever the session's search path.
         let path = try connection.query("SELECT current_setting('search_path')")[0].string(0)
         let set = "SELECT set_config('search_path', $1, true)"
         _ = try connection.query(set, [.text("pg_catalog")])
@@ -93,12 +93,12 @@ enum MigrationCatalogue {
         return digests
     }
 
-    /// What the files made when they were last applied; empty if no migrator has noted it.
+    /// The digests after the files were last applied; empty if no migrator has stored them.
     static func made(on connection: isolated PostgresConnection) throws -> Digests {
         guard try connection.query("SELECT to_regclass('public.insp_object') IS NOT NULL")[0].bool(0) else {
             return [:]
         }
-        // A later major version of PostgreSQL writes the same definitions in other words.
+        // A later major version of PostgreSQL prints the same definitions differently.
         return try self.digests(
             connection.query(
                 """
@@ -124,7 +124,8 @@ enum MigrationCatalogue {
     /// The table, as ``Migrator`` names it.
     static let table = "table public.insp_object"
 
-    /// Notes what the files have made. What differed before and was not touched since still differs: its digest stays.
+    /// Stores the digests of the objects as created. An object that differed before and was not recreated still differs: its
+    /// digest stays.
     static func note(
         made: Digests, before: Digests, after: Digests, isNoted: Bool, on connection: isolated PostgresConnection
     ) throws {
@@ -147,23 +148,23 @@ enum MigrationCatalogue {
             """, [.textArray(Array(noted.keys)), .textArray(Array(noted.values))])
     }
 
-    /// The objects that are not as the files made them, sorted.
+    /// The objects that differ from what the files created, sorted.
     static func different(made: Digests, found: Digests) -> [String] {
         guard !made.isEmpty else { return [] }
         return Set(made.keys).union(found.keys).filter { made[$0] != found[$0] }.sorted()
     }
 
-    /// As ``MigrationFolder`` names what a file makes: a function without its arguments.
+    /// An object's name as in ``MigrationFolder``: a function without its arguments.
     static func name(_ object: String) -> String {
         object.hasPrefix("function ") ? String(object.prefix { $0 != "(" }) : object
     }
 
-    /// Takes away the rights that somebody added to functions and views, before their files grant what they should.
+    /// Revokes added rights on functions and views, before their files grant the intended ones.
     static func revoke(_ objects: [String], on connection: isolated PostgresConnection) throws {
         for object in objects where object.hasPrefix("function ") || object.hasPrefix("view ") {
             let isFunction = object.hasPrefix("function ")
             let name = object.drop { $0 != " " }
-            // An object without rights of its own has the server's defaults, which let everybody execute a function.
+            // An object without entries has the server's defaults, which let everybody execute a function.
             let (catalogue, type, acl, owner) =
                 isFunction
                 ? ("pg_proc", "regprocedure", "coalesce(o.proacl, acldefault('f', o.proowner))", "proowner")

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Wakes one waiting task; a wake-up while nobody waits is kept.
+/// Wakes one waiting task; a wake-up without a waiting task is kept.
 package final class WakeUp: Sendable {
     private struct State {
         var isSet = false
@@ -26,7 +26,7 @@ package final class WakeUp: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for a wake-up, or until so many seconds have passed. Only one task may wait at a time.
+    /// Waits for a wake-up, or until this many seconds have passed. Only one task may wait at a time.
     package func wait(timeout: Double) async {
         guard timeout > 0 else {
             self.state.withLock { $0.isSet = false }

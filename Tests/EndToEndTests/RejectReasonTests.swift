@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Every reject reason, reached from pictures through the whole program.
+/// Every reject reason, reached by images through the whole program.
 @Suite struct RejectReasonTests {
     private struct Fault: Sendable {
         var code: Int
@@ -17,7 +17,7 @@ import Testing
         var measurements: Set<String>
     }
 
-    /// Pictures of one identity card that `Tests/derive-documents.py` spoils, by label; other faults are whole scenes.
+    /// Images of one identity card that `Tests/derive-documents.py` spoils, by label; other faults are whole scenes.
     private static let faults = [
         Fault(code: 102, front: "BLACK_WHITE", measurements: ["chroma"]),
         Fault(code: 103, front: "COLOR_PHOTOCOPY", measurements: ["halftone"]),

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The pages that `--report` writes, from real pictures.
+/// The pages that `--report` writes, from real images.
 @Suite struct ReportTests {
     private func page(_ arguments: [String]) async throws -> (html: String, mode: Int) {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).html").path
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A page shows the passport, its zone and both faces, and only its owner may read it`() async throws {
+    func `A page shows the passport, its MRZ and both faces, and only its owner may read it`() async throws {
         let folder = try await TestInputs.folder.path
         let (html, mode) = try await self.page([
             "inspect", "--front", "\(folder)/specimens/passport.jpg", "--face", "\(folder)/faces/obama2.jpg",
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A page shows a licence's barcode, and one of two faces their likeness`() async throws {
+    func `A page shows a licence's barcode, and one of two faces shows their similarity`() async throws {
         let folder = try await TestInputs.folder.path
         let licence = try await self.page([
             "inspect", "--front", "\(folder)/specimens/licence_front.jpg", "--back",
@@ -151,7 +151,7 @@ import Testing
 
     /// Runs a Python script with the program and a picture as its arguments.
     ///
-    /// - Returns: What `waitpid` says of its end.
+    /// - Returns: Its status from `waitpid`.
     private func run(_ script: String, with picture: String) async throws -> Int32 {
         let pid = try CallbackReceiver.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, picture])
         var ended: Int32 = 0
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `Bad input is named, and what makes no sense is refused`() async throws {
+    func `Bad input is reported, and invalid combinations of options are refused`() async throws {
         let folder = try await TestInputs.folder.appendingPathComponent("specimens").path
         let lines = Data(
             """

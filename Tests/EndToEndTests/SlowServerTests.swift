@@ -3,7 +3,7 @@ import InspectCore
 import TestSupport
 import Testing
 
-/// Servers of partners and of a vendor that are slow or large, and what other jobs notice of them.
+/// Servers of partners and of a vendor that are slow or send too much, and their effect on other jobs.
 @Suite struct SlowServerTests {
     /// From enqueued to finished, in seconds, at the 95th percentile of the good partner's last jobs.
     private func slowest(of count: Int, _ service: Service) async throws -> Double {
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(.timed, .timeLimit(.minutes(10)))
-    func `A partner whose servers drip holds up no other partner`() async throws {
+    func `A partner whose servers send slowly delays no other partner`() async throws {
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "2"])
         defer { worker.send(SIGKILL) }
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `A vendor's server that hangs holds up no other job`() async throws {
+    func `A vendor's server that hangs delays no other job`() async throws {
         let service = try await Service.start()
         let vendor = try StubVendor()
         let worker = try Program(
@@ -138,7 +138,7 @@ import Testing
             [.text(#"{"partner":"bank","workflow":"liveness"}"#), .bytes(Data("hang-1".utf8))])[0].string(0)
         try await waitUntil("the vendor has the first session") { vendor.received.contains("hang-1") }
         try await self.run(3, service)
-        // One whose pictures an analyzer has seen before.
+        // A job whose images an analyzer has analysed before.
         func identity(_ blob: String) async throws -> String {
             try await service.connection.query(
                 "SELECT insp.enqueue($1, front => $2, face => $3, session_blob => $4)",

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Pictures for jobs that are about the queue: valid, cheap, and without a face.
+/// Images for tests of the queue: valid, cheap, and without a face.
 enum SmallPNG {
     /// Grey noise, uncompressed (RFC 2083; deflate blocks of type 0, RFC 1951 section 3.2.4).
     static func noise(width: Int, height: Int) -> Data {

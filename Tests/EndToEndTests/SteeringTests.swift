@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What operators do reaches a worker's processes.
+/// Operators' actions reach a worker's processes.
 @Suite(.serialized) struct SteeringTests {
     /// Numbers of the processes whose parent is one of these.
     private func children(of parents: Set<Int32>) throws -> Set<Int32> {
@@ -10,7 +10,7 @@ import Testing
         for name in try FileManager.default.contentsOfDirectory(atPath: "/proc") {
             guard let pid = Int32(name), let file = FileHandle(forReadingAtPath: "/proc/\(name)/stat"),
                 let text = try? file.readToEnd().map({ String(decoding: $0, as: UTF8.self) }),
-                // The name stands in parentheses and may hold any character; after it come state and parent.
+                // The name is in parentheses and may contain any character; state and parent follow.
                 let after = text.lastIndex(of: ")")
             else { continue }
             let fields = text[text.index(after: after)...].split(separator: " ")
@@ -22,17 +22,17 @@ import Testing
     }
 
     @Test(.timed, .timeLimit(.minutes(5)))
-    func `A cancelled job's analyzer is gone within a second, and the worker goes on`() async throws {
+    func `A cancelled job's analyzer is gone within a second, and the worker continues`() async throws {
         let service = try await Service.start()
         let worker = try service.worker([
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=spin --every 2"), "--stage-deadline",
             "120",
         ])
         defer { worker.send(SIGKILL) }
-        let picture = SmallPNG.noise(width: 64, height: 64)
-        let first = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let image = SmallPNG.noise(width: 64, height: 64)
+        let first = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(try await service.result(of: first)["status"] as? Int == 128)
-        let id = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let id = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status = 4", within: .seconds(60)))
@@ -51,7 +51,7 @@ import Testing
         }
         #expect(start.duration(to: .now) < .seconds(1))
         #expect(try await service.result(of: id).at("error.code") as? String == "CANCELLED")
-        let next = try await service.enqueue(["workflow": "liveness"], face: picture)
+        let next = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(try await service.result(of: next).at("error") == nil)
         worker.send(SIGTERM)
         #expect(try await worker.wait() == 0)
@@ -90,7 +90,7 @@ import Testing
                 (SELECT count(*) FROM insp.callback) AS callbacks,
                 (SELECT count(*) FROM insp.lease) AS leases
             """)[0]
-        // Who was on a worker that died three times has been dead-lettered, as ever.
+        // A job whose worker died three times has been dead-lettered, as always.
         let dead = try waiting.int("dead")
         #expect(try waiting.int("waiting") == 150 - dead)
         #expect(try waiting.int("events") == 150 - dead)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What partners are given to verify callbacks with, each as printed in the manual and run by its own interpreter.
+/// The code with which partners verify callbacks, as printed in the manual and run by its own interpreter.
 struct VerifyTests {
     static let interpreters = [
         ("python", "/usr/bin/python3", "py"), ("javascript", "/usr/bin/node", "js"), ("php", "/usr/bin/php", "php"),
@@ -16,7 +16,7 @@ struct VerifyTests {
         var now = "1614265400"
     }
 
-    /// The vector that the reference libraries fix, and what must not pass.
+    /// The reference libraries' test vector, and requests that must not pass.
     private static var cases: [(name: String, callback: Callback, isGenuine: Bool)] {
         [
             ("as published", Callback(), true),

@@ -329,7 +329,7 @@ final class MigrationFiles: Sendable {
         #expect(error?.code == .roleMissing)
         #expect(
             error?.message.hasPrefix(
-                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer; an administrator makes them"
+                "roles are missing: insp_auditor, insp_gateway, insp_operator, insp_producer; an administrator creates them"
             ) == true)
         #expect(error?.message.hasSuffix("inspectd migrate --roles") == true)
         #expect(try await owner.query("SELECT to_regclass('public.insp_migration') IS NULL")[0].bool(0))

@@ -4,30 +4,30 @@ internal import Glibc
 internal import InspectCore
 internal import Synchronization
 
-/// Keeps one warm parent running, and starts the next when it ends: at once the first time, then ever more slowly. A parent that
-/// is to be made anew serves until the next one has loaded its models.
+/// Keeps one warm parent running, and starts the next when it ends: at once the first time, then with growing delays. A parent
+/// that is to be renewed serves until the next one has loaded its models.
 final class WarmParentSupervisor: Sendable {
     private let configuration: AnalyzerConfiguration
     private let onEvent: @Sendable (AnalyzerEvent) -> Void
-    /// Starting blocks, and only one may start at a time.
+    /// For starting, which blocks; only one parent may start at a time.
     private let queue = DispatchQueue(label: "inspectd.analyzer.supervisor")
     private let state = Mutex(State())
 
     private struct State {
         var current: WarmParent?
-        /// Parents that end with their last analyzers.
+        /// Replaced parents, which end with their last analyzers.
         var retired: [WarmParent] = []
-        /// A renewal waits for its time or is under way.
+        /// A renewal is scheduled or under way.
         var isRenewing = false
         /// When the current parent was started.
         var lastStart: UInt64 = 0
         var isStopped = false
-        /// Starts that failed, and parents that died young, in a row.
+        /// Consecutive failed starts and early deaths of parents.
         var failures = 0
         /// On the clock of `csys_now()`.
         var notBefore: UInt64 = 0
         var lastError = InspectError(.analyzerUnavailable, "the pool was not started")
-        /// One start at most waits for its time, however many callers fail meanwhile.
+        /// At most one start is scheduled, however many callers fail meanwhile.
         var startIsScheduled = false
         var onRestart: (@Sendable () -> Void)?
     }
@@ -36,9 +36,9 @@ final class WarmParentSupervisor: Sendable {
     private static let youth: UInt64 = 5_000_000_000
     private static let firstDelay: UInt64 = 100_000_000
     private static let longestDelay: UInt64 = 30_000_000_000
-    /// A renewal that failed is tried again after this, then after twice as long.
+    /// A failed renewal is tried again after this, then after twice as long.
     private static let firstRetry: UInt64 = 1_000_000_000
-    /// A caller waits so long for the next start to be due; if it takes longer, it gets the last error.
+    /// How long a caller waits for the next start to be due before it gets the last error.
     private static let patience: UInt64 = 2_000_000_000
 
     init(_ configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
@@ -46,7 +46,7 @@ final class WarmParentSupervisor: Sendable {
         self.onEvent = onEvent
     }
 
-    /// Called whenever a parent has replaced another.
+    /// Called when a parent has replaced another.
     func onRestart(_ action: @escaping @Sendable () -> Void) { self.state.withLock { $0.onRestart = action } }
 
     var isReady: Bool { self.state.withLock { $0.current != nil } }
@@ -82,26 +82,26 @@ final class WarmParentSupervisor: Sendable {
         }
     }
 
-    /// Starts a parent; the one before, if it lives, then serves no new analyzer.
+    /// Starts a parent; a running one then forks no new analyzer.
     private func startNext() throws(InspectError) -> WarmParent {
         let parent = try WarmParent.start(
             self.configuration, isUnwanted: { self.isStopped }, onEnd: { [weak self] in self?.parentEnded($0, $1) })
         self.onEvent(.parentStarted(pid: parent.pid, loadTime: parent.loadTime))
         let isServing = self.state.withLock { state in
             state.lastStart = parent.started
-            // It may have ended between its start and here, before it could be told from the current one.
+            // It may have ended between its start and here, when it was not the current one yet.
             guard parent.isAlive else { return false }
             if let old = state.current { state.retired.append(old) }
             state.current = parent
             return true
         }
-        guard isServing else { throw InspectError(.analyzerUnavailable, "the analyzers' parent ended as it began") }
+        guard isServing else { throw InspectError(.analyzerUnavailable, "the analyzers' parent ended while starting") }
         return parent
     }
 
-    // MARK: Making the parent anew
+    // MARK: Renewing the parent
 
-    /// To be told of each analyzer that was forked.
+    /// Called for each analyzer that was forked.
     func noteFork(of parent: WarmParent) {
         if parent.forks >= self.configuration.forksPerParent {
             self.renew(parent, because: .forks)
@@ -110,7 +110,7 @@ final class WarmParentSupervisor: Sendable {
         }
     }
 
-    /// To be told of an analyzer that crashed.
+    /// Called for an analyzer that crashed.
     func noteCrash(of parent: WarmParent) { self.renew(parent, because: .crash) }
 
     private func renew(_ parent: WarmParent, because reason: ParentRenewal) {
@@ -126,7 +126,7 @@ final class WarmParentSupervisor: Sendable {
     private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: UInt64) {
         self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
             guard let self else { return }
-            // If it has ended meanwhile, its successor is there or about to be.
+            // If it has ended meanwhile, its successor runs or is starting.
             guard self.state.withLock({ $0.current === parent && !$0.isStopped }) else {
                 return self.state.withLock { $0.isRenewing = false }
             }
@@ -192,7 +192,7 @@ final class WarmParentSupervisor: Sendable {
         self.startLater()
     }
 
-    /// Kills a parent that does not do what it was asked, and waits until it is gone.
+    /// Kills a parent that does not obey, and waits until it is gone.
     func discard(_ parent: WarmParent) {
         parent.killItself()
         self.awaitEnd(of: parent)

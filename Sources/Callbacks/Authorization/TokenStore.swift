@@ -1,9 +1,9 @@
 internal import InspectCore
 internal import Postgres
 
-/// The access tokens that all workers share, over a connection of its own that is opened when first needed.
+/// The access tokens that all workers share, over its own connection, opened when first needed.
 actor TokenStore {
-    /// What ``take(_:refused:)`` found.
+    /// The result of ``take(_:refused:)``.
     struct Taken: Sendable {
         var token: String?
         var generation: Int64
@@ -12,7 +12,7 @@ actor TokenStore {
         var expiresIn: Double
         /// The right, and the duty, to get the next token.
         var lease: Int64?
-        /// Why the last holder of the right got none, lately.
+        /// Why the last holder of the right recently got none.
         var code: String?
     }
 
@@ -48,7 +48,7 @@ actor TokenStore {
             [.int(endpoint), .int(lease), .text(code.rawValue), .double(wait)])
     }
 
-    /// A call that failed is not repeated, since it may have had its effect; the next one starts over.
+    /// A failed call is not repeated, since it may have taken effect; the next one starts over.
     private func query(_ sql: String, _ parameters: [PostgresValue]) async throws -> [PostgresRow] {
         let connection = try await self.connection.open()
         do {

@@ -5,7 +5,7 @@ internal import Foundation
 package struct WebhookSecret: Sendable, Equatable {
     /// The decoded bytes, which are the HMAC key.
     let key: [UInt8]
-    /// The key made ready: for short messages that costs as much as the message.
+    /// The prepared key: for short messages, preparing costs as much as the message.
     let code: MessageCode
 
     static let prefix = "whsec_"
@@ -30,7 +30,7 @@ package struct WebhookSecret: Sendable, Equatable {
     /// A new secret of 32 random bytes: the length of SHA-256's output, beyond which HMAC gains nothing (RFC 2104 section 3).
     package static func generate() -> WebhookSecret {
         var key = [UInt8](repeating: 0, count: 32)
-        // Without randomness there is no safe way to go on.
+        // Without randomness there is no safe way to continue.
         precondition(RAND_bytes(&key, CInt(key.count)) == 1, "the random number generator failed")
         return WebhookSecret(key: key)
     }

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The three headers that authenticate a callback by Standard Webhooks, versions `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 ///
-/// Signed is `{id}.{timestamp}.{body}`, the body byte by byte as it is sent.
+/// The signed text is `{id}.{timestamp}.{body}`, with the exact bytes of the body.
 package struct WebhookSignature: Sendable, Equatable {
     /// `webhook-id`: the same at every attempt, so that the receiver can drop a duplicate.
     package let id: String
@@ -17,7 +17,7 @@ package struct WebhookSignature: Sendable, Equatable {
     /// Signs a body.
     ///
     /// - Parameters:
-    ///   - id: Must hold no full stop, because the full stop separates the signed parts.
+    ///   - id: Must contain no full stop, which separates the signed parts.
     ///   - timestamp: Seconds since 1970.
     ///   - body: The exact bytes to be sent.
     ///   - secrets: All valid secrets: more than one while a rotation is under way.
@@ -27,7 +27,7 @@ package struct WebhookSignature: Sendable, Equatable {
     ) {
         precondition(
             !id.isEmpty && !id.utf8.contains(UInt8(ascii: ".")),
-            "a webhook-id must not be empty nor hold a full stop")
+            "a webhook-id must not be empty or contain a full stop")
         self.id = id
         self.timestamp = timestamp
         let prefix = "\(id).\(timestamp)."
@@ -80,18 +80,18 @@ final class MessageCode: @unchecked Sendable {
 
     deinit { EVP_MAC_CTX_free(self.context) }
 
-    /// The code of a message in two parts: 32 bytes.
+    /// The 32-byte code of a message in two parts.
     func code(of head: String, _ body: [UInt8]) -> [UInt8] {
         var head = head
         var length = 0
         let digest = [UInt8](unsafeUninitializedCapacity: 32) { digest, count in
             self.lock.withLock { _ in
-                // Without a key: the one that it has, from the beginning.
+                // A null key restarts with the same key.
                 var isDone = EVP_MAC_init(self.context, nil, 0, nil) == 1
                 isDone = isDone && head.withUTF8 { EVP_MAC_update(self.context, $0.baseAddress, $0.count) } == 1
                 isDone = isDone && EVP_MAC_update(self.context, body, body.count) == 1
                 isDone = isDone && EVP_MAC_final(self.context, digest.baseAddress, &length, 32) == 1
-                precondition(isDone && length == 32, "libcrypto cannot make an HMAC-SHA256")
+                precondition(isDone && length == 32, "libcrypto cannot compute an HMAC-SHA256")
             }
             count = 32
         }
@@ -103,7 +103,7 @@ final class MessageCode: @unchecked Sendable {
 
 /// Base64 of RFC 4648 section 4.
 func base64(_ bytes: [UInt8]) -> String {
-    // libcrypto ends what it writes with NUL.
+    // libcrypto terminates its output with NUL.
     String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4 + 1) { text in
         Int(EVP_EncodeBlock(text.baseAddress, bytes, CInt(bytes.count)))
     }

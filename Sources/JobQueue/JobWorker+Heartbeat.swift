@@ -29,7 +29,7 @@ extension JobWorker {
     private func register(on connection: PostgresConnection) async throws {
         let incarnation = UUID().uuidString
         let statement = QueueStatements.register(self.configuration, incarnation: incarnation, process: getpid())
-        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let row = try await connection.query(statement.sql, statement.parameters).single()
         let identity = WorkerIdentity(
             id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
         let epoch = try row.int("epoch")
@@ -75,7 +75,7 @@ extension JobWorker {
     private func send(_ beat: WorkerMachine.Heartbeat, on connection: PostgresConnection) async throws {
         let statement = QueueStatements.heartbeat(
             beat.identity, busy: beat.busy, fenceFloor: beat.fenceFloor, floors: beat.floors, seen: beat.seen)
-        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let row = try await connection.query(statement.sql, statement.parameters).single()
         let answer = try WorkerMachine.HeartbeatAnswer(row)
         self.send { machine, actions in machine.beaten(beat, answer, at: .now, &actions) }
     }

@@ -130,7 +130,7 @@ extension JobWorker {
     private func stopIfEmpty(_ source: ReconnectingConnection) async {
         guard let identity = self.ask({ $0.drainCheck }) else { return }
         let statement = QueueStatements.isEmpty(identity)
-        let isEmpty = try? await source.open().query(statement.sql, statement.parameters)[0].bool(0)
+        let isEmpty = try? await source.open().query(statement.sql, statement.parameters).single().bool(0)
         if isEmpty == true { self.stop() }
     }
 

@@ -219,7 +219,7 @@ package final class JobWorker: Sendable {
 
     /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
     func beginSession(of job: ClaimedJob) async throws -> Bool {
-        try await self.reading(QueueStatements.beginSession(of: job), for: job)[0].bool(0)
+        try await self.reading(QueueStatements.beginSession(of: job), for: job).single().bool(0)
     }
 
     func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {

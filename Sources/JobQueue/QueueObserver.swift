@@ -47,7 +47,8 @@ package actor QueueObserver {
     /// - Parameter seconds: The time that rates are taken over.
     package func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
         let row = try await self.connection.open().query(
-            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)])[0]
+            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)]
+        ).single()
         return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
     }
 

@@ -161,7 +161,7 @@ struct CallbackSender: Sendable {
             throw HTTPError(.localFault, "a newer program composes the body")
         }
         // A new timestamp each time: the receiver refuses old ones.
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: body,
             secrets: keys.secrets, signingKeys: keys.signingKeys)
         var headers: [HTTPRequest.Header] = []

@@ -218,7 +218,7 @@ struct CallbackStore: Sendable {
     ///
     /// - Throws: ``PostgresError`` that ``PostgresError/isHeldRow`` where somebody's open transaction holds one of the rows.
     func settle(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
-        let row = try await self.connection.pipeline([self.statement(settlements)])[0][0]
+        let row = try await self.connection.pipeline([self.statement(settlements)])[0].single()
         var record = CallbackRecord()
         if try !row.isNull("lost") { record.lost = Set(try row.intArray("lost")) }
         if try !row.isNull("endpoints") {

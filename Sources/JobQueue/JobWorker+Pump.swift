@@ -109,7 +109,8 @@ extension JobWorker {
         try? await Task.sleep(for: .seconds(pause))
     }
 
-    /// Writes a batch job by job, until so many were held.
+    /// Writes a batch job by job, until so many were held. The count is not the machine's: it ends with the batch, and no
+    /// decision about a job depends on it.
     private func writeEach(_ pump: inout Pump, _ batch: [QueueWrite], heldAtMost most: Int) async {
         var held = 0
         for group in Dictionary(grouping: batch, by: \.job.id).values {

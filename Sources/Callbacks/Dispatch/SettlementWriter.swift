@@ -94,11 +94,11 @@ extension PostgresError {
     /// Whether the statement found a row that another transaction holds: `lock_not_available` or `deadlock_detected`.
     var isHeldRow: Bool { self.sqlState == "55P03" || self.sqlState == "40P01" }
 
-    /// Whether a value or a row of one callback is at fault, and the same statement without it may succeed: classes 21, 22, 23
-    /// (values and constraints), 54 (limits), P0 and IN (raised by functions), XX (damaged rows).
+    /// Whether a value or a row of one callback is at fault, and the same statement without it may succeed: any SQLSTATE that
+    /// is not ``isPassing``, but those that a new connection cures (a stale plan, a lost preparation, a login).
     var isOfOneRow: Bool {
         if self.code == .invalidParameter { return true }
         guard self.code == .server, let state = self.sqlState else { return false }
-        return ["21", "22", "23", "54", "P0", "IN", "XX"].contains(String(state.prefix(2)))
+        return !self.isPassing && !["0A", "26", "28", "3D"].contains(state.prefix(2))
     }
 }

@@ -4,7 +4,7 @@ internal import InspectCore
 /// The gateway's limits for clients.
 package struct GatewayConfiguration: Sendable {
     /// Seconds that a client may wait for a result in one request, and that a session is waited for.
-    package var longestWait = 60
+    package var longestWaitSeconds = 60
     /// Rate limit (requests a second) and burst of a credential without its own rate limit.
     package var credentialRate = 50.0
     package var credentialBurst = 100.0
@@ -127,7 +127,9 @@ package final class GatewayService: Sendable {
             return .accept { _ in
                 var access = access
                 return self.note(
-                    &access, .json(Data(OpenAPIDocument.text(longestWait: self.configuration.longestWait).utf8)), start)
+                    &access,
+                    .json(Data(OpenAPIDocument.text(longestWaitSeconds: self.configuration.longestWaitSeconds).utf8)),
+                    start)
             }
         }
         let credential: GatewayCredential
@@ -167,7 +169,7 @@ package final class GatewayService: Sendable {
         _ route: Route, _ request: HTTPRequest, _ credential: GatewayCredential, _ id: String?
     ) throws(InspectError) -> Work {
         guard route.method == "POST" else {
-            let wait = try self.wait(request, 0)
+            let wait = try self.wait(request, .zero)
             return { _ in (try await self.result(credential, id ?? "", wait), id) }
         }
         let type = (request.headers["content-type"] ?? "").split(separator: ";").first?.lowercased()
@@ -182,7 +184,7 @@ package final class GatewayService: Sendable {
                 return try await self.session(credential, request, traceparent)
             }
         }
-        let wait = try self.wait(request, 0)
+        let wait = try self.wait(request, .zero)
         let key = request.headers["idempotency-key"]
         guard
             key.map({ (1...100).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } }) != false
@@ -196,15 +198,15 @@ package final class GatewayService: Sendable {
     }
 
     /// The parameter `wait`: seconds.
-    private func wait(_ request: HTTPRequest, _ otherwise: Int) throws(InspectError) -> Int {
+    private func wait(_ request: HTTPRequest, _ otherwise: Duration) throws(InspectError) -> Duration {
         guard let text = request.query["wait"] else { return otherwise }
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int(text),
-            seconds <= self.configuration.longestWait
+            seconds <= self.configuration.longestWaitSeconds
         else {
             throw InspectError(
-                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWait)")
+                .parameterInvalid, "wait is not a whole number from 0 to \(self.configuration.longestWaitSeconds)")
         }
-        return seconds
+        return .seconds(seconds)
     }
 
     private static func route(_ path: String) -> (Route, id: String?)? {

@@ -5,8 +5,8 @@ internal import InspectCore
 /// It describes the form of a request. `insp.enqueue` checks rules between members, such as the parts that a workflow
 /// requires, and answers with its own codes.
 enum OpenAPIDocument {
-    /// - Parameter longestWait: Seconds that a client may wait in one request.
-    static func text(longestWait: Int) -> String {
+    /// - Parameter longestWaitSeconds: How long a client may wait in one request.
+    static func text(longestWaitSeconds: Int) -> String {
         #"""
         {
           "openapi": "3.1.0",
@@ -140,7 +140,7 @@ enum OpenAPIDocument {
                 "name": "wait",
                 "in": "query",
                 "description": "Seconds to wait for status 128 (the legacy synchronous call)",
-                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWait) }
+                "schema": { "type": "integer", "minimum": 0, "maximum": \#(longestWaitSeconds) }
               }
             },
             "responses": {

@@ -29,7 +29,7 @@ extension JobWorker {
                 await pump.source.close()
                 return
             case .wait(let pause):
-                await self.wakeUps[index].wait(timeout: pause.seconds)
+                await self.wakeUps[index].wait(timeout: pause)
             case .send(let writes, let claiming, let asksForLocks):
                 await self.roundTrip(&pump, writes, claiming, asksForLocks: asksForLocks)
                 await self.stopIfEmpty(pump.source)
@@ -104,9 +104,9 @@ extension JobWorker {
         let failure = error as? PostgresError
         let pause = pump.backoff.next()
         self.report(
-            .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: pause))
+            .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: pause.seconds))
         if failure?.isTransient != true { await pump.source.close() }
-        try? await Task.sleep(for: .seconds(pause))
+        try? await Task.sleep(for: pause)
     }
 
     /// Writes a batch job by job, until so many were held. The count is not the machine's: it ends with the batch, and no
@@ -120,7 +120,7 @@ extension JobWorker {
             }
             switch await self.writeAlone(group, on: pump.source) {
             case .parked: held += 1
-            case .later: try? await Task.sleep(for: .seconds(pump.backoff.next()))
+            case .later: try? await Task.sleep(for: pump.backoff.next())
             case .done, .abandoned: break
             }
         }

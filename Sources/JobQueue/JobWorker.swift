@@ -212,8 +212,8 @@ package final class JobWorker: Sendable {
     /// Runs a statement that may be repeated. A row that somebody holds is not waited for on the connection: it is the only one
     /// that reads parts, and other jobs want theirs.
     private func asking(_ statement: PostgresStatement) async throws -> [PostgresRow] {
-        try await self.auxiliary.retrying(for: 20) { connection in
-            try await connection.pipeline([QueueStatements.limits(lock: 0.05), statement])[1]
+        try await self.auxiliary.retrying(for: .seconds(20)) { connection in
+            try await connection.pipeline([QueueStatements.limits(lock: .milliseconds(50)), statement])[1]
         }
     }
 

@@ -45,9 +45,9 @@ package actor QueueObserver {
     /// Everything that an operator looks at.
     ///
     /// - Parameter seconds: The time that rates are taken over.
-    package func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
+    package func snapshot(rateOver time: Duration) async throws -> QueueSnapshot {
         let row = try await self.connection.open().query(
-            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)]
+            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(time.seconds)]
         ).single()
         return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
     }

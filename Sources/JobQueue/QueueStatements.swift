@@ -86,8 +86,8 @@ package enum QueueStatements {
 
     /// Sets how long the transaction's further statements wait for a lock, and how long they may take. Works through a pooler,
     /// too, where a session's settings would be another client's.
-    package static func limits(lock: Double, statement: Double? = nil) -> PostgresStatement {
-        func milliseconds(_ seconds: Double) -> PostgresValue { .text("\(Int(seconds * 1000))ms") }
+    package static func limits(lock: Duration, statement: Duration? = nil) -> PostgresStatement {
+        func milliseconds(_ time: Duration) -> PostgresValue { .text("\(Int(time / .milliseconds(1)))ms") }
         guard let statement else {
             return PostgresStatement("SELECT set_config('lock_timeout', $1, true)", [milliseconds(lock)])
         }

@@ -80,7 +80,7 @@ struct Configuration: Sendable {
                     pins: (environment["INSPECTD_VENDOR_PINS"] ?? "").split(separator: ",").map(String.init),
                     certificateAuthorities: environment["INSPECTD_VENDOR_CA"],
                     allowsPrivate: environment["INSPECTD_VENDOR_PRIVATE"] == "yes",
-                    timeout: environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30)
+                    timeout: .seconds(environment["INSPECTD_VENDOR_TIMEOUT"].flatMap(Int.init) ?? 30))
         }
         self.terminal = environment["TERM"]
         let level = setting("log-level", "INSPECTD_LOG_LEVEL", default: "info")

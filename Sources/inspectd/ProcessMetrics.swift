@@ -33,7 +33,7 @@ struct ProcessMetrics: Sendable {
             self.busy.set(Double(vitals.running))
             self.permits.set(Double(vitals.permits))
             self.outside.set(Double(vitals.outside))
-            self.heartbeatAge.set(vitals.heartbeatAge)
+            self.heartbeatAge.set(vitals.heartbeatAge.seconds)
         }
         var usage = rusage()
         if getrusage(0, &usage) == 0 {

@@ -22,10 +22,10 @@ package final class CallbackDispatcher: Sendable {
     /// Under which leases are known as this dispatcher's.
     private let holder = Int64.random(in: 1...Int64.max)
 
-    /// How the dispatcher is at this moment, for health checks: seconds since the slower of its loops last went round (`nil`
+    /// How the dispatcher is at this moment, for health checks: the time since the slower of its loops last went round (`nil`
     /// before both run; their waits are a second long), and whether its database answered last, of every loop. Answers from
     /// any thread and at once.
-    package var vitals: (loopAge: Double?, isConnected: Bool) { self.machine.withLock { $0.vitals(at: .now) } }
+    package var vitals: (loopAge: Duration?, isConnected: Bool) { self.machine.withLock { $0.vitals(at: .now) } }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
     package convenience init(
@@ -112,7 +112,7 @@ package final class CallbackDispatcher: Sendable {
                     self.follow(effects)
                 } catch {
                     await connection.close()
-                    let delay = Duration.seconds(backoff.next())
+                    let delay = backoff.next()
                     effects = self.machine.withLock { $0.claimFailed(at: .now, retryAfter: delay) }
                     self.follow(effects, error)
                 }
@@ -176,7 +176,7 @@ package final class CallbackDispatcher: Sendable {
                 if batch.failure == nil { backoff.reset() } else { await connection.close() }
                 self.report(batch)
                 let effects = self.machine.withLock {
-                    $0.settled(batch, of: order, at: .now, retryAfter: .seconds(backoff.next()))
+                    $0.settled(batch, of: order, at: .now, retryAfter: backoff.next())
                 }
                 self.follow(effects, batch.failure)
             }
@@ -189,7 +189,7 @@ package final class CallbackDispatcher: Sendable {
     /// Waits for a wake-up: until a time, or for a poll, ± 20 %.
     private func wait(_ wakeUp: WakeUp, until: ContinuousClock.Instant?) async {
         let poll = self.configuration.poll * Double.random(in: 0.8...1.2)
-        await wakeUp.wait(timeout: max(0.001, (until.map { min($0 - .now, poll) } ?? poll) / .seconds(1)))
+        await wakeUp.wait(timeout: max(.milliseconds(1), until.map { min($0 - .now, poll) } ?? poll))
     }
 
     private func wake(_ loops: DispatchMachine.Loops) {

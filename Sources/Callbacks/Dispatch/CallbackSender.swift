@@ -13,13 +13,6 @@ struct CallbackSender: Sendable {
     /// Where access tokens come from; without one, endpoints that want them get nothing.
     var authorizer: Authorizer?
 
-    init(client: HTTPClient, timeoutMilliseconds: Int, agent: String, authorizer: Authorizer? = nil) {
-        self.client = client
-        self.timeoutMilliseconds = timeoutMilliseconds
-        self.agent = agent
-        self.authorizer = authorizer
-    }
-
     /// Starts an attempt.
     ///
     /// Most wait for nothing but the answer, and so need no task of their own.

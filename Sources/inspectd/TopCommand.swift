@@ -115,7 +115,8 @@ private struct TopView {
 
     private func draw(_ state: State, _ terminal: inout Terminal) {
         let remark =
-            (state.isPaused ? "paused" : "every \(Int(self.interval)) s") + " · by \(state.order.rawValue) · ? keys"
+            (state.isPaused ? "paused" : "every \(Int(self.interval.seconds)) s")
+            + " · by \(state.order.rawValue) · ? keys"
         let size = Terminal.size
         var lines: [Terminal.Line]
         if state.showsKeys {
@@ -143,7 +144,7 @@ private struct TopView {
                 } catch {
                     sink.yield(.failed("\(error)"))
                 }
-                try? await Task.sleep(for: .seconds(self.interval))
+                try? await Task.sleep(for: self.interval)
             }
         }
     }

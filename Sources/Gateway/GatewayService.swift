@@ -14,7 +14,6 @@ package struct GatewayConfiguration: Sendable {
     /// Rate limit for wrong credentials, of one address and of one key id.
     package var failureRate = 0.2
     package var failureBurst = 20.0
-    /// Bytes of one body.
     package var bodyBytes = 64 * 1024 * 1024
     package var proxies = TrustedProxies()
     /// Clients of one partner that may wait at once; others get their job's current status.

@@ -3,7 +3,6 @@ import Gateway
 import InspectCore
 import JobQueue
 
-/// Metrics of a worker's process.
 struct ProcessMetrics: Sendable {
     private let ready, slots, busy, permits, outside, heartbeatAge, resident, descriptors: MetricRegistry.Gauge
     private let cpu: MetricRegistry.Counter

@@ -55,7 +55,6 @@ actor ClaimProbe {
         return (answer.jobs.first?.job, seconds)
     }
 
-    /// Stores the result of a job that was claimed.
     func finish(_ job: ClaimedJob) async throws {
         guard let result = BenchmarkHandler.result.stored else { return }
         let write = QueueWrite(kind: .finish(result), job: job, claimedAt: .now)

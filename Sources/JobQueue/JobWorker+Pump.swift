@@ -55,7 +55,7 @@ extension JobWorker {
             // Longer than the worker's own deadline: the database takes a job back only from a worker that fails to.
             statements.append(
                 QueueStatements.claim(
-                    claiming.identity, leaseTime: self.configuration.jobDeadline.seconds + 30, limit: claiming.limit,
+                    claiming.identity, leaseTime: self.configuration.jobDeadline + .seconds(30), limit: claiming.limit,
                     claiming.plan.scans, known: claiming.known, seen: claiming.seen,
                     horizon: claiming.plan.isFull))
         }

@@ -40,7 +40,7 @@ actor ClaimProbe {
         // A scan of everything, as a worker without work takes it.
         let plan = self.floors.plan(limit: 1, onlyActive: false)
         let statement = QueueStatements.claim(
-            self.identity, leaseTime: 330, limit: 1, plan.scans, known: self.floors.newest, horizon: true)
+            self.identity, leaseTime: .seconds(330), limit: 1, plan.scans, known: self.floors.newest, horizon: true)
         let start = ContinuousClock.now
         let rows = try await self.connection.query(statement.sql, statement.parameters)
         let seconds = (ContinuousClock.now - start).seconds

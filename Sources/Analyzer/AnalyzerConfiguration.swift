@@ -69,7 +69,6 @@ package struct AnalyzerConfiguration: Sendable {
 
 /// An event of a pool's processes, for logs and metrics. Contains no personal data.
 package enum AnalyzerEvent: Sendable {
-    /// The warm parent has loaded its models.
     case parentStarted(pid: Int32, loadTime: Duration)
     /// The warm parent could not be started; the next attempt comes after `retry`.
     case parentFailed(reason: String, retry: Duration)

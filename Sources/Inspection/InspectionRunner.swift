@@ -188,7 +188,6 @@ package struct InspectionRunner: Sendable {
         return try JSONDecoder().decode([String: Preview].self, from: reply)
     }
 
-    /// The chip's files, and the CSCA files that verify them.
     private func chipParts(_ parts: [Part]) -> [(name: String, bytes: Data)] {
         let files = parts.filter(\.kind.isChipFile).map { ($0.kind.rawValue, $0.bytes) }
         return files.isEmpty ? [] : files + self.trustAnchors.map { (TrustAnchors.partName, $0) }

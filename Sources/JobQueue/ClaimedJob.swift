@@ -107,11 +107,4 @@ package struct JobPart: Sendable {
     package var isRemote: Bool { if case .url = self.source { true } else { false } }
     /// SHA-256 that the bytes must have.
     package var sha256: Data
-
-    package init(kind: PartKind, ordinal: Int, source: Source, sha256: Data) {
-        self.kind = kind
-        self.ordinal = ordinal
-        self.source = source
-        self.sha256 = sha256
-    }
 }

@@ -28,7 +28,7 @@ package actor JobClient {
             .byteas(parts.flatMap(\.value)),
         ]
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3)", parameters)[0].string(0)
+            try await connection.query("SELECT insp.enqueue_parts($1, $2, $3)", parameters).single().string(0)
         }
     }
 
@@ -47,7 +47,7 @@ package actor JobClient {
     package func result(of id: String) async throws -> Data {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.job_result($1)", [.text(id)])[0].data(0)
+            try await connection.query("SELECT insp.job_result($1)", [.text(id)]).single().data(0)
         }
     }
 
@@ -56,7 +56,7 @@ package actor JobClient {
     /// - Throws: ``InspectError`` with ``ErrorCode/jobUnknown`` or ``ErrorCode/jobAmbiguous``.
     package func find(_ id: String) async throws -> String {
         try await self.translating { connection in
-            try await connection.query("SELECT insp.find_job($1)", [.text(id)])[0].string(0)
+            try await connection.query("SELECT insp.find_job($1)", [.text(id)]).single().string(0)
         }
     }
 
@@ -77,7 +77,7 @@ package actor JobClient {
     package func cancel(_ id: String) async throws -> Bool {
         guard UUID(uuidString: id) != nil else { throw InspectError(.jobUnknown) }
         return try await self.translating { connection in
-            try await connection.query("SELECT insp.cancel($1)", [.text(id)])[0].bool(0)
+            try await connection.query("SELECT insp.cancel($1)", [.text(id)]).single().bool(0)
         }
     }
 
@@ -86,7 +86,8 @@ package actor JobClient {
     /// - Returns: How many templates and jobs, and when, as JSON.
     package func deleteFace(_ faceID: String, of partner: String) async throws -> Data {
         try await self.translating { connection in
-            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)])[0].data(0)
+            try await connection.query("SELECT insp.face_delete($1, $2)", [.text(partner), .text(faceID)]).single()
+                .data(0)
         }
     }
 
@@ -95,7 +96,8 @@ package actor JobClient {
         try await self.translating { connection in
             try await connection.query(
                 "SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM insp.face_templates($1, $2) t",
-                [.text(partner), .text(faceID)])[0].data(0)
+                [.text(partner), .text(faceID)]
+            ).single().data(0)
         }
     }
 

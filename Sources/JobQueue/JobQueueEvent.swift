@@ -11,7 +11,7 @@ package enum JobQueueEvent: Sendable {
     case finished(job: JobReference, seconds: Double)
     /// Decided, and waiting for a review; seconds since it was claimed.
     case heldForReview(job: JobReference, seconds: Double)
-    case retried(job: JobReference, error: InspectError, after: Double)
+    case retried(job: JobReference, error: InspectError, after: Duration)
     case deadLettered(job: JobReference, error: InspectError)
     /// Released to the queue with the attempt refunded.
     case released(job: JobReference)

@@ -16,8 +16,8 @@ extension JobWorker {
                 break
             } catch let error as PostgresError where error.isTransient {
                 let wait = backoff.next()
-                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait))
-                try await Task.sleep(for: .seconds(wait))
+                self.report(.databaseUnavailable(role: "start", error: error.reason, retryAfter: wait.seconds))
+                try await Task.sleep(for: wait)
             } catch let error as PostgresError {
                 await connection.close()
                 throw error.refusal ?? error
@@ -29,7 +29,7 @@ extension JobWorker {
     private func register(on connection: PostgresConnection) async throws {
         let incarnation = UUID().uuidString
         let statement = QueueStatements.register(self.configuration, incarnation: incarnation, process: getpid())
-        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let row = try await connection.query(statement.sql, statement.parameters).single()
         let identity = WorkerIdentity(
             id: try row.int("worker_id"), incarnation: incarnation, region: Int(try row.int("region_id")))
         let epoch = try row.int("epoch")
@@ -46,7 +46,7 @@ extension JobWorker {
         let source = self.configuration.connection("heartbeat", timeout: .seconds(4), report: self.report)
         var backoff = Backoff()
         while !Task.isCancelled {
-            var pause = self.configuration.heartbeatInterval.seconds
+            var pause = self.configuration.heartbeatInterval
             do {
                 let connection = try await source.open()
                 switch self.ask({ $0.heartbeat(at: .now) }) {
@@ -54,13 +54,14 @@ extension JobWorker {
                 case .register: try await self.register(on: connection)
                 case .wait: break
                 }
-                if self.ask({ $0.mustRegister }) { pause = 0.01 }
+                if self.ask({ $0.mustRegister }) { pause = .milliseconds(10) }
                 backoff.reset()
             } catch {
                 pause = backoff.next()
                 self.report(
                     .databaseUnavailable(
-                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
+                        role: "heartbeat", error: (error as? PostgresError)?.reason ?? "\(error)",
+                        retryAfter: pause.seconds))
             }
             // Until then, unless woken because a job was cancelled or the worker must drain.
             await withTaskCancellationHandler {
@@ -75,7 +76,7 @@ extension JobWorker {
     private func send(_ beat: WorkerMachine.Heartbeat, on connection: PostgresConnection) async throws {
         let statement = QueueStatements.heartbeat(
             beat.identity, busy: beat.busy, fenceFloor: beat.fenceFloor, floors: beat.floors, seen: beat.seen)
-        let row = try await connection.query(statement.sql, statement.parameters)[0]
+        let row = try await connection.query(statement.sql, statement.parameters).single()
         let answer = try WorkerMachine.HeartbeatAnswer(row)
         self.send { machine, actions in machine.beaten(beat, answer, at: .now, &actions) }
     }
@@ -116,7 +117,8 @@ extension JobWorker {
             case .lost(let error, let wait):
                 self.report(
                     .databaseUnavailable(
-                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
+                        role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)",
+                        retryAfter: wait.seconds))
             }
         }
     }

@@ -12,16 +12,17 @@ extension JobWorker {
 
         var kind: Kind
         let statement: PostgresStatement
-        /// Seconds between two rounds.
-        var interval: Double
-        let shortest: Double
+        /// Time between two rounds.
+        var interval: Duration
+        let shortest: Duration
         var lastRun: ContinuousClock.Instant?
         /// There is more work than fits into one round.
         var isUnfinished = false
 
         /// - Parameter call: The function's call; its own parameters begin with `$3`.
         init(
-            _ kind: Kind, by worker: String, every seconds: Double, _ call: String, _ parameters: [PostgresValue] = []
+            _ kind: Kind, by worker: String, every interval: Duration, _ call: String,
+            _ parameters: [PostgresValue] = []
         ) {
             self.kind = kind
             // The setting says that the row was taken. It is evaluated before the function is called, since it does not depend on
@@ -31,13 +32,13 @@ extension JobWorker {
                 SELECT duty.*, insp.duty_done($1, $2, to_jsonb(duty)) FROM \(call) AS duty
                 WHERE current_setting('insp.duty', true) = $1
                 """, [.text(kind.rawValue), .text(worker)] + parameters)
-            self.interval = seconds
-            self.shortest = seconds
+            self.interval = interval
+            self.shortest = interval
         }
 
         /// Takes the duty. Each round is performed by one worker of the fleet.
         var take: PostgresStatement {
-            let spacing = self.isUnfinished || self.shortest < 5 ? 0 : 0.8 * self.shortest
+            let spacing = self.isUnfinished || self.shortest < .seconds(5) ? 0 : 0.8 * self.shortest.seconds
             return PostgresStatement(
                 "SELECT insp.duty_take($1, make_interval(secs => $2))", [.text(self.kind.rawValue), .double(spacing)])
         }
@@ -45,10 +46,10 @@ extension JobWorker {
 
     /// The longest time for a round of a duty, and for one statement's wait for a lock. Duties skip rows that are held; this is for
     /// all other locks.
-    private static let longestRound = 25.0
-    private static let longestWait = 0.5
-    /// Seconds until a failed duty is tried again.
-    private static let retryInterval = 5.0
+    private static let longestRound = Duration.seconds(25)
+    private static let longestWait = Duration.milliseconds(500)
+    /// Time until a failed duty is tried again.
+    private static let retryInterval = Duration.seconds(5)
 
     /// Identifies this worker in `insp.duty`.
     private var worker: String { "\(self.configuration.host)/\(getpid())" }
@@ -57,7 +58,7 @@ extension JobWorker {
     /// for its transaction, and a worker that does not get the lock leaves the round to the other.
     func runMaintenance() async {
         let policy = self.configuration.retryPolicy
-        let tick = self.configuration.maintenanceInterval.seconds
+        let tick = self.configuration.maintenanceInterval
         let rescue: [PostgresValue] = [
             .double(self.configuration.deadAfter.seconds), .int(Int64(policy.maxAttempts)),
             .int(Int64(policy.maxCrashes)),
@@ -68,14 +69,14 @@ extension JobWorker {
         var duties = [
             Duty(.promote, by: self.worker, every: tick, "insp.promote()"),
             Duty(.rescue, by: self.worker, every: tick, rescueCall + "false)", rescue),
-            Duty(.orphans, by: self.worker, every: 10, rescueCall + "true)", rescue),
+            Duty(.orphans, by: self.worker, every: .seconds(10), rescueCall + "true)", rescue),
             Duty(.events, by: self.worker, every: tick, "insp.number_events()"),
-            Duty(.expire, by: self.worker, every: 5, "insp.expire()"),
-            Duty(.sweep, by: self.worker, every: 5, "insp.sweep()"),
-            Duty(.quotas, by: self.worker, every: 2, "insp.measure_quotas()"),
-            Duty(.record, by: self.worker, every: 2, "insp.link_record()"),
+            Duty(.expire, by: self.worker, every: .seconds(5), "insp.expire()"),
+            Duty(.sweep, by: self.worker, every: .seconds(5), "insp.sweep()"),
+            Duty(.quotas, by: self.worker, every: .seconds(2), "insp.measure_quotas()"),
+            Duty(.record, by: self.worker, every: .seconds(2), "insp.link_record()"),
             // Once a minute; called often enough to miss none.
-            Duty(.samples, by: self.worker, every: 5, "insp.sample_queue()"),
+            Duty(.samples, by: self.worker, every: .seconds(5), "insp.sample_queue()"),
         ]
         await self.run(&duties, on: self.duties, keepsConnection: true)
     }
@@ -84,9 +85,9 @@ extension JobWorker {
     /// two rounds.
     func runRetention() async {
         var duties = [
-            Duty(.partitions, by: self.worker, every: 60, "insp.ensure_partitions()"),
-            Duty(.faces, by: self.worker, every: 60, "insp.face_purge()"),
-            Duty(.purge, by: self.worker, every: 60, "insp.purge()"),
+            Duty(.partitions, by: self.worker, every: .seconds(60), "insp.ensure_partitions()"),
+            Duty(.faces, by: self.worker, every: .seconds(60), "insp.face_purge()"),
+            Duty(.purge, by: self.worker, every: .seconds(60), "insp.purge()"),
         ]
         let source = self.configuration.connection("retention", report: self.report)
         await self.run(&duties, on: source, keepsConnection: false)
@@ -94,7 +95,7 @@ extension JobWorker {
     }
 
     private func run(_ duties: inout [Duty], on source: ReconnectingConnection, keepsConnection: Bool) async {
-        let tick = self.configuration.maintenanceInterval.seconds
+        let tick = self.configuration.maintenanceInterval
         var backoff = Backoff()
         // Never unknown: otherwise a clock set just before a worker's first scan would count as elapsed time.
         var lastScan: ContinuousClock.Instant? = .now
@@ -104,7 +105,7 @@ extension JobWorker {
                 var failure: PostgresError?
                 for index in duties.indices {
                     let start = ContinuousClock.now
-                    if let last = duties[index].lastRun, (start - last).seconds < duties[index].interval { continue }
+                    if let last = duties[index].lastRun, start - last < duties[index].interval { continue }
                     // Even if it fails: it must not precede all other duties again and again.
                     duties[index].lastRun = start
                     do {
@@ -123,10 +124,11 @@ extension JobWorker {
                 pause = max(pause, backoff.next())
                 self.report(
                     .databaseUnavailable(
-                        role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: pause))
+                        role: "maintenance", error: (error as? PostgresError)?.reason ?? "\(error)",
+                        retryAfter: pause.seconds))
             }
             if !keepsConnection, !duties.contains(where: \.isUnfinished) { await source.close() }
-            try? await Task.sleep(for: .seconds(pause))
+            try? await Task.sleep(for: pause)
         }
     }
 
@@ -158,8 +160,7 @@ extension JobWorker {
             throw error
         }
         // While VACUUM is held up, scans read through dead rows: the longer a scan takes, the less often it runs.
-        let seconds = (ContinuousClock.now - start).seconds
-        duty.interval = max(duty.shortest, 10 * seconds)
+        duty.interval = max(duty.shortest, (ContinuousClock.now - start) * 10)
         guard let row else {
             duty.isUnfinished = false
             return

@@ -8,7 +8,7 @@ extension JobWorker {
         while true {
             switch self.ask({ $0.nextRetry(at: .now) }) {
             case .over: return
-            case .wait(let pause): await self.parking.wait(timeout: pause.seconds)
+            case .wait(let pause): await self.parking.wait(timeout: pause)
             case .ask(let groups):
                 let locked = try? await self.locked(groups.map { $0[0].job.id }, on: self.duties)
                 let random = Double.random(in: 0.8...1.2)

@@ -29,7 +29,7 @@ extension JobWorker {
                 await pump.source.close()
                 return
             case .wait(let pause):
-                await self.wakeUps[index].wait(timeout: pause.seconds)
+                await self.wakeUps[index].wait(timeout: pause)
             case .send(let writes, let claiming, let asksForLocks):
                 await self.roundTrip(&pump, writes, claiming, asksForLocks: asksForLocks)
                 await self.stopIfEmpty(pump.source)
@@ -55,7 +55,7 @@ extension JobWorker {
             // Longer than the worker's own deadline: the database takes a job back only if the worker fails to.
             statements.append(
                 QueueStatements.claim(
-                    claiming.identity, leaseTime: self.configuration.jobDeadline.seconds + 30, limit: claiming.limit,
+                    claiming.identity, leaseTime: self.configuration.jobDeadline + .seconds(30), limit: claiming.limit,
                     claiming.plan.scans, known: claiming.known, seen: claiming.seen,
                     horizon: claiming.plan.isFull))
         }
@@ -104,12 +104,13 @@ extension JobWorker {
         let failure = error as? PostgresError
         let pause = pump.backoff.next()
         self.report(
-            .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: pause))
+            .databaseUnavailable(role: "queue", error: failure.map(\.reason) ?? "\(error)", retryAfter: pause.seconds))
         if failure?.isTransient != true { await pump.source.close() }
-        try? await Task.sleep(for: .seconds(pause))
+        try? await Task.sleep(for: pause)
     }
 
-    /// Writes a batch job by job, until this many were held.
+    /// Writes a batch job by job, until this many were held. The count is not the machine's: it ends with the batch, and no
+    /// decision about a job depends on it.
     private func writeEach(_ pump: inout Pump, _ batch: [QueueWrite], heldAtMost most: Int) async {
         var held = 0
         for group in Dictionary(grouping: batch, by: \.job.id).values {
@@ -119,7 +120,7 @@ extension JobWorker {
             }
             switch await self.writeAlone(group, on: pump.source) {
             case .parked: held += 1
-            case .later: try? await Task.sleep(for: .seconds(pump.backoff.next()))
+            case .later: try? await Task.sleep(for: pump.backoff.next())
             case .done, .abandoned: break
             }
         }
@@ -130,7 +131,7 @@ extension JobWorker {
     private func stopIfEmpty(_ source: ReconnectingConnection) async {
         guard let identity = self.ask({ $0.drainCheck }) else { return }
         let statement = QueueStatements.isEmpty(identity)
-        let isEmpty = try? await source.open().query(statement.sql, statement.parameters)[0].bool(0)
+        let isEmpty = try? await source.open().query(statement.sql, statement.parameters).single().bool(0)
         if isEmpty == true { self.stop() }
     }
 

@@ -212,14 +212,14 @@ package final class JobWorker: Sendable {
     /// Runs a statement that may be repeated. It does not wait for held rows: this connection is the only one that reads parts, and
     /// other jobs need it.
     private func asking(_ statement: PostgresStatement) async throws -> [PostgresRow] {
-        try await self.auxiliary.retrying(for: 20) { connection in
-            try await connection.pipeline([QueueStatements.limits(lock: 0.05), statement])[1]
+        try await self.auxiliary.retrying(for: .seconds(20)) { connection in
+            try await connection.pipeline([QueueStatements.limits(lock: .milliseconds(50)), statement])[1]
         }
     }
 
     /// Whether the job's session may be sent; false where an earlier attempt may have sent it.
     func beginSession(of job: ClaimedJob) async throws -> Bool {
-        try await self.reading(QueueStatements.beginSession(of: job), for: job)[0].bool(0)
+        try await self.reading(QueueStatements.beginSession(of: job), for: job).single().bool(0)
     }
 
     func endSession(of job: ClaimedJob, outcome: String, status: Int?, output: Data?) async throws {

@@ -13,11 +13,11 @@ package struct JobWorkerVitals: Sendable {
     package var slots: Int
     /// Most jobs that may be outside.
     package var permits: Int
-    /// Seconds since the last successful heartbeat.
-    package var heartbeatAge: Double
-    /// Seconds since the slowest loop that claims and writes last ran; `nil` before they run. Their waits take a second, and their
+    /// Time since the last successful heartbeat.
+    package var heartbeatAge: Duration
+    /// Time since the slowest loop that claims and writes last ran; `nil` before they run. Their waits take a second, and their
     /// round trips have time-outs.
-    package var pumpAge: Double?
+    package var pumpAge: Duration?
 }
 
 extension JobWorker {
@@ -29,8 +29,8 @@ extension JobWorker {
                 isRegistered: machine.identity != nil, isSuspended: machine.isSuspended, isStopping: machine.isStopping,
                 running: machine.inSlots, outside: machine.outside.count, slots: self.configuration.slots,
                 permits: self.configuration.outside.permits,
-                heartbeatAge: (now - machine.lastHeartbeat).seconds,
-                pumpAge: machine.pumpsMoved.values.min().map { (now - $0).seconds })
+                heartbeatAge: now - machine.lastHeartbeat,
+                pumpAge: machine.pumpsMoved.values.min().map { now - $0 })
         }
     }
 }

@@ -44,10 +44,11 @@ package actor QueueObserver {
 
     /// Everything that an operator needs to see.
     ///
-    /// - Parameter seconds: The period for rates.
-    package func snapshot(rateOver seconds: Double) async throws -> QueueSnapshot {
+    /// - Parameter time: The period for rates.
+    package func snapshot(rateOver time: Duration) async throws -> QueueSnapshot {
         let row = try await self.connection.open().query(
-            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(seconds)])[0]
+            "SELECT insp.snapshot(make_interval(secs => $1))", [.double(time.seconds)]
+        ).single()
         return try JSONDecoder().decode(QueueSnapshot.self, from: try row.data(0))
     }
 

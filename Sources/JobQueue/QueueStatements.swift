@@ -38,13 +38,13 @@ package enum QueueStatements {
     }
 
     package static func claim(
-        _ identity: WorkerIdentity, leaseTime: Double, limit: Int, _ scans: [QueueFloors.Scan], known: Int,
+        _ identity: WorkerIdentity, leaseTime: Duration, limit: Int, _ scans: [QueueFloors.Scan], known: Int,
         seen: SeenNumbers = SeenNumbers(), horizon: Bool = false
     ) -> PostgresStatement {
         PostgresStatement(
             "SELECT * FROM insp.claim($1, $2, make_interval(secs => $3), $4, $5, $6, $7, $8, $9, $10, $11)",
             [
-                .int(identity.id), .text(identity.incarnation), .double(leaseTime), .int(Int64(limit)),
+                .int(identity.id), .text(identity.incarnation), .double(leaseTime.seconds), .int(Int64(limit)),
                 .intArray(scans.map { Int64($0.queue) }), .intArray(scans.map(\.floor)),
                 .intArray(scans.map { Int64($0.cap) }), .int(Int64(known)), .int(seen.fence), .int(seen.seq),
                 .bool(horizon),
@@ -86,8 +86,8 @@ package enum QueueStatements {
 
     /// Sets the lock and statement time-outs of the transaction's further statements. Also works through a pooler, where settings of
     /// the session would affect another client.
-    package static func limits(lock: Double, statement: Double? = nil) -> PostgresStatement {
-        func milliseconds(_ seconds: Double) -> PostgresValue { .text("\(Int(seconds * 1000))ms") }
+    package static func limits(lock: Duration, statement: Duration? = nil) -> PostgresStatement {
+        func milliseconds(_ time: Duration) -> PostgresValue { .text("\(Int(time / .milliseconds(1)))ms") }
         guard let statement else {
             return PostgresStatement("SELECT set_config('lock_timeout', $1, true)", [milliseconds(lock)])
         }
@@ -153,7 +153,7 @@ package enum QueueStatements {
         var deadLettered: [QueueWrite] = []
         var deadLetterErrors: [InspectError] = []
         var retried: [QueueWrite] = []
-        var retries: [(error: InspectError, after: Double)] = []
+        var retries: [(error: InspectError, after: Duration)] = []
         var released: [QueueWrite] = []
         for write in batch {
             switch write.kind {
@@ -186,7 +186,7 @@ package enum QueueStatements {
                     PostgresStatement(
                         "SELECT * FROM insp.retry_later($1, $2, $3, $4, $5)",
                         [
-                            self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after)),
+                            self.jobs(retried), self.fences(retried), .doubleArray(retries.map(\.after.seconds)),
                             .texts(retries.map(\.error.code.rawValue)),
                             self.booleans(retries.map(\.error.code.isCrash)),
                         ]), retried

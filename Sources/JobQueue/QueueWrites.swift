@@ -14,7 +14,7 @@ package final class QueueWrite: Sendable {
         /// The job's result, decided but awaiting review: 64.
         case holdForReview(StorableResult)
         case deadLetter(InspectError)
-        case retry(InspectError, after: Double)
+        case retry(InspectError, after: Duration)
         /// Back to the queue, with the attempt refunded.
         case release
     }

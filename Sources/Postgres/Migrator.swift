@@ -55,7 +55,7 @@ package struct Migrator: Sendable {
     ) async throws -> Outcome {
         let folder = try MigrationFolder(self.directory)
         let deadline = ContinuousClock.now + wait
-        var pause = 0.2
+        var pause = Duration.milliseconds(200)
         while true {
             do {
                 return try await connection.transaction { connection in try self.apply(folder, on: connection) }
@@ -66,8 +66,8 @@ package struct Migrator: Sendable {
                     throw PostgresError(error.code, sqlState: error.sqlState, "\(error.message); \(holders)")
                 }
                 report("\(error.message); \(holders); trying again")
-                try await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
-                pause = min(10, pause * 2)
+                try await Task.sleep(for: pause * Double.random(in: 0.5...1))
+                pause = min(.seconds(10), pause * 2)
             }
         }
     }

@@ -5,8 +5,8 @@ package struct NotificationListener: Sendable {
         /// It listens; earlier notifications were missed. `isAgain`: a connection was lost before.
         case listening(isAgain: Bool)
         case notification(PostgresNotification)
-        /// It will try again after this many seconds.
-        case lost(any Error, retryAfter: Double)
+        /// It will try again after a while.
+        case lost(any Error, retryAfter: Duration)
     }
 
     private let url: String
@@ -49,7 +49,7 @@ package struct NotificationListener: Sendable {
                 wasLost = true
                 let wait = backoff.next()
                 await handle(.lost(error, retryAfter: wait))
-                try? await Task.sleep(for: .seconds(wait))
+                try? await Task.sleep(for: wait)
             }
         }
     }
@@ -59,7 +59,8 @@ package struct NotificationListener: Sendable {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(10))
             let listens = try? await connection.query(
-                "SELECT count(*) > 0 FROM pg_listening_channels()", timeout: .seconds(5))[0].bool(0)
+                "SELECT count(*) > 0 FROM pg_listening_channels()", timeout: .seconds(5)
+            ).single().bool(0)
             if listens != true { return await connection.close() }
         }
     }

@@ -57,6 +57,12 @@ package struct PostgresError: Error, Sendable {
     /// Whether the server gave up waiting for a lock (55P03): another transaction holds a row or a table that the statement needs.
     package var isLockTimeout: Bool { self.sqlState == "55P03" }
 
+    /// Whether the server's error may pass by itself: the rule of `insp.is_passing`. Any other SQLSTATE returns at each try.
+    package var isPassing: Bool {
+        guard let state = self.sqlState else { return false }
+        return ["08", "25", "40", "42", "53", "55", "57", "58"].contains(state.prefix(2)) || state == "XX000"
+    }
+
     /// Whether the same statement may succeed on a new connection or a second try: lost connections, shutdowns,
     /// serialization failures, deadlocks, lock and statement time-outs, and lack of resources.
     package var isTransient: Bool {

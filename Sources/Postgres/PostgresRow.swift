@@ -251,3 +251,11 @@ extension PostgresRow {
         return elements
     }
 }
+
+extension [PostgresRow] {
+    /// The row of a statement that always has one.
+    package func single() throws(PostgresError) -> PostgresRow {
+        guard let row = self.first else { throw PostgresError(.decoding, "the result has no row") }
+        return row
+    }
+}

@@ -30,17 +30,17 @@ package actor ReconnectingConnection {
         return connection
     }
 
-    /// Runs work that may be repeated, retrying on new connections until this many seconds have passed.
+    /// Runs work that may be repeated, retrying on new connections until the time is over.
     package func retrying<Result: Sendable>(
-        for seconds: Double, _ body: @Sendable (PostgresConnection) async throws -> Result
+        for time: Duration, _ body: @Sendable (PostgresConnection) async throws -> Result
     ) async throws -> Result {
-        let deadline = ContinuousClock.now + .seconds(seconds)
+        let deadline = ContinuousClock.now + time
         var backoff = Backoff()
         while true {
             do {
                 return try await body(try await self.open())
             } catch let error as PostgresError where error.isTransient && .now < deadline {
-                try await Task.sleep(for: .seconds(backoff.next()))
+                try await Task.sleep(for: backoff.next())
             }
         }
     }

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import InspectCore
 internal import Synchronization
 
 /// Wakes one waiting task; a wake-up without a waiting task is kept.
@@ -26,9 +27,9 @@ package final class WakeUp: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for a wake-up, or until this many seconds have passed. Only one task may wait at a time.
-    package func wait(timeout: Double) async {
-        guard timeout > 0 else {
+    /// Waits for a wake-up, or until the time is over. Only one task may wait at a time.
+    package func wait(timeout: Duration) async {
+        guard timeout > .zero else {
             self.state.withLock { $0.isSet = false }
             return
         }
@@ -44,7 +45,7 @@ package final class WakeUp: Sendable {
                 return state.generation
             }
             guard let generation else { return continuation.resume() }
-            Self.timers.asyncAfter(deadline: .now() + timeout) {
+            Self.timers.asyncAfter(deadline: .now() + timeout.seconds) {
                 let waiting = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
                     guard state.generation == generation else { return nil }
                     defer { state.waiting = nil }

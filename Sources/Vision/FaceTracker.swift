@@ -19,7 +19,6 @@ package final class FaceTracker {
 
     deinit { cv_face_tracker_free(self.pointer) }
 
-    /// Measures the next frame.
     package func next(_ image: DecodedImage) throws(InspectError) -> CaptureFacts.Frame {
         var native = cv_face_frame()
         try callVision { error in

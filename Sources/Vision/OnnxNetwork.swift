@@ -20,14 +20,6 @@ package struct OnnxModel: Codable, Sendable, Hashable {
         package var mean: [Float]?
         /// The factor for each channel's difference; 1 if absent.
         package var scale: [Float]?
-
-        package init(width: Int, height: Int, channels: Channels, mean: [Float]? = nil, scale: [Float]? = nil) {
-            self.width = width
-            self.height = height
-            self.channels = channels
-            self.mean = mean
-            self.scale = scale
-        }
     }
 
     /// Path of the file.
@@ -35,12 +27,6 @@ package struct OnnxModel: Codable, Sendable, Hashable {
     /// SHA-256 of the file, lower-case hex: another file is refused.
     package var sha256: String
     package var input: Input
-
-    package init(file: String, sha256: String, input: Input) {
-        self.file = file
-        self.sha256 = sha256
-        self.input = input
-    }
 }
 
 /// A network that runs in the analyzer, over OpenCV's own engine on one thread.

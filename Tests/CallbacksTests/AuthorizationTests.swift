@@ -103,13 +103,14 @@ struct AuthorizationTests {
         #expect(second.lease == nil && second.token == "token-1")
         // A stale right stores nothing.
         let stale = try await store.store(
-            endpoint, lease: 999_999, token: AccessToken(value: "forged", lifetime: 60), early: 6)
+            endpoint, lease: 999_999, token: AccessToken(value: "forged", lifetime: .seconds(60)), early: .seconds(6))
         #expect(stale == nil)
         let generation = try await store.store(
-            endpoint, lease: try #require(first.lease), token: AccessToken(value: "next", lifetime: 100), early: 10)
+            endpoint, lease: try #require(first.lease), token: AccessToken(value: "next", lifetime: .seconds(100)),
+            early: .seconds(10))
         #expect(generation == first.generation + 1)
         let third = try await store.take(endpoint, refused: first.generation)
-        #expect(third.token == "next" && third.lease == nil && (30...90).contains(third.refreshIn))
+        #expect(third.token == "next" && third.lease == nil && (30...90).contains(third.refreshIn.seconds))
     }
 
     @Test func rightOfADeadHolderLapses() async throws {
@@ -172,7 +173,7 @@ struct AuthorizationTests {
             guard let token = text.split(separator: "\"").first(where: { $0.hasPrefix("token-") }) else {
                 throw AuthorizationError(.authorizationFailed)
             }
-            return AccessToken(value: String(token), lifetime: 60)
+            return AccessToken(value: String(token), lifetime: .seconds(60))
         }
     }
 

@@ -163,6 +163,19 @@ struct CallbackDispatcherTests {
         #expect(try await self.outbox.attempts(ids[0]).count == 1)
     }
 
+    @Test func `What cannot be signed costs its own attempt, which is our fault`() async throws {
+        let endpoint = try await self.endpoint()
+        let ids = try await self.outbox.add(2, endpoint: endpoint, url: self.receiver.url("/ok"))
+        _ = try await self.outbox.connection.query(
+            "UPDATE insp.callback SET webhook_id = 'with.stop' WHERE webhook_id = $1", [.text(ids[0])])
+        await self.outbox.dispatch()
+        let row = try await self.outbox.row("with.stop")
+        #expect(row.state == "pending" && row.attempts == 0 && row.released == 1 && row.dueIn > 15)
+        #expect(row.lastError?.contains("fault on our side") == true)
+        #expect(try await self.outbox.attempts("with.stop").count == 1)
+        #expect(try await self.outbox.row(ids[1]).state == "delivered")
+    }
+
     @Test func nothingIsSentUnsigned() async throws {
         let ids = try await self.outbox.add(endpoint: self.endpoint(), url: self.receiver.url("/ok"))
         _ = try await self.outbox.connection.query("DELETE FROM insp.secret")

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPClient
 import Testing
 
 @testable import Callbacks
@@ -27,7 +28,7 @@ struct WebhookSignatureTests {
 
     @Test(arguments: Self.vectors) func matchesPublishedVector(_ vector: Vector) throws {
         let secret = try #require(WebhookSecret(vector.secret))
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret])
         #expect(signature.signature == vector.signature)
     }
@@ -39,18 +40,39 @@ struct WebhookSignatureTests {
 
     @Test func signsWithEverySecretDuringRotation() throws {
         let secrets = try Self.vectors.map { try #require(WebhookSecret($0.secret)) }
-        let both = WebhookSignature(id: "a", timestamp: 1, body: [], secrets: secrets)
-        let each = secrets.map { WebhookSignature(id: "a", timestamp: 1, body: [], secrets: [$0]).signature }
+        let both = try WebhookSignature(id: "a", timestamp: 1, body: [], secrets: secrets)
+        let each = try secrets.map { try WebhookSignature(id: "a", timestamp: 1, body: [], secrets: [$0]).signature }
         #expect(both.signature == each.joined(separator: " "))
         #expect(each[0] != each[1])
     }
 
     @Test func signatureDependsOnEveryPart() throws {
         let secret = try #require(WebhookSecret(Self.vectors[0].secret))
-        func sign(_ id: String, _ timestamp: Int, _ body: String) -> String {
-            WebhookSignature(id: id, timestamp: timestamp, body: Array(body.utf8), secrets: [secret]).signature
+        func sign(_ id: String, _ timestamp: Int, _ body: String) throws -> String {
+            try WebhookSignature(id: id, timestamp: timestamp, body: Array(body.utf8), secrets: [secret]).signature
         }
-        #expect(Set([sign("a", 1, "x"), sign("b", 1, "x"), sign("a", 2, "x"), sign("a", 1, "y")]).count == 4)
+        #expect(try Set([sign("a", 1, "x"), sign("b", 1, "x"), sign("a", 2, "x"), sign("a", 1, "y")]).count == 4)
+    }
+
+    @Test func `A message is not signed in part when libcrypto refuses a key`() throws {
+        let refused = WebhookSecret(key: Array("0123456789abcdef".utf8), digest: "NONE")
+        for secrets in [[refused], [WebhookSecret.generate(), refused]] {
+            let error = #expect(throws: HTTPError.self) {
+                try WebhookSignature(id: "a", timestamp: 1, body: [1], secrets: secrets)
+            }
+            #expect(error?.code == .localFault && error?.detail.contains("HMAC") == true)
+        }
+        // Nor is such a secret taken for one that fits.
+        #expect(throws: WebhookVerifier.Refusal.signatureMismatch) {
+            try WebhookVerifier(secrets: [refused]).verify(
+                id: "a", timestamp: "1", signature: "v1,", body: [1], now: Date(timeIntervalSince1970: 1))
+        }
+    }
+
+    @Test(arguments: ["", "a.b"]) func `An id that cannot be told from the rest is not signed`(_ id: String) {
+        #expect(throws: HTTPError.self) {
+            try WebhookSignature(id: id, timestamp: 1, body: [], secrets: [WebhookSecret.generate()])
+        }
     }
 
     @Test func generatedSecretsAreDistinctAndReadable() throws {
@@ -80,7 +102,7 @@ struct WebhookSignatureTests {
         let key = try #require(WebhookSigningKey("whsk_" + text))
         let vector = Self.vectors[0]
         let secret = try #require(WebhookSecret(vector.secret))
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8), secrets: [secret],
             signingKeys: [key]
         ).signature
@@ -148,7 +170,7 @@ struct WebhookSignatureTests {
 
     @Test func verifierTakesEitherVersion() throws {
         let key = WebhookSigningKey.generate()
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: "a", timestamp: 1, body: [1, 2, 3], secrets: [WebhookSecret.generate()], signingKeys: [key])
         let verifier = WebhookVerifier(secrets: [], publicKeys: [try #require(key.publicKey)])
         try verifier.verify(

@@ -59,7 +59,7 @@ import Testing
         #expect(try await Self.reaches { server.heldBytes > Self.large / 3 })
         deserter.close()
         #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `The kernel buffers little of unread answers`() async throws {
@@ -83,7 +83,7 @@ import Testing
         // 2.5 MB and more, where the kernel decides.
         #expect(answered.load(ordering: .relaxed) < 20)
         client.close()
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `A client that does not read gets no more memory than is left for others, and loses its oldest answers`()
@@ -111,7 +111,7 @@ import Testing
         #expect(isLeft)
         for client in silent + [good] { client.close() }
         #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `Where no client reads, those that hold most lose their answers`() async throws {
@@ -125,6 +125,6 @@ import Testing
         #expect(await Self.isWhole(good, 9_000_000))
         for client in silent + [good] { client.close() }
         #expect(try await Self.reaches { server.heldBytes == 0 && server.requestsInFlight == 0 })
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 }

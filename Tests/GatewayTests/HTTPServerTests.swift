@@ -45,7 +45,7 @@ import Testing
         await client.send("0\r\n\r\n")
         #expect(await client.rest().hasSuffix("POST /drops [] 15"))
         client.close()
-        await server.stop(within: 5)
+        await server.stop(within: .seconds(5))
         #expect(server.heldBytes == 0 && server.requestsInFlight == 0)
     }
 
@@ -61,7 +61,7 @@ import Testing
         let small = try await HTTPClient.exchange(
             server.port, "POST /refused", body: String(repeating: "x", count: 500_000))
         #expect(small.hasPrefix("HTTP/1.1 401 ") && server.heldBytes == 0)
-        await server.stop(within: 5)
+        await server.stop(within: .seconds(5))
     }
 
     @Test func `Bodies that are too large or find no room are refused and not kept`() async throws {
@@ -83,7 +83,7 @@ import Testing
             try await HTTPClient.exchange(server.port, "POST /x", body: String(repeating: "x", count: 80_000))
                 .hasPrefix(
                     "HTTP/1.1 200 "))
-        await server.stop(within: 5)
+        await server.stop(within: .seconds(5))
     }
 
     @Test func `A client that drips is cut off, in its head and in its body`() async throws {
@@ -110,7 +110,7 @@ import Testing
         #expect(!isHeadOpen && !isBodyOpen)
         try await waitUntil("no request is in flight") { server.requestsInFlight == 0 }
         #expect(server.heldBytes == 0)
-        await server.stop(within: 5)
+        await server.stop(within: .seconds(5))
     }
 
     @Test func `A stop finishes active work, cuts off clients that still send, and accepts no new ones`() async throws {
@@ -121,13 +121,13 @@ import Testing
         let sending = try HTTPClient(port)
         await sending.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
         try await waitUntil("the requests are in flight") { server.requestsInFlight >= 2 }
-        await server.stop(within: 0.2)
+        await server.stop(within: .milliseconds(200))
         #expect(await working.rest().hasSuffix("slow"))
         #expect(await sending.rest().isEmpty)
         #expect(throws: (any Error).self) { try HTTPClient(port) }
         working.close()
         sending.close()
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `Silent connections make room for others at once, and have five seconds at most`() async throws {
@@ -145,7 +145,7 @@ import Testing
         #expect(server.connections <= 20)
         #expect(await silent[29].rest().isEmpty)
         #expect(ContinuousClock.now - start < .seconds(30))
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
         #expect(server.connections == 0)
     }
 
@@ -159,7 +159,7 @@ import Testing
         let crowd = try (0..<12).map { _ in try HTTPClient(server.port) }
         #expect(try await HTTPClient.exchange(server.port, "GET /x").hasPrefix("HTTP/1.1 200 "))
         (clients + crowd).forEach { $0.close() }
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `A share gets no more requests and memory than are left for others`() async throws {
@@ -196,7 +196,7 @@ import Testing
         held = []
         try await waitUntil("no request is in flight") { server.requestsInFlight == 0 }
         #expect(server.heldBytes == 0)
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     @Test func `It uses TLS with forward secrecy only, and does not start with a damaged certificate`() async throws {
@@ -245,7 +245,7 @@ import Testing
             [], "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: \(body.count)\r\n\r\n" + body)
         #expect(large.contains("\r\n\r\n3000000"))
         #expect(try await ask([], "GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n").contains("HTTP/1.1 400 "))
-        await server.stop(within: 1)
+        await server.stop(within: .seconds(1))
     }
 
     private static func openssl(_ arguments: [String], input: String = "") async throws -> String {

@@ -56,7 +56,7 @@ import Testing
         let attempts = Mutex<[Int]>([])
         var configuration = fixture.configuration()
         configuration.retryPolicy.maxAttempts = 4
-        configuration.retryPolicy.base = 0.01
+        configuration.retryPolicy.base = .milliseconds(10)
         let handler = ClosureHandler { job, _ in
             attempts.withLock { $0.append(job.attempt) }
             throw InspectError(.partUnreachable, "HTTP 503")

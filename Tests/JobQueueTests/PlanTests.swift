@@ -164,7 +164,7 @@ import Testing
                 floors: (queues.map(Int64.init), queues.map { _ in floor })), rows: 300, pages: 100)
         let scans = queues.map { QueueFloors.Scan(queue: $0, floor: floor, cap: 1) }
         let rows = try await bounded(
-            "claim", QueueStatements.claim(identity, leaseTime: 330, limit: 60, scans, known: 0), rows: 1000,
+            "claim", QueueStatements.claim(identity, leaseTime: .seconds(330), limit: 60, scans, known: 0), rows: 1000,
             pages: 3500)
         let jobs = try #require(try QueueStatements.claims(from: rows)).jobs.map(\.job)
         #expect(jobs.count == 60)
@@ -192,7 +192,7 @@ import Testing
         try await write(
             "settle", .finish(StorableResult(summary: #"{"decision":{"type":"PASSED"}}"#, body: Data("{}".utf8))),
             jobs[..<20])
-        try await write("retry", .retry(InspectError(.partUnreachable), after: 5000), jobs[20..<30])
+        try await write("retry", .retry(InspectError(.partUnreachable), after: .seconds(5000)), jobs[20..<30])
         try await write("dead-letter", .deadLetter(InspectError(.corruptImage)), jobs[30..<40])
         try await write("release", .release, jobs[40...])
 

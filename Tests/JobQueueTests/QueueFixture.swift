@@ -31,7 +31,7 @@ struct QueueFixture: Sendable {
     func configuration(slots: Int = 4) -> JobWorkerConfiguration {
         var configuration = JobWorkerConfiguration(
             databaseURL: self.database.url, host: "test", version: "0", slots: slots)
-        configuration.retryPolicy.base = 0.05
+        configuration.retryPolicy.base = .milliseconds(50)
         configuration.pollInterval = .seconds(0.2)
         configuration.maintenanceInterval = .seconds(0.1)
         configuration.heartbeatInterval = .seconds(0.2)

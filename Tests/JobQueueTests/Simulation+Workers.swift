@@ -17,7 +17,8 @@ extension Simulation {
         let plan = self.workers[index].floors.plan(limit: limit, onlyActive: onlyActive)
         let seen = self.workers[index].seen
         let statement = QueueStatements.claim(
-            identity, leaseTime: 330, limit: limit, plan.scans, known: self.workers[index].floors.newest, seen: seen,
+            identity, leaseTime: .seconds(330), limit: limit, plan.scans, known: self.workers[index].floors.newest,
+            seen: seen,
             horizon: plan.isFull)
         let outcome = try await self.workers[index].queue.run(self.world, [statement], leaveOpen: leaveOpen)
         guard case .rows(let rows) = outcome else { return self.note("worker \(index): the claim waits for a lock") }
@@ -169,7 +170,7 @@ extension Simulation {
         let kinds: [QueueWrite.Kind] = [
             .step(.face, self.output(of: job)), .finish(self.result(of: job)),
             .holdForReview(self.result(of: job)), .deadLetter(InspectError(.corruptImage, "stale")),
-            .retry(InspectError(.partUnreachable), after: 1), .release,
+            .retry(InspectError(.partUnreachable), after: .seconds(1)), .release,
         ]
         let kind = kinds[self.random.below(kinds.count)]
         self.note("worker \(index) writes under the stale fence \(job.fence):")
@@ -237,7 +238,7 @@ extension Simulation {
             case .finish: "finish"
             case .holdForReview: "hold for review"
             case .deadLetter(let error): "dead-letter \(error.code.rawValue)"
-            case .retry(let error, let after): "retry \(error.code.rawValue) in \(after) s"
+            case .retry(let error, let after): "retry \(error.code.rawValue) in \(after)"
             case .release: "release"
             }
         return "\(kind) \(write.job.id)/\(write.job.fence)"

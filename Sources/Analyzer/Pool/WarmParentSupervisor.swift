@@ -33,13 +33,13 @@ final class WarmParentSupervisor: Sendable {
     }
 
     /// A parent that dies before this age counts as a failed start.
-    private static let youth: UInt64 = 5_000_000_000
-    private static let firstDelay: UInt64 = 100_000_000
-    private static let longestDelay: UInt64 = 30_000_000_000
+    private static let youth: Duration = .seconds(5)
+    private static let firstDelay: Duration = .milliseconds(100)
+    private static let longestDelay: Duration = .seconds(30)
     /// A failed renewal is tried again after this, then after twice as long.
-    private static let firstRetry: UInt64 = 1_000_000_000
+    private static let firstRetry: Duration = .seconds(1)
     /// How long a caller waits for the next start to be due before it gets the last error.
-    private static let patience: UInt64 = 2_000_000_000
+    private static let patience: Duration = .seconds(2)
 
     init(_ configuration: AnalyzerConfiguration, onEvent: @escaping @Sendable (AnalyzerEvent) -> Void) {
         self.configuration = configuration
@@ -69,14 +69,14 @@ final class WarmParentSupervisor: Sendable {
         guard !isStopped else { throw InspectError(.analyzerUnavailable, "the pool was stopped") }
         let now = csys_now()
         if notBefore > now {
-            guard notBefore - now <= Self.patience else { throw lastError }
+            guard notBefore - now <= Self.patience.nanoseconds else { throw lastError }
             usleep(UInt32((notBefore - now) / 1000))
         }
         do throws(InspectError) {
             return try self.startNext()
         } catch {
             let delay = self.noteFailure(error)
-            self.onEvent(.parentFailed(reason: "\(error)", retry: .nanoseconds(Int64(delay))))
+            self.onEvent(.parentFailed(reason: "\(error)", retry: delay))
             self.startLater()
             throw error
         }
@@ -114,17 +114,17 @@ final class WarmParentSupervisor: Sendable {
     func noteCrash(of parent: WarmParent) { self.renew(parent, because: .crash) }
 
     private func renew(_ parent: WarmParent, because reason: ParentRenewal) {
-        let delay: UInt64? = self.state.withLock { state in
+        let delay: Duration? = self.state.withLock { state in
             guard state.current === parent, !state.isRenewing, !state.isStopped else { return nil }
             state.isRenewing = true
             let (now, due) = (csys_now(), state.lastStart + self.configuration.restBetweenParents.nanoseconds)
-            return due > now ? due - now : 0
+            return .nanoseconds(Int64(due > now ? due - now : 0))
         }
         if let delay { self.renew(parent, because: reason, after: delay) }
     }
 
-    private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: UInt64) {
-        self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
+    private func renew(_ parent: WarmParent, because reason: ParentRenewal, after delay: Duration) {
+        self.queue.asyncAfter(deadline: .now() + delay.seconds) { [weak self] in
             guard let self else { return }
             // If it has ended meanwhile, its successor runs or is starting.
             guard self.state.withLock({ $0.current === parent && !$0.isStopped }) else {
@@ -138,32 +138,32 @@ final class WarmParentSupervisor: Sendable {
                 parent.retire()
             } catch {
                 let retry = min(Self.longestDelay, max(delay * 2, Self.firstRetry))
-                self.onEvent(.parentKept(reason: "\(error)", retry: .nanoseconds(Int64(retry))))
+                self.onEvent(.parentKept(reason: "\(error)", retry: retry))
                 self.renew(parent, because: reason, after: retry)
             }
         }
     }
 
-    private func noteFailure(_ error: InspectError) -> UInt64 {
+    private func noteFailure(_ error: InspectError) -> Duration {
         self.state.withLock { state in
             state.failures += 1
             state.lastError = error
-            let delay = min(Self.longestDelay, Self.firstDelay << UInt64(min(state.failures - 1, 16)))
-            state.notBefore = csys_now() + delay
+            let delay = min(Self.longestDelay, Self.firstDelay * (1 << min(state.failures - 1, 16)))
+            state.notBefore = csys_now() + delay.nanoseconds
             return delay
         }
     }
 
     /// Starts a parent when the next start is due, unless a caller gets there first.
     private func startLater() {
-        let delay: UInt64? = self.state.withLock { state in
+        let delay: Duration? = self.state.withLock { state in
             guard !state.startIsScheduled, !state.isStopped else { return nil }
             state.startIsScheduled = true
             let now = csys_now()
-            return state.notBefore > now ? state.notBefore - now : 0
+            return .nanoseconds(Int64(state.notBefore > now ? state.notBefore - now : 0))
         }
         guard let delay else { return }
-        self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in
+        self.queue.asyncAfter(deadline: .now() + delay.seconds) { [weak self] in
             guard let self else { return }
             self.state.withLock { $0.startIsScheduled = false }
             if (try? self.startIfDue()) != nil {
@@ -179,7 +179,9 @@ final class WarmParentSupervisor: Sendable {
             if state.current === parent { state.current = nil }
             let count = state.retired.count
             state.retired.removeAll { $0 === parent }
-            return (state.isStopped || state.retired.count < count, csys_now() - parent.started < Self.youth)
+            return (
+                state.isStopped || state.retired.count < count, csys_now() - parent.started < Self.youth.nanoseconds
+            )
         }
         guard !isExpected else { return }
         self.onEvent(.parentEnded(pid: parent.pid, cause: end?.cause))

@@ -43,10 +43,10 @@ package struct AuthorizationRequest: Sendable {
 /// A bearer token (RFC 6750).
 package struct AccessToken: Sendable, Equatable {
     package var value: String
-    /// Seconds from now.
-    package var lifetime: Double
+    /// From now on.
+    package var lifetime: Duration
 
-    package init(value: String, lifetime: Double) {
+    package init(value: String, lifetime: Duration) {
         self.value = value
         self.lifetime = lifetime
     }

@@ -11,12 +11,12 @@ actor Authorizer {
         var generation: Int64
     }
 
-    /// How many seconds before its expiry a token is replaced: 60, or a tenth of its lifetime if that is less.
-    static func early(lifetime: Double) -> Double { min(60, lifetime / 10) }
-    /// Seconds to wait for a token, which another worker may be getting.
+    /// How long before its expiry a token is replaced: a minute, or a tenth of its lifetime if that is less.
+    static func early(lifetime: Duration) -> Duration { min(.seconds(60), lifetime / 10) }
+    /// How long to wait for a token, which another worker may be getting.
     private static let patience: Duration = .seconds(10)
-    /// Seconds after a failure during which no worker asks again.
-    private static let pause: Double = 5
+    /// How long after a failure no worker asks again.
+    private static let pause: Duration = .seconds(5)
 
     private struct Key: Hashable {
         var endpoint: Int64
@@ -106,8 +106,8 @@ actor Authorizer {
         let token = Token(value: value, generation: taken.generation)
         // Another worker refreshes it: check again in a second.
         self.known[key] = Entry(
-            token: token, refreshAt: .now + .seconds(max(1, taken.refreshIn)),
-            expiresAt: .now + .seconds(taken.expiresIn))
+            token: token, refreshAt: .now + max(.seconds(1), taken.refreshIn),
+            expiresAt: .now + taken.expiresIn)
         return token
     }
 
@@ -131,8 +131,8 @@ actor Authorizer {
             }
             let kept = Token(value: token.value, generation: stored)
             self.known[key] = Entry(
-                token: kept, refreshAt: .now + .seconds(token.lifetime - early),
-                expiresAt: .now + .seconds(token.lifetime))
+                token: kept, refreshAt: .now + (token.lifetime - early),
+                expiresAt: .now + token.lifetime)
             return .success(kept)
         } catch {
             try await self.store.fail(key.endpoint, lease: lease, code: error.code, wait: Self.pause)

@@ -43,7 +43,7 @@ package struct ClientCredentialsProvider: AuthorizationProvider {
         guard lifetime > 0, lifetime.isFinite else {
             throw AuthorizationError(.authorizationFailed, "the token has no lifetime")
         }
-        return AccessToken(value: token, lifetime: min(lifetime, 86_400 * 30))
+        return AccessToken(value: token, lifetime: .seconds(min(lifetime, 86_400 * 30)))
     }
 
     private struct Fields: Decodable {

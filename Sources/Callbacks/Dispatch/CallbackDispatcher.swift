@@ -22,9 +22,9 @@ package final class CallbackDispatcher: Sendable {
     /// Identifies this dispatcher's leases.
     private let holder = Int64.random(in: 1...Int64.max)
 
-    /// The dispatcher's state for health checks: seconds since the slower of its loops last ran (`nil` before both run; their waits
-    /// take a second), and whether the last database call of every loop succeeded. Returns at once, on any thread.
-    package var vitals: (loopAge: Double?, isConnected: Bool) { self.machine.withLock { $0.vitals(at: .now) } }
+    /// The dispatcher's state for health checks: the time since the slower of its loops last ran (`nil` before both run; their
+    /// waits take a second), and whether the last database call of every loop succeeded. Returns at once, on any thread.
+    package var vitals: (loopAge: Duration?, isConnected: Bool) { self.machine.withLock { $0.vitals(at: .now) } }
 
     /// - Parameter onEvent: Called on any thread; must return at once.
     package convenience init(
@@ -111,7 +111,7 @@ package final class CallbackDispatcher: Sendable {
                     self.follow(effects)
                 } catch {
                     await connection.close()
-                    let delay = Duration.seconds(backoff.next())
+                    let delay = backoff.next()
                     effects = self.machine.withLock { $0.claimFailed(at: .now, retryAfter: delay) }
                     self.follow(effects, error)
                 }
@@ -175,7 +175,7 @@ package final class CallbackDispatcher: Sendable {
                 if batch.failure == nil { backoff.reset() } else { await connection.close() }
                 self.report(batch)
                 let effects = self.machine.withLock {
-                    $0.settled(batch, of: order, at: .now, retryAfter: .seconds(backoff.next()))
+                    $0.settled(batch, of: order, at: .now, retryAfter: backoff.next())
                 }
                 self.follow(effects, batch.failure)
             }
@@ -188,7 +188,7 @@ package final class CallbackDispatcher: Sendable {
     /// Waits for a wake-up: until a time, or for a poll, ± 20 %.
     private func wait(_ wakeUp: WakeUp, until: ContinuousClock.Instant?) async {
         let poll = self.configuration.poll * Double.random(in: 0.8...1.2)
-        await wakeUp.wait(timeout: max(0.001, (until.map { min($0 - .now, poll) } ?? poll) / .seconds(1)))
+        await wakeUp.wait(timeout: max(.milliseconds(1), until.map { min($0 - .now, poll) } ?? poll))
     }
 
     private func wake(_ loops: DispatchMachine.Loops) {

@@ -67,7 +67,8 @@ final class CallbackEndpoints: Sendable {
             if let endpoint = known[id], endpoint.isMade(of: given) { return endpoint }
             if known.count >= 4_096 { known.removeAll() }
             let endpoint = CallbackEndpoint(id, given)
-            known[id] = endpoint
+            // Keys that libcrypto refused may be read by the next claim.
+            if endpoint.keys != nil { known[id] = endpoint }
             return endpoint
         }
     }

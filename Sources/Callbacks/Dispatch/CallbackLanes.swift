@@ -16,7 +16,7 @@ struct CallbackLanes {
         /// The settlement if it is not sent after all.
         var released: CallbackSettlement {
             CallbackSettlement(
-                callback: self.callback, outcome: .release(after: 0, isCounted: false), started: Date(),
+                callback: self.callback, outcome: .release(after: .zero, isCounted: false), started: Date(),
                 milliseconds: 0,
                 status: nil, code: nil, error: nil, trace: nil, deadline: self.deadline, sent: nil,
                 claimed: self.claimed)

@@ -5,28 +5,28 @@ internal import HTTPClient
 struct CallbackRetryPolicy: Sendable {
     enum Outcome: Sendable, Equatable {
         case delivered
-        /// Counted, and tried again after this many seconds.
-        case retry(after: Double)
+        /// Counted, and tried again later.
+        case retry(after: Duration)
         case deadLetter
         /// Waits again; the attempt does not count towards the schedule.
         ///
         /// - Parameter isCounted: Whether it is recorded and counts as a release: the attempt failed through our fault. Otherwise
         ///   nothing was sent, and the callback waits as before.
-        case release(after: Double, isCounted: Bool)
+        case release(after: Duration, isCounted: Bool)
 
         /// Whether there was an attempt to record.
         var isAttempt: Bool { if case .release(_, false) = self { false } else { true } }
     }
 
-    /// Seconds after the first, second, … attempt: Standard Webhooks' schedule ("Deliverability and reliability": 5 s,
+    /// Delays after the first, second, … attempt: Standard Webhooks' schedule ("Deliverability and reliability": 5 s,
     /// 5 min, 30 min, 2 h, 5 h, 10 h …) with more tries in the first minutes, in which a partner's restart ends. Twelve
     /// attempts, over two days together.
-    static let delays: [Double] = [
+    static let delays: [Duration] = [
         5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000, 36_000, 36_000, 36_000,
-    ]
+    ].map { .seconds($0) }
     static let attempts = Self.delays.count + 1
-    /// The longest wait that a `Retry-After` can ask for: ten hours, in seconds.
-    static let longestHint: Double = 36_000
+    /// The longest wait that a `Retry-After` can ask for: ten hours.
+    static let longestHint: Duration = .seconds(36_000)
     /// Releases after which faults count after all, so that nothing is tried for ever.
     static let releases = 100
 
@@ -46,13 +46,14 @@ struct CallbackRetryPolicy: Sendable {
         case .success(let response) where (200..<300).contains(response.status): return .delivered
         // Gone: the partner wants no more callbacks (Standard Webhooks, "Operational considerations").
         case .success(let response) where response.status == 410: return .deadLetter
-        case .failure(let error) where error.code == .cancelled: return .release(after: 0, isCounted: true)
+        case .failure(let error) where error.code == .cancelled: return .release(after: .zero, isCounted: true)
         // No later attempt can differ: the URL is part of the callback.
         case .failure(let error) where error.code == .requestInvalid: return .deadLetter
         default: break
         }
         if isOurFault, released < Self.releases {
-            return .release(after: min(600, 30 * Double(1 << min(released, 5))) * jitter(), isCounted: true)
+            return .release(
+                after: min(.seconds(600), .seconds(30) * (1 << min(released, 5))) * jitter(), isCounted: true)
         }
         guard attempt < Self.attempts else { return .deadLetter }
         let scheduled = Self.delays[max(attempt, 1) - 1] * jitter()

@@ -13,13 +13,6 @@ struct CallbackSender: Sendable {
     /// The source of access tokens; without one, endpoints that require them get no callbacks.
     var authorizer: Authorizer?
 
-    init(client: HTTPClient, timeoutMilliseconds: Int, agent: String, authorizer: Authorizer? = nil) {
-        self.client = client
-        self.timeoutMilliseconds = timeoutMilliseconds
-        self.agent = agent
-        self.authorizer = authorizer
-    }
-
     /// Starts an attempt.
     ///
     /// Most attempts wait only for the answer, and need no task of their own.
@@ -160,7 +153,7 @@ struct CallbackSender: Sendable {
             throw HTTPError(.localFault, "the callback was created by a newer version, which must compose its body")
         }
         // Each attempt has a new timestamp: the receiver refuses old ones.
-        let signature = WebhookSignature(
+        let signature = try WebhookSignature(
             id: callback.webhookID, timestamp: Int(date.timeIntervalSince1970), body: body,
             secrets: keys.secrets, signingKeys: keys.signingKeys)
         var headers: [HTTPRequest.Header] = []

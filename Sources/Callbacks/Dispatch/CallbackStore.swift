@@ -218,7 +218,7 @@ struct CallbackStore: Sendable {
     ///
     /// - Throws: ``PostgresError`` with ``PostgresError/isHeldRow`` where an open transaction holds one of the rows.
     func settle(_ settlements: [CallbackSettlement]) async throws -> CallbackRecord {
-        let row = try await self.connection.pipeline([self.statement(settlements)])[0][0]
+        let row = try await self.connection.pipeline([self.statement(settlements)])[0].single()
         var record = CallbackRecord()
         if try !row.isNull("lost") { record.lost = Set(try row.intArray("lost")) }
         if try !row.isNull("endpoints") {
@@ -237,7 +237,7 @@ struct CallbackStore: Sendable {
                 .bigints(settlements.map(\.callback.id)),
                 .bigints(settlements.map(\.callback.claim)),
                 .texts(isPlain ? [] : settlements.map { Self.name(of: $0.outcome) }),
-                .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) * 1_000) }),
+                .bigints(isPlain ? [] : settlements.map { Int64(Self.delay(of: $0.outcome) / .milliseconds(1)) }),
                 .bigints(settlements.map { Int64($0.started.timeIntervalSince1970 * 1_000_000) }),
                 .bigints(settlements.map { Int64($0.milliseconds) }),
                 .bigints(settlements.map { Int64($0.status ?? 0) }),
@@ -256,10 +256,10 @@ struct CallbackStore: Sendable {
         }
     }
 
-    private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Double {
+    private static func delay(of outcome: CallbackRetryPolicy.Outcome) -> Duration {
         switch outcome {
-        case .delivered, .deadLetter: 0
-        case .retry(let seconds), .release(let seconds, _): seconds
+        case .delivered, .deadLetter: .zero
+        case .retry(let delay), .release(let delay, _): delay
         }
     }
 }

@@ -147,11 +147,11 @@ struct DispatchMachine {
     var load: (underWay: Int, running: Int) { (self.underWay.count, self.lanes.running) }
 
     /// For health checks; see ``CallbackDispatcher/vitals``.
-    func vitals(at now: Instant) -> (loopAge: Double?, isConnected: Bool) {
+    func vitals(at now: Instant) -> (loopAge: Duration?, isConnected: Bool) {
         let isConnected = self.database.isConnected
         guard let claimTurnAt, let settleTurnAt else { return (nil, isConnected) }
         let slower = self.isClaimOver ? settleTurnAt : min(claimTurnAt, settleTurnAt)
-        return ((now - slower) / .seconds(1), isConnected)
+        return (now - slower, isConnected)
     }
 
     // MARK: - The owner

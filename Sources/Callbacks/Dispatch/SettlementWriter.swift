@@ -94,11 +94,11 @@ extension PostgresError {
     /// Whether the statement found a row that another transaction holds: `lock_not_available` or `deadlock_detected`.
     var isHeldRow: Bool { self.sqlState == "55P03" || self.sqlState == "40P01" }
 
-    /// Whether one callback's value or row is at fault, so that the statement may succeed without it: classes 21, 22, 23
-    /// (values and constraints), 54 (limits), P0 and IN (raised by functions), XX (damaged rows).
+    /// Whether one callback's value or row is at fault, so that the statement may succeed without it: any SQLSTATE that is not
+    /// ``isPassing``, except those that a new connection cures (a stale plan, a lost prepared statement, a login).
     var isOfOneRow: Bool {
         if self.code == .invalidParameter { return true }
         guard self.code == .server, let state = self.sqlState else { return false }
-        return ["21", "22", "23", "54", "P0", "IN", "XX"].contains(String(state.prefix(2)))
+        return !self.isPassing && !["0A", "26", "28", "3D"].contains(state.prefix(2))
     }
 }

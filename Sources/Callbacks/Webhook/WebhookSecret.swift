@@ -22,9 +22,10 @@ package struct WebhookSecret: Sendable, Equatable {
         self.init(key: [UInt8](key))
     }
 
-    init(key: [UInt8]) {
+    /// - Parameter digest: Another than SHA-256 for tests alone.
+    init(key: [UInt8], digest: String = "SHA256") {
         self.key = key
-        self.code = MessageCode(key: key)
+        self.code = MessageCode(key: key, digest: digest)
     }
 
     /// A new secret of 32 random bytes: the length of SHA-256's output, beyond which HMAC gains nothing (RFC 2104 section 3).

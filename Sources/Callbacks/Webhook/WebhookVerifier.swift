@@ -41,7 +41,7 @@ package struct WebhookVerifier: Sendable {
         let age = Int(now.timeIntervalSince1970) - seconds
         guard age <= Self.tolerance else { throw .timestampTooOld }
         guard age >= -Self.tolerance else { throw .timestampTooNew }
-        let digests = self.secrets.map { $0.code.code(of: "\(id).\(timestamp).", body) }
+        let digests = self.secrets.compactMap { try? $0.code.code(of: "\(id).\(timestamp).", body) }
         for entry in signature.split(separator: " ") {
             let parts = entry.split(separator: ",", maxSplits: 1)
             guard parts.count == 2, let data = Data(base64Encoded: String(parts[1])) else { continue }

@@ -30,7 +30,7 @@ struct FaultTests {
     ]
 
     @Test(arguments: cases)
-    func costsOneCallAndThePoolGoesOn(_ expected: Case) async throws {
+    func `A fault fails one call, and the pool goes on`(_ expected: Case) async throws {
         try await withPool { pool, log in
             let begun = ContinuousClock.now
             let error = await inspectError { try await pool.perform(expected.fault, deadline: expected.deadline) }
@@ -48,7 +48,7 @@ struct FaultTests {
         }
     }
 
-    @Test func noiseOnStderrNeitherBlocksNorHidesTheCauseOfAnEnd() async throws {
+    @Test func `A flood on standard error neither blocks an analyzer nor hides why it ended`() async throws {
         try await withPool(slots: 1) { pool, _ in
             try await pool.withAnalyzer(parts: []) { session in
                 for _ in 0..<3 { _ = try await session.perform("noise") }
@@ -57,7 +57,7 @@ struct FaultTests {
         }
     }
 
-    @Test func namedFaultsMeetTheStagesAndRequestsThatTheyAreMeantFor() async throws {
+    @Test func `An injected fault strikes the stage and the requests that it is meant for`() async throws {
         let arguments = ["--fault", "document=raise", "--every", "2", "--when", "job 7", "--reply", "face={}"]
         try await withPool(slots: 1, arguments: arguments) { pool, _ in
             var replies: [String] = []
@@ -69,7 +69,7 @@ struct FaultTests {
         }
     }
 
-    @Test func anEngineErrorIsAnAnswerAndKeepsTheProcess() async throws {
+    @Test func `An error of the engine is a reply and does not end the process`() async throws {
         try await withPool(slots: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let before = try await session.perform("pid")
@@ -81,7 +81,7 @@ struct FaultTests {
         }
     }
 
-    @Test func anErrorsDetailIsShortAndPrintable() async throws {
+    @Test func `The detail of an engine's error is short and printable`() async throws {
         try await withPool(slots: 1) { pool, _ in
             let error = try #require(await inspectError { try await pool.perform("shout") })
             #expect(error.code == .corruptImage)
@@ -90,7 +90,7 @@ struct FaultTests {
         }
     }
 
-    @Test func aSessionGoesOnWithItsPartsInANewProcess() async throws {
+    @Test func `After a crash a session continues in a new process with the same parts`() async throws {
         try await withPool(slots: 1) { pool, _ in
             try await pool.withAnalyzer(parts: [("FRONT", Data([1, 2, 3])), ("BACK", Data())]) { session in
                 let before = try await session.perform("parts")
@@ -101,7 +101,7 @@ struct FaultTests {
         }
     }
 
-    @Test func cpuTimeIsLimitedPerRequestAndPerProcess() async throws {
+    @Test func `Processor time is limited for each request and for each process`() async throws {
         try await withPool(slots: 1, configure: { $0.cpuSeconds = 1 }) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let before = try await session.perform("pid")
@@ -122,7 +122,7 @@ struct FaultTests {
         }
     }
 
-    @Test func cancellationKillsTheProcess() async throws {
+    @Test func `Cancelling a request kills its process`() async throws {
         try await withPool(slots: 1) { pool, log in
             let pid = try #require(try await pool.processIDs().first)
             for fault in ["sleep", "spin"] {
@@ -141,7 +141,7 @@ struct FaultTests {
         }
     }
 
-    @Test func cancellationWhileWaitingForAProcessTakesNone() async throws {
+    @Test func `A request that is cancelled while it waits takes no process`() async throws {
         try await withPool(slots: 1) { pool, log in
             try await pool.withAnalyzer(parts: []) { session in
                 let task = Task { try await pool.perform("echo") }
@@ -155,7 +155,7 @@ struct FaultTests {
         }
     }
 
-    @Test func manyFaultsAtOnceLeaveAFullPoolAndNoDescriptorBehind() async throws {
+    @Test func `After many faults at once the pool is full and no descriptor has leaked`() async throws {
         try await withPool(slots: 4) { pool, log in
             func openDescriptors() throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The parent, whose addresses all its forks share, is made anew without a gap", .serialized)
 struct RenewalTests {
-    @Test func aCrashCostsOneAttemptAndRenewsTheParent() async throws {
+    @Test func `A crash fails one request, and a new parent replaces the old one`() async throws {
         try await withPool(slots: 2, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let old = try #require(pool.parentPID)
             try await pool.withAnalyzer(parts: []) { session in
@@ -35,7 +35,7 @@ struct RenewalTests {
         }
     }
 
-    @Test func aKillForTakingTooLongIsNoCrash() async throws {
+    @Test func `An analyzer killed at its deadline does not renew the parent`() async throws {
         try await withPool(slots: 1, configure: { $0.restBetweenParents = .zero }) { pool, log in
             let parent = pool.parentPID
             _ = await inspectError { try await pool.perform("sleep", deadline: .milliseconds(100)) }
@@ -45,7 +45,7 @@ struct RenewalTests {
         }
     }
 
-    @Test func aParentServesAShareOfJobsOnly() async throws {
+    @Test func `A parent is replaced after a number of forks`() async throws {
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
             configuration.forksPerParent = 10
@@ -62,7 +62,7 @@ struct RenewalTests {
         }
     }
 
-    @Test func anOldParentIsReplacedOnceItForks() async throws {
+    @Test func `An old parent is replaced when it forks, not while it is idle`() async throws {
         func configure(_ configuration: inout AnalyzerConfiguration) {
             configuration.restBetweenParents = .zero
             configuration.parentLifetime = .seconds(4)
@@ -75,7 +75,7 @@ struct RenewalTests {
         }
     }
 
-    @Test func aParentThatCannotBeReplacedServesOn() async throws {
+    @Test func `A parent whose replacement fails serves on until one succeeds`() async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/analyzer-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -10,7 +10,7 @@ struct CallbackBenchmarkTests {
 
     init() async throws { self.outbox = try await Outbox() }
 
-    @Test func benchmarkMeasuresTheWholeWay() async throws {
+    @Test func `The benchmark reports rate, processor time and delay`() async throws {
         var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
         benchmark.callbacks = 200
         benchmark.endpoints = 4
@@ -20,7 +20,8 @@ struct CallbackBenchmarkTests {
         #expect(report.p99ClaimToSendMs > 0 && report.floorPerSecond > 0)
     }
 
-    @Test(arguments: ["tcp", "tls", "dns", "drip"]) func othersGoOnBesideAHungPartner(_ mode: String) async throws {
+    @Test(arguments: ["tcp", "tls", "dns", "drip"])
+    func `Other partners get their callbacks while one hangs`(_ mode: String) async throws {
         var benchmark = CallbackBenchmark(databaseURL: self.outbox.database.url)
         benchmark.callbacks = 90
         benchmark.endpoints = 4

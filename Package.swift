@@ -92,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "faulty-analyzer", dependencies: ["Analyzer", "InspectCore"], path: "Tests/FaultyAnalyzer",
             swiftSettings: strict),
-        .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore"]),
+        .testTarget(name: "InspectCoreTests", dependencies: ["InspectCore", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
             name: "JobQueueTests", dependencies: ["Benchmarks", "Gateway", "InspectCore", "JobQueue", "TestSupport"]),

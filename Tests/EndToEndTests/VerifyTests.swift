@@ -89,8 +89,6 @@ struct VerifyTests {
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         var pid: pid_t = 0
         try #require(posix_spawn(&pid, path, &actions, nil, words, environment) == 0, "\(path) cannot be run")
-        var status: Int32 = 0
-        try #require(waitpid(pid, &status, 0) == pid)
-        return status & 0x7f == 0 ? (status >> 8) & 0xff : -1
+        return try ChildProcess(pid: pid).blockingExitStatus()
     }
 }

@@ -3,9 +3,9 @@ import Glibc
 
 /// A child process that was started with `posix_spawn`. It is killed if it takes longer than its test allows.
 package struct ChildProcess {
-    package let pid: pid_t
+    package let pid: Int32
 
-    package init(pid: pid_t) { self.pid = pid }
+    package init(pid: Int32) { self.pid = pid }
 
     /// Waits for the end.
     ///

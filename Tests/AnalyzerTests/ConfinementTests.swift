@@ -127,7 +127,7 @@ struct ConfinementTests {
         try await withPool(slots: 2) { pool, log in
             let (inRequest, inPart) = (UUID().uuidString, UUID().uuidString)
             _ = try await pool.reservedProcessIDs()
-            try await eventually("slots are not free") { pool.freeSlots == 2 }
+            try await waitUntil("the slots are free") { pool.freeSlots == 2 }
             let before = log.ends.count
             func holders(_ marker: String) throws -> [Int32] {
                 try pool.allProcessIDs.filter { try ProcessMemory.holds([marker], in: $0) }
@@ -141,7 +141,7 @@ struct ConfinementTests {
                     _ = await inspectError { try await session.perform(end, deadline: .milliseconds(200)) }
                 }
             }
-            try await eventually("the process outlives its job") { log.ends.count + log.losses.count == before + 1 }
+            try await waitUntil("the process has ended") { log.ends.count + log.losses.count == before + 1 }
             #expect(pool.allProcessIDs.count > 2)
             #expect(try holders(inRequest) == [])
             #expect(try holders(inPart) == [])

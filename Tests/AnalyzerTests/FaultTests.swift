@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import InspectCore
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -127,7 +128,7 @@ struct FaultTests {
             let pid = try #require(try await pool.processIDs().first)
             for fault in ["sleep", "spin"] {
                 let task = Task { try await pool.perform(fault, deadline: .seconds(600)) }
-                try await eventually("no request is under way") { pool.freeSlots == 0 }
+                try await waitUntil("a request is under way") { pool.freeSlots == 0 }
                 try await Task.sleep(for: .milliseconds(100))
                 let begun = ContinuousClock.now
                 task.cancel()
@@ -150,7 +151,7 @@ struct FaultTests {
                 await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(try await session.perform("echo", "mine") == "mine")
             }
-            try await eventually("a slot is not free") { pool.freeSlots == 1 }
+            try await waitUntil("every slot is free") { pool.freeSlots == 1 }
             #expect(log.losses.isEmpty)
         }
     }
@@ -180,10 +181,10 @@ struct FaultTests {
             }
             #expect(answers == ["answer": 60, "CORRUPT_IMAGE": 20, "ANALYZER_CRASHED": 100])
             #expect(log.losses.count == 100)
-            try await eventually("a slot is not free") { pool.freeSlots == 4 }
+            try await waitUntil("every slot is free") { pool.freeSlots == 4 }
             #expect(Set(try await pool.processIDs()).count == 4)
             // Other tests of the same process open and close, too.
-            try await eventually("descriptors are left open") { try openDescriptors() <= before + 4 }
+            try await waitUntil("the descriptors are closed") { try openDescriptors() <= before + 4 }
         }
     }
 }

@@ -18,7 +18,7 @@ struct LifetimeTests {
             }
             #expect(error?.code == .partTooLarge)
             #expect(error?.detail.contains("1048577") == true)
-            try await eventually("the slot is not free") { pool.freeSlots == 1 }
+            try await waitUntil("the slot is free") { pool.freeSlots == 1 }
         }
     }
 
@@ -45,7 +45,7 @@ struct LifetimeTests {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(Set(pids).count == 60)
-            try await eventually("processes outlive their jobs") { log.ends.count >= 60 }
+            try await waitUntil("the processes have ended with their jobs") { log.ends.count >= 60 }
             #expect(log.ends.allSatisfy { $0?.exitStatus == 0 })
             #expect(log.losses.isEmpty)
         }
@@ -73,7 +73,7 @@ struct LifetimeTests {
         try await withPool(slots: 2) { pool, log in
             let pids = try await pool.reservedProcessIDs()
             for pid in pids { kill(pid, SIGKILL) }
-            try await eventually("the processes are still there") { !pids.contains(where: isAlive) }
+            try await waitUntil("the processes have ended") { !pids.contains(where: isAlive) }
             #expect(try await pool.perform("echo", "unharmed") == "unharmed")
             #expect(log.losses.count == 2)
         }
@@ -84,13 +84,13 @@ struct LifetimeTests {
             let parent = try #require(pool.parentPID)
             let children = childProcesses(of: parent)
             let running = Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
-            try await eventually("no request is under way") { pool.freeSlots == 1 }
+            try await waitUntil("a request is under way") { pool.freeSlots == 1 }
             try await Task.sleep(for: .milliseconds(100))
             kill(parent, SIGKILL)
             let error = await running.value
             #expect(error?.code == .analyzerCrashed)
             #expect(error?.detail.contains("parent") == true)
-            try await eventually("analyzers outlived their parent") { children.allSatisfy { !isAlive($0) } }
+            try await waitUntil("the analyzers have ended with their parent") { children.allSatisfy { !isAlive($0) } }
 
             // One that was being forked as the parent died may still have been handed out.
             var answer: String?
@@ -106,11 +106,11 @@ struct LifetimeTests {
         let (worker, told) = try startWorker(slots: 3)
         #expect(Set(told).count == 4)
         // Those that wait for a job, too.
-        try await eventually("the reserve stays empty") { childProcesses(of: told[0]).count == 6 }
+        try await waitUntil("the reserve is filled") { childProcesses(of: told[0]).count == 6 }
         let pids = [told[0]] + childProcesses(of: told[0])
         #expect(Set(pids).isSuperset(of: told))
         kill(worker.processIdentifier, SIGKILL)
-        try await eventually("processes outlived the worker") { pids.allSatisfy { !isAlive($0) } }
+        try await waitUntil("the processes have ended with the worker") { pids.allSatisfy { !isAlive($0) } }
         worker.waitUntilExit()
     }
 
@@ -134,7 +134,7 @@ struct LifetimeTests {
         let tasks = (0..<3).map { _ in
             Task { await inspectError { try await pool.perform("sleep", deadline: .seconds(600)) } }
         }
-        try await eventually("no request is under way") { pool.freeSlots == 0 }
+        try await waitUntil("a request is under way") { pool.freeSlots == 0 }
         let pids = pool.allProcessIDs
         let begun = ContinuousClock.now
         await pool.stop()

@@ -1,6 +1,7 @@
 import Foundation
 import InspectCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Analyzer
@@ -15,7 +16,7 @@ struct RenewalTests {
                 #expect(await inspectError { try await pool.perform("segfault") }?.code == .analyzerCrashed)
                 // Jobs go on meanwhile: first from the old parent, then from the new one.
                 var served = 0
-                try await eventually("the parent is not made anew") {
+                try await waitUntil("the parent is renewed") {
                     served += try await pool.perform("echo", "served") == "served" ? 1 : 0
                     return pool.parentPID != old && log.replacements == [.crash]
                 }
@@ -24,11 +25,11 @@ struct RenewalTests {
                 #expect(isAlive(old))
                 #expect(try await pool.perform("echo", "of the new one") == "of the new one")
             }
-            try await eventually("the old parent outlives its last job") { !isAlive(old) }
+            try await waitUntil("the old parent has ended after its last job") { !isAlive(old) }
             #expect(log.losses.count == 1)
             #expect(log.parentsEnded == 0, "a parent that was replaced is no loss")
             let parent = try #require(pool.parentPID)
-            try await eventually("what waits is not the new parent's") {
+            try await waitUntil("what waits is the new parent's") {
                 let ready = pool.reserve.processIDs
                 return ready.count == 2 && Set(childProcesses(of: parent)).isSuperset(of: ready)
             }
@@ -52,13 +53,13 @@ struct RenewalTests {
         }
         try await withPool(slots: 1, configure: configure) { pool, log in
             let first = try #require(pool.parentPID)
-            try await eventually("the parent serves on and on") {
+            try await waitUntil("the parent was replaced twice") {
                 _ = try await pool.perform("echo")
                 return log.replacements.count >= 2
             }
             #expect(log.replacements.allSatisfy { $0 == .forks })
             #expect(log.losses.isEmpty && log.parentsEnded == 0)
-            try await eventually("the first parent is still there") { !isAlive(first) }
+            try await waitUntil("the first parent has ended") { !isAlive(first) }
         }
     }
 
@@ -71,7 +72,7 @@ struct RenewalTests {
             try await Task.sleep(for: .milliseconds(4100))
             #expect(log.replacements.isEmpty, "nobody learnt anything of a parent that was idle")
             _ = try await pool.perform("echo")
-            try await eventually("the parent grows old") { log.replacements.first == .age }
+            try await waitUntil("the old parent is replaced") { log.replacements.first == .age }
         }
     }
 
@@ -87,12 +88,12 @@ struct RenewalTests {
             configuration.forksPerParent = 4
         }
         try await withPool(slots: 1, configure: configure) { pool, log in
-            try await eventually("no parent was replaced") {
+            try await waitUntil("a parent was replaced") {
                 _ = try await pool.perform("echo")
                 return log.replacements.count == 1
             }
             try FileManager.default.removeItem(atPath: link)
-            try await eventually("the replacement does not fail") {
+            try await waitUntil("the replacement fails") {
                 let answer = try await pool.perform("echo", "on")
                 #expect(answer == "on")
                 return log.parentsKept > 0
@@ -100,7 +101,7 @@ struct RenewalTests {
             for _ in 0..<10 { #expect(try await pool.perform("echo", "on and on") == "on and on") }
             let count = log.replacements.count
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: faultyAnalyzer)
-            try await eventually("the parent is never replaced") { log.replacements.count > count }
+            try await waitUntil("the parent is replaced") { log.replacements.count > count }
             #expect(log.losses.isEmpty)
         }
     }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct EncryptedPartTests {
     @Test func `An encrypted part is inspected like a plain one, and a damaged one ends the job`() async throws {
         let service = try await Service.start()
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let picture = PNG.noise(width: 64, height: 64)
         let client = try EncryptedParts([picture], keyID: "2026-11")
         let worker = try service.worker(["--slots", "1", "--decryption-key", client.key.path])
         let plain = try await service.enqueue(["workflow": "liveness"], face: picture)

@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    private static let picture = SmallPNG.noise(width: 64, height: 64).base64EncodedString()
+    private static let picture = PNG.noise(width: 64, height: 64).base64EncodedString()
 
     @Test func `A job goes in and comes out as 128, to its own partner alone`() async throws {
         let gateway = try await Gateway.start()

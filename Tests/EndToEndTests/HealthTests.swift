@@ -79,7 +79,7 @@ import Testing
         #expect(try await port.get("/nothing").status == 404)
 
         _ = try await service.connection.query("SELECT insp.pause('bulk', reason => 'a test')")
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let picture = PNG.noise(width: 64, height: 64)
         var ids: [String] = []
         for lane in ["normal", "normal", "bulk", "bulk", "bulk"] {
             ids.append(try await service.enqueue(["workflow": "liveness", "lane": lane], face: picture))
@@ -208,7 +208,7 @@ import Testing
         defer { worker.send(SIGKILL) }
         let port = try await Port(of: worker)
         #expect(try await port.waitFor(200).isEmpty)
-        let id = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        let id = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         #expect(try await service.waitForNone("SELECT 1 - count(*) FROM insp.lease", within: .seconds(60)))
         worker.send(SIGTERM)
         #expect(try await port.waitFor(503).contains("worker"))
@@ -235,7 +235,7 @@ import Testing
         ])
         defer { worker.send(SIGKILL) }
         let trace = "0af7651916cd43dd8448eb211c80319c"
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let picture = PNG.noise(width: 64, height: 64)
         func enqueue(_ traceparent: String?) async throws -> String {
             var payload = ["workflow": "liveness"]
             payload["traceparent"] = traceparent

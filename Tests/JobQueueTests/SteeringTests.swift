@@ -65,7 +65,7 @@ import Testing
         }
         let log = EventLog()
         /// How often the worker looked for jobs and found none.
-        func scans() -> Int {
+        @Sendable func scans() -> Int {
             log.count { if case .roundTrip(written: 0, claimed: 0, _) = $0 { true } else { false } }
         }
         try await withWorker(fixture.configuration(), handler, log: log) { _ in

@@ -57,7 +57,8 @@ struct OperatorCostTests {
         "insp.callback_replay('typo')", "insp.callback_dead_letter('typo')",
         "insp.callback_replay('msg_0123456789abcdef0123456789abcdef')",
         "insp.callback_dead_letter('msg_0123456789abcdef0123456789abcdef')",
-    ]) func aNameThatNobodyHasIsNotSearchedFor(_ call: String) async throws {
+    ])
+    func `An unknown id is not searched for`(_ call: String) async throws {
         let (answer, rows) = try await self.rows("SELECT \(call)")
         #expect(try !answer.bool(0))
         #expect(rows < 20, "\(call) reads \(rows) rows")

@@ -23,17 +23,18 @@ struct CallbackRetryPolicyTests {
             of: result, attempt: attempt, released: released, isOurFault: isOurFault, now: self.now, jitter: jitter)
     }
 
-    @Test(arguments: [200, 201, 202, 204, 299]) func everyStatusOf2xxDelivers(_ status: Int) {
+    @Test(arguments: [200, 201, 202, 204, 299]) func `Each 2xx status means delivered`(_ status: Int) {
         #expect(self.outcome(self.answer(status)) == .delivered)
     }
 
-    @Test(arguments: [100, 199, 300, 301, 304, 307, 400, 401, 404, 408, 429, 500, 503]) func otherStatusIsTriedAgain(
+    @Test(arguments: [100, 199, 300, 301, 304, 307, 400, 401, 404, 408, 429, 500, 503])
+    func `Any other status is retried`(
         _ status: Int
     ) {
         #expect(self.outcome(self.answer(status)) == .retry(after: .seconds(5)))
     }
 
-    @Test func twelveAttemptsOverTwoDays() {
+    @Test func `Twelve attempts are spread over two days`() {
         var delays: [Duration] = []
         for attempt in 1...12 {
             guard case .retry(let delay) = self.outcome(.failure(HTTPError(.timedOut)), attempt: attempt) else { break }
@@ -46,20 +47,20 @@ struct CallbackRetryPolicyTests {
         #expect(self.outcome(.failure(HTTPError(.timedOut)), attempt: 13) == .deadLetter)
     }
 
-    @Test func jitterStretchesTheDelay() {
+    @Test func `Jitter multiplies the delay`() {
         #expect(self.outcome(self.answer(500), attempt: 2, jitter: 0.8) == .retry(after: .seconds(24)))
         #expect(self.outcome(self.answer(500), attempt: 2, jitter: 1.2) == .retry(after: .seconds(36)))
     }
 
-    @Test func goneIsDeadAtOnce() {
+    @Test func `Status 410 dead-letters at once`() {
         #expect(self.outcome(self.answer(410)) == .deadLetter)
     }
 
-    @Test func unsendableURLIsDeadAtOnce() {
+    @Test func `A URL that cannot be requested dead-letters at once`() {
         #expect(self.outcome(.failure(HTTPError(.requestInvalid))) == .deadLetter)
     }
 
-    @Test(arguments: [429, 503]) func retryAfterIsHeededWithinBounds(_ status: Int) {
+    @Test(arguments: [429, 503]) func `Retry-After counts within bounds`(_ status: Int) {
         #expect(self.outcome(self.answer(status, retryAfter: "60")) == .retry(after: .seconds(60)))
         #expect(self.outcome(self.answer(status, retryAfter: "1")) == .retry(after: .seconds(5)))
         #expect(self.outcome(self.answer(status, retryAfter: "4000000000")) == .retry(after: .seconds(36_000)))
@@ -74,11 +75,11 @@ struct CallbackRetryPolicyTests {
         )
     }
 
-    @Test func retryAfterOfOtherStatusesIsIgnored() {
+    @Test func `Retry-After of other statuses is ignored`() {
         #expect(self.outcome(self.answer(500, retryAfter: "60")) == .retry(after: .seconds(5)))
     }
 
-    @Test func ourFaultIsNotCounted() {
+    @Test func `A fault on our side counts no attempt`() {
         let fault = Result<HTTPResponse, HTTPError>.failure(HTTPError(.nameNotResolved))
         #expect(self.outcome(fault, isOurFault: true) == .release(after: .seconds(30), isCounted: true))
         #expect(
@@ -87,13 +88,13 @@ struct CallbackRetryPolicyTests {
         #expect(self.outcome(fault) == .retry(after: .seconds(5)))
     }
 
-    @Test func ourFaultCountsInTheEnd() {
+    @Test func `After a hundred releases a fault on our side counts`() {
         let fault = Result<HTTPResponse, HTTPError>.failure(HTTPError(.localFault))
         #expect(self.outcome(fault, released: 100, isOurFault: true) == .retry(after: .seconds(5)))
         #expect(self.outcome(fault, attempt: 12, released: 100, isOurFault: true) == .deadLetter)
     }
 
-    @Test func brokenOffAttemptIsFreeAtOnce() {
+    @Test func `An interrupted attempt is released without a delay`() {
         #expect(self.outcome(.failure(HTTPError(.cancelled)), attempt: 12) == .release(after: .zero, isCounted: true))
     }
 }

@@ -19,7 +19,7 @@ import Testing
             FaultyAnalyzer.script("--fault face=\(fault) --every 2"),
         ])
         defer { worker.send(SIGKILL) }
-        let image = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         for _ in 0..<2 { _ = try await service.enqueue(["workflow": "liveness"], face: image) }
         #expect(
             try await service.waitForNone("SELECT count(*) FROM insp.job WHERE status < 128", within: .seconds(60)))
@@ -40,7 +40,7 @@ import Testing
             "--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=segfault"),
         ])
         defer { worker.send(SIGKILL) }
-        let id = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        let id = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         let result = try await service.result(of: id)
         #expect(result["status"] as? Int == 128)
         #expect(result.at("decision.type") as? String == "NOT_EXECUTED")

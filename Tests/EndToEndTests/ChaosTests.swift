@@ -14,7 +14,7 @@ import Testing
         ]
         var workers = try (0..<4).map { _ in try service.worker(arguments) }
         defer { workers.forEach { $0.send(SIGKILL) } }
-        let image = SmallPNG.noise(width: 96, height: 96)
+        let image = PNG.noise(width: 96, height: 96)
 
         var random = TestRandom("chaos")
         for second in 0..<20 {
@@ -78,7 +78,7 @@ import Testing
         let hung = try service.worker(
             ["--slots", "1", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"), "--stage-deadline", "120"])
         defer { hung.send(SIGKILL) }
-        let id = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        let id = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status >= 4", within: .seconds(60)))
@@ -105,7 +105,7 @@ import Testing
             "--stop-after", "1",
         ])
         defer { worker.send(SIGKILL) }
-        _ = try await service.enqueue(["workflow": "liveness"], face: SmallPNG.noise(width: 64, height: 64))
+        _ = try await service.enqueue(["workflow": "liveness"], face: PNG.noise(width: 64, height: 64))
         #expect(
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status >= 4", within: .seconds(60)))

@@ -135,7 +135,7 @@ import Testing
                 at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
         }
         for name in ["file", "frames/1"] {
-            try SmallPNG.noise(width: 8, height: 8).write(to: folder.appendingPathComponent(name))
+            try PNG.noise(width: 8, height: 8).write(to: folder.appendingPathComponent(name))
         }
         let key = try members(try await Program.run(["verify", "--new-key"]).output)["public"] as? String
         let words = [

@@ -6,7 +6,7 @@ import Testing
 @Suite struct EncryptedPartTests {
     @Test func `An encrypted part is inspected like a plain one, and a damaged one ends the job`() async throws {
         let service = try await Service.start()
-        let image = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         let client = try EncryptedParts([image], keyID: "2026-11")
         let worker = try service.worker(["--slots", "1", "--decryption-key", client.key.path])
         let plain = try await service.enqueue(["workflow": "liveness"], face: image)

@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    private static let image = SmallPNG.noise(width: 64, height: 64).base64EncodedString()
+    private static let image = PNG.noise(width: 64, height: 64).base64EncodedString()
 
     @Test func `A job is accepted and finishes at 128, visible only to its own partner`() async throws {
         let gateway = try await Gateway.start()

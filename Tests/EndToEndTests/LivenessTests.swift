@@ -29,9 +29,7 @@ import Testing
                 script.path, "--face", portrait.path, "--points", numbers, "--challenge", file.path, "--out",
                 folder.appendingPathComponent("frames").path, "--subject", subject,
             ] + camera)
-        var ended: Int32 = 0
-        while waitpid(pid, &ended, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
-        #expect(ended == 0)
+        #expect(try await ChildProcess(pid: pid).exitStatus() == 0)
         let frames = folder.appendingPathComponent("frames")
         let names = try FileManager.default.contentsOfDirectory(atPath: frames.path).sorted()
         let answered = try members(Data(contentsOf: folder.appendingPathComponent("frames.json")))

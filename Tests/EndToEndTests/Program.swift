@@ -52,13 +52,7 @@ struct Program {
     ///
     /// - Returns: The exit status, or minus the signal's number.
     func wait() async throws -> Int32 {
-        while true {
-            var status: Int32 = 0
-            let ended = waitpid(self.pid, &status, WNOHANG)
-            if ended == self.pid { return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f) }
-            if ended < 0 { throw Failed(message: "waitpid: errno \(errno)") }
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await ChildProcess(pid: self.pid).exitStatus()
     }
 
     var standardOutput: Data { (try? Data(contentsOf: self.output.url)) ?? Data() }

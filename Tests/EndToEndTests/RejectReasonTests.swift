@@ -50,9 +50,7 @@ import Testing
                 inputs.appending(path: "faces/obama.jpg").path, "--documents", "td1_0", "--count", "\(labels.count)",
                 "--labels", labels.joined(separator: ","), "--seed", "3",
             ])
-        var made: Int32 = 0
-        while waitpid(pid, &made, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
-        try #require(made == 0)
+        try #require(try await ChildProcess(pid: pid).exitStatus() == 0)
         let files = try FileManager.default.contentsOfDirectory(atPath: derived.path)
         func path(_ name: String) -> String {
             guard let file = files.first(where: { $0.dropFirst(5).hasPrefix("\(name)_td1") }) else {

@@ -151,12 +151,10 @@ import Testing
 
     /// Runs a Python script with the program and a picture as its arguments.
     ///
-    /// - Returns: Its status from `waitpid`.
+    /// - Returns: Its exit status, or minus the signal's number.
     private func run(_ script: String, with picture: String) async throws -> Int32 {
         let pid = try CallbackReceiver.spawn("/usr/bin/python3", ["-c", script, Program.inspectd, picture])
-        var ended: Int32 = 0
-        while waitpid(pid, &ended, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
-        return ended
+        return try await ChildProcess(pid: pid).exitStatus()
     }
 
     @Test(.timeLimit(.minutes(5)))

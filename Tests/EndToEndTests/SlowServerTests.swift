@@ -16,7 +16,7 @@ import Testing
     }
 
     private func run(_ count: Int, _ service: Service) async throws {
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let picture = PNG.noise(width: 64, height: 64)
         for _ in 0..<count {
             let id = try await service.enqueue(["workflow": "liveness"], face: picture)
             _ = try await service.result(of: id)
@@ -101,7 +101,7 @@ import Testing
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
-        let picture = SmallPNG.noise(width: 64, height: 64)
+        let picture = PNG.noise(width: 64, height: 64)
         try picture.write(to: service.files.appendingPathComponent("face"))
         let source = [
             "url": service.receiver.url("/image?file=face"), "sha256": try await self.digest(of: picture, service),

@@ -4,23 +4,6 @@ import Testing
 
 /// Operators' actions reach a worker's processes.
 @Suite(.serialized) struct SteeringTests {
-    /// Numbers of the processes whose parent is one of these.
-    private func children(of parents: Set<Int32>) throws -> Set<Int32> {
-        var found: Set<Int32> = []
-        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc") {
-            guard let pid = Int32(name), let file = FileHandle(forReadingAtPath: "/proc/\(name)/stat"),
-                let text = try? file.readToEnd().map({ String(decoding: $0, as: UTF8.self) }),
-                // The name is in parentheses and may contain any character; state and parent follow.
-                let after = text.lastIndex(of: ")")
-            else { continue }
-            let fields = text[text.index(after: after)...].split(separator: " ")
-            if fields.count > 1, fields[0] != "Z", let parent = Int32(fields[1]), parents.contains(parent) {
-                found.insert(pid)
-            }
-        }
-        return found
-    }
-
     @Test(.timed, .timeLimit(.minutes(5)))
     func `A cancelled job's analyzer is gone within a second, and the worker continues`() async throws {
         let service = try await Service.start()
@@ -29,7 +12,7 @@ import Testing
             "120",
         ])
         defer { worker.send(SIGKILL) }
-        let image = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         let first = try await service.enqueue(["workflow": "liveness"], face: image)
         #expect(try await service.result(of: first)["status"] as? Int == 128)
         let id = try await service.enqueue(["workflow": "liveness"], face: image)
@@ -37,13 +20,11 @@ import Testing
             try await service.waitForNone(
                 "SELECT 1 - count(*) FROM insp.job WHERE status = 4", within: .seconds(60)))
         // The job's own, and the one that waits for the next.
-        var analyzers: Set<Int32> = []
-        let deadline = ContinuousClock.now + .seconds(60)
-        while analyzers.count != 2, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(50))
-            analyzers = try self.children(of: try self.children(of: [worker.pid]))
+        var analyzers: [Int32] = []
+        try await waitUntil("both analyzers run") {
+            analyzers = ProcessMemory.children(of: worker.pid).flatMap { ProcessMemory.children(of: $0) }
+            return analyzers.count == 2
         }
-        #expect(analyzers.count == 2)
         let start = ContinuousClock.now
         _ = try await service.connection.query("SELECT insp.cancel($1)", [.text(id)])
         while analyzers.allSatisfy(Program.isAlive), start.duration(to: .now) < .seconds(60) {
@@ -72,7 +53,7 @@ import Testing
             _ = try await service.connection.query(
                 """
                 SELECT insp.enqueue('{"partner": "bank", "workflow": "liveness"}', face => $1) FROM generate_series(1, 25)
-                """, [.bytes(SmallPNG.noise(width: 96, height: 96))])
+                """, [.bytes(PNG.noise(width: 96, height: 96))])
             try await Task.sleep(for: .milliseconds(Int.random(in: 300...900, using: &random)))
             let victim = Int.random(in: 0..<2, using: &random)
             workers[victim].send(SIGKILL)

@@ -20,7 +20,7 @@ import Testing
         let worker = try service.worker([
             "--slots", "1", "--stage-deadline", "300", "--analyzer", FaultyAnalyzer.script("--fault face=sleep"),
         ])
-        let image = SmallPNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         for lane in ["urgent", "normal", "normal", "bulk"] {
             _ = try await service.enqueue(["workflow": "liveness", "lane": lane], face: image)
         }

@@ -19,6 +19,8 @@ package enum JobQueueEvent: Sendable {
     case leaseLost(job: JobReference)
     /// Somebody's transaction holds the job's row: its writes wait until that ends, and no other job's with them.
     case rowHeld(job: JobReference)
+    /// The database refuses every write for the job, with this SQLSTATE: its lease is left to the rescue.
+    case abandoned(job: JobReference, sqlState: String)
     /// The job took longer than its deadline and was stopped.
     case overdue(job: JobReference)
     /// The database could not be used; the worker tries again after so many seconds.

@@ -73,8 +73,7 @@ extension JobWorker {
     }
 
     private func send(_ beat: WorkerMachine.Heartbeat, on connection: PostgresConnection) async throws {
-        let statement = QueueStatements.heartbeat(
-            beat.identity, busy: beat.busy, fenceFloor: beat.fenceFloor, floors: beat.floors, seen: beat.seen)
+        let statement = beat.statement
         let row = try await connection.query(statement.sql, statement.parameters)[0]
         let answer = try WorkerMachine.HeartbeatAnswer(row)
         self.send { machine, actions in machine.beaten(beat, answer, at: .now, &actions) }
@@ -119,6 +118,13 @@ extension JobWorker {
                         role: "listener", error: (error as? PostgresError)?.reason ?? "\(error)", retryAfter: wait))
             }
         }
+    }
+}
+
+extension WorkerMachine.Heartbeat {
+    var statement: PostgresStatement {
+        QueueStatements.heartbeat(
+            self.identity, busy: self.busy, fenceFloor: self.fenceFloor, floors: self.floors, seen: self.seen)
     }
 }
 

@@ -19,6 +19,8 @@ package enum JobQueueEvent: Sendable {
     case leaseLost(job: JobReference)
     /// Another transaction holds the job's row: the job's writes wait for its end, other jobs' writes do not.
     case rowHeld(job: JobReference)
+    /// The database refuses every write for the job, with this SQLSTATE: its lease is left to the rescue.
+    case abandoned(job: JobReference, sqlState: String)
     /// The job took longer than its deadline and was stopped.
     case overdue(job: JobReference)
     /// The database could not be used; the worker tries again after this many seconds.

@@ -74,8 +74,7 @@ extension JobWorker {
     }
 
     private func send(_ beat: WorkerMachine.Heartbeat, on connection: PostgresConnection) async throws {
-        let statement = QueueStatements.heartbeat(
-            beat.identity, busy: beat.busy, fenceFloor: beat.fenceFloor, floors: beat.floors, seen: beat.seen)
+        let statement = beat.statement
         let row = try await connection.query(statement.sql, statement.parameters).single()
         let answer = try WorkerMachine.HeartbeatAnswer(row)
         self.send { machine, actions in machine.beaten(beat, answer, at: .now, &actions) }
@@ -121,6 +120,13 @@ extension JobWorker {
                         retryAfter: wait.seconds))
             }
         }
+    }
+}
+
+extension WorkerMachine.Heartbeat {
+    var statement: PostgresStatement {
+        QueueStatements.heartbeat(
+            self.identity, busy: self.busy, fenceFloor: self.fenceFloor, floors: self.floors, seen: self.seen)
     }
 }
 

@@ -51,14 +51,7 @@ extension JobWorker {
         if batch.isEmpty && claiming == nil { return }
         let groups = QueueStatements.writes(batch)
         var statements = groups.map(\.statement)
-        if let claiming {
-            // Longer than the worker's own deadline: the database takes a job back only if the worker fails to.
-            statements.append(
-                QueueStatements.claim(
-                    claiming.identity, leaseTime: self.configuration.jobDeadline + .seconds(30), limit: claiming.limit,
-                    claiming.plan.scans, known: claiming.known, seen: claiming.seen,
-                    horizon: claiming.plan.isFull))
-        }
+        if let claiming { statements.append(claiming.statement(jobDeadline: self.configuration.jobDeadline)) }
         do {
             let rows = try await pump.source.open().pipeline(statements)
             pump.backoff.reset()
@@ -142,5 +135,14 @@ extension JobWorker {
             _ = try? await source.open().query(statement.sql, statement.parameters, timeout: .seconds(2))
         }
         await source.close()
+    }
+}
+
+extension WorkerMachine.Claiming {
+    func statement(jobDeadline: Duration) -> PostgresStatement {
+        // Longer than the worker's own deadline: the database takes a job back only from a worker that fails to.
+        QueueStatements.claim(
+            self.identity, leaseTime: jobDeadline.seconds + 30, limit: self.limit, self.plan.scans, known: self.known,
+            seen: self.seen, horizon: self.plan.isFull)
     }
 }

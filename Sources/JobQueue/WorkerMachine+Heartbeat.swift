@@ -103,7 +103,7 @@ extension WorkerMachine {
         let unknown = leases.filter { _, fence in
             self.running[fence] == nil && !self.ending.contains(fence) && !self.abandoned.contains(fence)
         }
-        for (job, fence) in unknown where self.unknownLeases[job] == fence {
+        for (job, fence) in unknown.sorted(by: { $0.value < $1.value }) where self.unknownLeases[job] == fence {
             let claimed = ClaimedJob(
                 id: job, publicID: "", fence: fence, attempt: 0, crashes: 0, status: .started, payload: Data(),
                 steps: [:], traceparent: nil)

@@ -109,12 +109,12 @@ extension WorkerMachine {
         _ disposition: Disposition, at now: ContinuousClock.Instant, _ actions: inout WorkerActions,
         where isMeant: (Running) -> Bool
     ) -> [Running] {
-        var marked: [Running] = []
-        for (fence, running) in self.running where running.disposition != .lost && isMeant(running) {
-            self.running[fence]?.disposition = disposition
-            self.running[fence]?.markedAt = now
-            marked.append(running)
-            actions.cancelled.append(fence)
+        let marked = self.running.values.filter { $0.disposition != .lost && isMeant($0) }
+            .sorted { $0.job.fence < $1.job.fence }
+        for running in marked {
+            self.running[running.job.fence]?.disposition = disposition
+            self.running[running.job.fence]?.markedAt = now
+            actions.cancelled.append(running.job.fence)
         }
         return marked
     }
@@ -142,7 +142,7 @@ extension WorkerMachine {
         let deaf = self.running.values.filter { running in
             running.markedAt.map { now - $0 > Self.patienceAfterCancellation } ?? false
         }
-        for running in deaf {
+        for running in deaf.sorted(by: { $0.job.fence < $1.job.fence }) {
             actions.forgotten.append(running.job.fence)
             self.ended(running.job, .failure(CancellationError(), random: random), at: now, &actions)
         }

@@ -34,7 +34,7 @@ extension WorkerMachine {
     func nextRetry(at now: ContinuousClock.Instant) -> RetryStep {
         if self.isOver(at: now) { return .over }
         if self.parked.isEmpty { return .wait(.seconds(1)) }
-        let due = self.parked.values.filter { $0.due <= now }.map(\.writes)
+        let due = self.parked.values.filter { $0.due <= now }.map(\.writes).sorted { $0[0].job.id < $1[0].job.id }
         if !due.isEmpty { return .ask(due) }
         let next = self.parked.values.lazy.map(\.due).min()
         return .wait(next.map { max(.milliseconds(1), min(.seconds(1), $0 - now)) } ?? .seconds(1))

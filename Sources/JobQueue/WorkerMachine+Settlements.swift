@@ -116,8 +116,7 @@ extension WorkerMachine {
     private mutating func abandon(_ job: ClaimedJob, _ sqlState: String, _ actions: inout WorkerActions) {
         self.ending.remove(job.fence)
         self.abandoned.insert(job.fence)
-        actions.reports.append(
-            .databaseUnavailable(role: "queue", error: "SQLSTATE \(sqlState)", retryAfter: 0))
+        actions.reports.append(.abandoned(job: job.reference(at: job.status), sqlState: sqlState))
     }
 
     /// What is to be reported of writes that were answered.

@@ -31,6 +31,8 @@ enum Events {
         case .released(let job): log.info("job released", Self.fields(of: job))
         case .leaseLost(let job): log.warning("lease lost", Self.fields(of: job))
         case .rowHeld(let job): log.warning("another transaction holds the job's row lock", Self.fields(of: job))
+        case .abandoned(let job, let sqlState):
+            log.error("no write for the job can be stored", Self.fields(of: job, ["sqlState": .string(sqlState)]))
         case .overdue(let job): log.warning("job overdue", Self.fields(of: job))
         case .databaseUnavailable(let role, let error, let after):
             log.error(

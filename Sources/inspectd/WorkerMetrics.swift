@@ -17,7 +17,7 @@ struct WorkerMetrics: Sendable {
     private let registry: MetricRegistry
     private let claimed, started, held, released, leasesLost, overdue, workersLost: MetricRegistry.Counter
     private let finished, retries, deadLettered, rescued: MetricRegistry.Counter
-    private let promoted, swept, expired, purged, suspensions, deaths, rowsHeld: MetricRegistry.Counter
+    private let promoted, swept, expired, purged, suspensions, deaths, rowsHeld, abandoned: MetricRegistry.Counter
     private let databaseFailures, reconnects: MetricRegistry.Counter
     private let claimDuration, stageDuration, jobDuration, attempts: MetricRegistry.Histogram
     private let parentStarts, parentLosses, analyzerStarts, analyzerWaits, analyzerLosses,
@@ -50,6 +50,8 @@ struct WorkerMetrics: Sendable {
         self.leasesLost = counter("leases_lost", "Jobs whose lease was lost before a write.")
         self.rowsHeld = counter(
             "rows_held", "Times that a job's writes waited because another transaction held its row lock.")
+        self.abandoned = counter(
+            "jobs_abandoned", "Jobs of which the database refused every write: left to the rescue.")
         self.overdue = counter("jobs_overdue", "Jobs stopped at their deadline.")
         self.rescued = counter(
             "jobs_rescued", "Jobs that this worker rescued from dead workers.", "outcome",
@@ -131,6 +133,7 @@ struct WorkerMetrics: Sendable {
         case .released: self.released.add()
         case .leaseLost: self.leasesLost.add()
         case .rowHeld: self.rowsHeld.add()
+        case .abandoned: self.abandoned.add()
         case .overdue: self.overdue.add()
         case .databaseUnavailable(let role, _, _): self.databaseFailures.add(1, Self.kind(of: role))
         case .reconnected(let role): self.reconnects.add(1, Self.kind(of: role))

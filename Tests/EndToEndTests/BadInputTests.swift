@@ -15,10 +15,10 @@ import Testing
         defer { worker.send(SIGKILL) }
 
         var expected: [(String, String)] = []
-        let pictures = [
+        let images = [
             ("torn.jpg", "CORRUPT_IMAGE"), ("bomb.png", "TOO_MANY_PIXELS"), ("text.jpg", "UNSUPPORTED_FORMAT"),
         ]
-        for (file, code) in pictures {
+        for (file, code) in images {
             expected.append(
                 (try await service.enqueue(["workflow": "id"], front: TestInputs.specimen(file)), code))
         }

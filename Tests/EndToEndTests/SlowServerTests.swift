@@ -16,9 +16,9 @@ import Testing
     }
 
     private func run(_ count: Int, _ service: Service) async throws {
-        let picture = PNG.noise(width: 64, height: 64)
+        let image = PNG.noise(width: 64, height: 64)
         for _ in 0..<count {
-            let id = try await service.enqueue(["workflow": "liveness"], face: picture)
+            let id = try await service.enqueue(["workflow": "liveness"], face: image)
             _ = try await service.result(of: id)
         }
     }
@@ -101,10 +101,10 @@ import Testing
         let service = try await Service.start()
         let worker = try service.worker(["--slots", "1"])
         defer { worker.send(SIGKILL) }
-        let picture = PNG.noise(width: 64, height: 64)
-        try picture.write(to: service.files.appendingPathComponent("face"))
+        let image = PNG.noise(width: 64, height: 64)
+        try image.write(to: service.files.appendingPathComponent("face"))
         let source = [
-            "url": service.receiver.url("/image?file=face"), "sha256": try await self.digest(of: picture, service),
+            "url": service.receiver.url("/image?file=face"), "sha256": try await self.digest(of: image, service),
         ]
         func code(_ networks: String) async throws -> String? {
             try await service.connection.execute(

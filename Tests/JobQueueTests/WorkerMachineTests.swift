@@ -240,6 +240,12 @@ import Testing
             Issue.record("not abandoned")
             return
         }
+        // It was taken for an unavailable database before.
+        guard case .abandoned(let reference, "22021") = actions.reports.last else {
+            Issue.record("not reported as abandoned")
+            return
+        }
+        #expect(reference.id == job.publicID)
         // It was released before, every second heartbeat for ever.
         var answer = Self.lease(job)
         answer.fence = job.fence

@@ -140,9 +140,9 @@ extension JobWorker {
 
 extension WorkerMachine.Claiming {
     func statement(jobDeadline: Duration) -> PostgresStatement {
-        // Longer than the worker's own deadline: the database takes a job back only from a worker that fails to.
+        // Longer than the worker's own deadline: the database takes a job back only if the worker fails to end it.
         QueueStatements.claim(
-            self.identity, leaseTime: jobDeadline.seconds + 30, limit: self.limit, self.plan.scans, known: self.known,
+            self.identity, leaseTime: jobDeadline + .seconds(30), limit: self.limit, self.plan.scans, known: self.known,
             seen: self.seen, horizon: self.plan.isFull)
     }
 }

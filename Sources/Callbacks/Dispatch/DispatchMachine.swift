@@ -123,8 +123,8 @@ struct DispatchMachine {
     /// The requests under way that keep libcurl's thread busy for the time of a round trip.
     static let busy = 64
     /// How long each loop collects work while libcurl's thread is busy.
-    static let claimPause: Duration = .milliseconds(30)
-    static let settlePause: Duration = .milliseconds(30)
+    static let claimPause: Duration = .milliseconds(20)
+    static let settlePause: Duration = .milliseconds(25)
     static let sendPause: Duration = .milliseconds(5)
     /// How long after the grace period aborted attempts may take to be settled.
     static let lastSettling: Duration = .seconds(3)

@@ -106,7 +106,7 @@ import Testing
             (["threshold": nil], "without threshold"), (["liveIndex": nil], "without liveIndex"),
             (["cropScale": nil], "without cropScale"), (["output": nil], "without output"),
             (["name": nil], "without name"),
-            (["input": nil], "without input"), (["threshold": 1.5], "not described"),
+            (["input": nil], "without input"), (["threshold": 1.5], "no valid description"),
             (["liveIndex": 3], "none of index 3"),
             (["output": "probabilities"], "no probabilities"), (["file": "none.onnx"], "none.onnx is missing"),
         ]

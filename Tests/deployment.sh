@@ -130,6 +130,7 @@ if [ "$(id -u)" -eq 0 ] && /usr/bin/python3 -c 'import seccomp' 2>/dev/null && u
     user=$(sql -F : -c "SELECT key_id, secret FROM insp.create_credential('bank')")
     # Not by way of a function, whose shell would stand between the signals and the program.
     confine gateway gateway --listen 0 --certificate /data/gateway.pem --key /data/gateway.key
+    : >"$scratch/gateway.log"
     INSPECTD_DATABASE_URL=${INSPECTD_DATABASE_URL/user=inspectd/user=gateway} "${command[@]}" 2>"$scratch/gateway.log" &
     remember $!
     port=

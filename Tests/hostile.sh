@@ -39,6 +39,7 @@ for partner in good hostile; do
         "SELECT bearer FROM insp.create_credential('$partner', ARRAY['create', 'read'], rate_per_second => 10000)")"
 done
 # Few places, so that those who take them all need no great number.
+: >"$scratch/gateway.log"
 "$bin/inspectd" gateway --listen 0 --connections 40 --held-limit 192 2>"$scratch/gateway.log" &
 remember $!
 port=

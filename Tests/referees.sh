@@ -52,7 +52,6 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout "$
 gateway() {
     local name=$1 port=
     shift
-    # Read at once, perhaps before the program's shell has opened it.
     : >"$scratch/$name.log"
     "$bin/inspectd" gateway --listen 0 --address-rate 100000 "$@" 2>"$scratch/$name.log" &
     remember $!

@@ -113,6 +113,18 @@ final class SimulatedDatabase: Sendable {
         ).map { try $0.int(0) }
     }
 
+    /// Of these jobs, those that no write under these fences has finished.
+    func unfinished(_ finished: [Lease]) async throws -> [Int64] {
+        try await self.control.query(
+            """
+            SELECT u.job FROM unnest($1::bigint[], $2::bigint[]) u (job, fence)
+                LEFT JOIN insp.step s ON s.job_id = u.job AND s.status = 128
+            WHERE s.fence IS DISTINCT FROM u.fence AND s.summary ? 'erasedAt' IS NOT TRUE
+            """,
+            [.intArray(finished.map(\.job)), .intArray(finished.map(\.fence))]
+        ).map { try $0.int(0) }
+    }
+
     /// Jobs that are neither finished nor gone from the queue.
     func left() async throws -> Int {
         Int(
@@ -145,13 +157,13 @@ final class SimulatedDatabase: Sendable {
         var replacement: String
         /// In place of a rule in a function's text: what to do to the schema.
         var statement: String?
-        /// A rule of the worker, not of the database.
-        var keepsFloors = false
+        /// What lies around a worker's machine, not a rule of the database.
+        var worker: SimulatedWorker.Fault?
         var description: String { "\(self.function) without \(self.rule)" }
 
         func commit(on connection: PostgresConnection) async throws {
             if let statement { return try await connection.execute(statement) }
-            if self.keepsFloors { return }
+            if self.worker != nil { return }
             let text = try await connection.query(
                 """
                 SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'insp'::regnamespace AND proname = $1
@@ -161,6 +173,11 @@ final class SimulatedDatabase: Sendable {
             let broken = text.replacing(self.rule, with: self.replacement)
             guard broken != text else { throw Missing(fault: self) }
             try await connection.execute(broken)
+        }
+
+        /// What lies around a worker's machine is broken.
+        static func around(_ fault: SimulatedWorker.Fault, foundBy: UInt64? = nil) -> Fault {
+            Fault(foundBy: foundBy, function: "the worker", rule: fault.rawValue, replacement: "", worker: fault)
         }
 
         struct Missing: Error { var fault: Fault }

@@ -68,14 +68,17 @@ struct SimulatedWorker {
     /// Writes the jobs that are parked.
     var duties = SimulatedSession()
     var retriesSleepUntil: ContinuousClock.Instant
+    /// The next heartbeat is due at once.
+    var beatsAtOnce = false
     /// Stopped by a signal, as if for ever; its connections stay.
     var isFrozen = false
     /// An operator has told it to drain.
     var isDraining = false
 
-    init(slots: Int, at now: ContinuousClock.Instant) {
+    init(slots: Int, drains: Bool, at now: ContinuousClock.Instant) {
         var configuration = JobWorkerConfiguration(databaseURL: "", host: "simulated", version: "0", slots: slots)
         configuration.pumps = 2
+        configuration.drains = drains
         configuration.outside = OutsideLimits(permits: 4)
         self.machine = WorkerMachine(configuration, at: now)
         self.pumps = (0..<configuration.pumps).map { _ in Pump(sleepsUntil: now) }

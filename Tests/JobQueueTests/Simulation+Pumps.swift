@@ -23,6 +23,9 @@ extension Simulation {
             case .answered(let trip, let answer):
                 if self.workers[index].pumps[number].session.isOpen { return }
                 self.hear(answer, of: trip, index, number)
+                // What was claimed may be finished by the next step.
+                try await self.check()
+                try await self.stopIfEmpty(index, number)
             case .broken(let trip):
                 self.workers[index].pumps[number].state = .idle
                 self.fail(trip.claiming, index)
@@ -56,6 +59,16 @@ extension Simulation {
             return true
         }
         return false
+    }
+
+    /// A worker that drains the queue stops once nothing is left.
+    private mutating func stopIfEmpty(_ index: Int, _ number: Int) async throws {
+        guard let identity = self.workers[index].machine.drainCheck,
+            case .rows(let rows) = try await self.workers[index].pumps[number].session.run(
+                self.world, QueueStatements.isEmpty(identity)), try rows[0][0].bool(0)
+        else { return }
+        let now = self.now
+        self.send(index) { machine, actions in machine.stop(at: now, &actions) }
     }
 
     /// A worker whose pumps are all done strikes itself off; another one takes its place.
@@ -148,14 +161,19 @@ extension Simulation {
     private mutating func compare(
         _ groups: [(writes: [QueueWrite], held: Set<Int64>)], _ before: SimulatedDatabase.Snapshot
     ) {
+        var leases = before.leases
         for (writes, held) in groups {
             var expected: Set<Int64> = []
-            for write in writes where before.leases.contains(.init(job: write.job.id, fence: write.job.fence)) {
+            for write in writes where leases.contains(.init(job: write.job.id, fence: write.job.fence)) {
                 switch write.kind {
                 // A finished job's lease is only dropped by these.
                 case .release, .retry: expected.insert(write.job.id)
                 default: if !before.finished.contains(write.job.id) { expected.insert(write.job.id) }
                 }
+            }
+            // What this statement ends, the next one no longer finds.
+            for write in writes where write.endsLease && expected.contains(write.job.id) {
+                leases.remove(.init(job: write.job.id, fence: write.job.fence))
             }
             if held != expected {
                 self.violations.append(

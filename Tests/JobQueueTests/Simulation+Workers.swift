@@ -38,6 +38,7 @@ extension Simulation {
         for number in self.workers[index].pumps.indices where actions.wakes(number) {
             self.workers[index].pumps[number].sleepsUntil = self.now
         }
+        if actions.beats { self.workers[index].beatsAtOnce = true }
         if actions.retriesParked || actions.wakesAll { self.workers[index].retriesSleepUntil = self.now }
         for report in actions.reports {
             switch report {
@@ -128,6 +129,12 @@ extension Simulation {
     private mutating func changeSlot(_ index: Int, _ place: Int) {
         let (job, now) = (self.workers[index].handlers[place].job, self.now)
         if self.workers[index].handlers[place].isOutside {
+            if self.random.chance(40) {
+                let fits = self.workers[index].machine.outside.hold(
+                    self.random.below(JobPart.limit), job.fence, at: now)
+                if !fits { self.end(index, place, .failure(NoPermit(), random: 0)) }
+                return
+            }
             self.workers[index].handlers[place].isWaiting = true
             self.note("worker \(index): \(job.id)/\(job.fence) waits for a slot")
             let isQueued = self.send(index) { machine, actions in machine.queueForSlot(job, &actions) }
@@ -181,6 +188,7 @@ extension Simulation {
             guard case .rows(let rows) = try await self.workers[index].heartbeat.run(self.world, beat.statement) else {
                 return self.note("worker \(index): the heartbeat waits for a lock")
             }
+            self.workers[index].beatsAtOnce = false
             let answer = try WorkerMachine.HeartbeatAnswer(rows[0][0])
             self.note("worker \(index) beats, \(answer.map { "\($0.leases.count) leases" } ?? "and is not known")")
             self.workers[index].beat = (beat, answer)

@@ -117,7 +117,9 @@ struct Simulation {
         await self.ghost.drop(self.world)
     }
 
-    mutating func worker() -> SimulatedWorker { SimulatedWorker(slots: 2 + self.random.below(4), at: self.now) }
+    mutating func worker() -> SimulatedWorker {
+        SimulatedWorker(slots: 2 + self.random.below(4), drains: self.random.chance(10), at: self.now)
+    }
 
     /// Time passes, for the database and for the workers.
     mutating func pass(_ time: Duration) async throws {
@@ -170,6 +172,9 @@ struct Simulation {
         let worker = self.random.below(self.workers.count)
         let isFrozen = self.workers[worker].isFrozen
         if isFrozen && [.pump, .work, .heartbeat, .tick, .retry].contains(action) { return }
+        if self.workers[worker].beatsAtOnce && !isFrozen && self.random.chance(50) {
+            return try await self.heartbeat(worker)
+        }
         switch action {
         case .enqueue: try await self.enqueue()
         case .pump: try await self.pump(worker, self.random.below(self.workers[worker].pumps.count))
